@@ -10,14 +10,16 @@ import { Owners } from '../object/CommonFacts.tsx';
 import { Conditions } from '../object/Conditions.tsx';
 import { Facts, ObjectFrame } from '../object/ObjectFrame.tsx';
 import { podFields, podRow } from '../pods/pod.ts';
+import { outcomeOf } from '../past/outcome.ts';
 import { StateMark } from '../state/StateMark.tsx';
 import { linkTo, type View } from '../view/view.ts';
 import { Events, eventFields, ofJob } from './Events.tsx';
 import { KeptLog, KeptSpec, usePastJob } from './Kept.tsx';
 import { LogView } from './LogView.tsx';
-import { Pods } from './Pods.tsx';
+import { Parts, pastFacts, Why } from './PastFacts.tsx';
+import { PodsEver, PodsNow } from './Pods.tsx';
 import { Timeline } from './Timeline.tsx';
-import { latestLife } from './life.ts';
+import { latestLife, withCause } from './life.ts';
 import { events, jobs, pods } from './resources.ts';
 import { Yaml } from './Yaml.tsx';
 import { t } from './texts.ts';
@@ -42,8 +44,10 @@ export function JobPage({ view, namespace, name, token }: JobPageProps): ReactNo
   const podRows = useMemo(() => ofPods.data.map(podRow).sort((a, b) => a.created - b.created || a.name.localeCompare(b.name)), [ofPods.data]);
 
   const uid = life.transitions[0]?.uid;
-  const gone = (watched.status === 'live' && !job) || (ofPods.status === 'live' && podRows.length === 0);
-  const kept = usePastJob(namespace, name, gone ? uid : undefined, life.transitions.at(-1)?.seq);
+  // A pod's end changes what is known of its job, whatever the job's own state.
+  const ends = podRows.filter(({ state }) => state === 'Succeeded' || state === 'Failed').length;
+  const kept = usePastJob(jobs, namespace, name, uid, uid && `${life.transitions.at(-1)?.seq} ${ends} ${podRows.length}`);
+  const states = useMemo(() => withCause(life, kept), [life, kept]);
   const about = useMemo(() => ofJob(said.data, name), [said.data, name]);
   const { tabs } = t;
   return (
@@ -52,38 +56,41 @@ export function JobPage({ view, namespace, name, token }: JobPageProps): ReactNo
       namespace={namespace}
       name={name}
       back={{ href: linkTo('jobs', view), title: t.jobs }}
-      mark={row && <StateMark {...row} />}
+      mark={row ? <StateMark {...row} detail={row.state === 'Failed' ? (kept?.cause?.reason ?? row.detail) : row.detail} /> : kept && <StateMark state={outcomeOf(kept)} detail={kept.state === 'Deleted' ? t.removedToo : ''} message="" />}
       command="describe job"
       watched={watched}
       there={job !== undefined}
       missing={life.transitions.length > 0 ? t.gone : t.noJob}
       facts={
         <>
-          {job && row && (
+          {kept && <Why past={kept} view={view} there={(pod) => podRows.some((one) => one.name === pod)} />}
+          {(row ?? kept) && (
             <Facts
               facts={[
-                [
+                (row ?? kept?.progress) && [
                   t.progress,
                   <>
-                    <Progress {...row} />
-                    {row.failed > 0 && <span className="job-failed"> {t.failed(row.failed)}</span>}
+                    {row ? <Progress {...row} /> : kept?.progress && <Progress succeeded={kept.progress.done} completions={kept.progress.of} />}
+                    {row && row.failed > 0 && typeof kept?.podFailures !== 'number' && <span className="job-failed"> {t.failed(row.failed)}</span>}
                   </>,
                 ],
-                [t.owner, <span key="owner" translate="no">{row.owner || '–'}</span>],
-                row.queue !== '' && [t.queue, <span key="queue" translate="no">{row.queue}</span>],
-                (job.metadata.ownerReferences?.length ?? 0) > 0 && [t.ownedBy, <Owners key="owners" object={job} view={view} />],
-                [t.created, <Age key="created" since={row.created} in={t.ago} />],
-                [t.runTime, <Age key="ran" since={row.started} until={row.finished} />],
+                [t.owner, <span key="owner" translate="no">{kept?.owner || row?.owner || '–'}</span>],
+                Boolean(kept?.queue || row?.queue) && [t.queue, <span key="queue" translate="no">{kept?.queue || row?.queue}</span>],
+                job && (job.metadata.ownerReferences?.length ?? 0) > 0 && [t.ownedBy, <Owners key="owners" object={job} view={view} />],
+                [t.created, <Age key="created" since={row?.created ?? kept?.createdAt} in={t.ago} />],
+                [t.runTime, <Age key="ran" since={row?.started ?? kept?.startedAt} until={row ? row.finished : (kept?.endedAt ?? kept?.deletedAt)} />],
+                ...pastFacts(kept, view),
               ]}
             />
           )}
-          {row?.message && (
+          {row?.message && !states.transitions.some(({ message }) => message === row.message) && (
             <p className="job-said" translate="no">
               {row.message}
             </p>
           )}
+          <Parts past={kept} signal={states.transitions.at(-1)?.seq} view={view} />
           <h2>{t.happened}</h2>
-          <Timeline life={life} status={past.status} message={past.error?.message} />
+          <Timeline life={states} status={past.status} message={past.error?.message} />
         </>
       }
       tabs={[
@@ -92,14 +99,22 @@ export function JobPage({ view, namespace, name, token }: JobPageProps): ReactNo
           title: tabs.logs,
           content: () => {
             if (ofPods.status === 'loading') return <p className="job-none">{t.loading}</p>;
-            if (podRows.length === 0 && uid !== undefined && kept?.log) return <KeptLog key={uid} namespace={namespace} name={name} uid={uid} />;
+            if (podRows.length === 0 && uid !== undefined && kept?.log) return <KeptLog key={uid} of={jobs} namespace={namespace} name={name} uid={uid} />;
             return <LogView namespace={namespace} name={name} pods={podRows} token={token} />;
           },
         },
-        { id: 'pods', title: tabs.pods, count: podRows.length, content: () => <Pods rows={podRows} status={ofPods.status} message={ofPods.error?.message} view={view} /> },
+        {
+          id: 'pods',
+          title: tabs.pods,
+          count: Math.max(podRows.length, kept?.podCount ?? 0),
+          content: () => {
+            const now = { rows: podRows, status: ofPods.status, message: ofPods.error?.message, view };
+            return kept ? <PodsEver key={kept.uid} of={jobs} past={kept} {...now} /> : <PodsNow {...now} />;
+          },
+        },
         { id: 'conditions', title: tabs.conditions, content: () => <Conditions object={job} status={watched.status} /> },
         { id: 'events', title: tabs.events, content: () => <Events all={about} kind="Job" self={t.events.theJob} status={said.status} message={said.error?.message} /> },
-        { id: 'yaml', title: tabs.yaml, content: () => (!job && watched.status === 'live' && uid !== undefined && kept?.spec ? <KeptSpec key={uid} namespace={namespace} name={name} uid={uid} /> : <Yaml object={job} status={watched.status} />) },
+        { id: 'yaml', title: tabs.yaml, content: () => (!job && watched.status === 'live' && uid !== undefined && kept?.spec ? <KeptSpec key={uid} of={jobs} namespace={namespace} name={name} uid={uid} /> : <Yaml object={job} status={watched.status} />) },
       ]}
     />
   );

@@ -1,34 +1,56 @@
 // What is kept of a job that has ended: the end of its log, once its pods are gone, and what it was told to do, once it is gone itself.
 
-import { pastJobs, pastLog, pastSpec, type KubeObject, type PastJob } from '@kubecast/sdk';
+import { pastJobs, pastLog, pastSpec, type KubeObject, type PastJob, type Resource } from '@kubecast/sdk';
 import { useKubecast } from '@kubecast/sdk/react';
 import { useMemo, type ReactNode } from 'react';
 import { useReading, type Read } from '../reading/reading.ts';
-import { jobs } from './resources.ts';
 import { Yaml } from './Yaml.tsx';
 import { t } from './texts.ts';
 
 interface Of {
+  readonly of: Resource<KubeObject>;
   readonly namespace: string;
   readonly name: string;
   readonly uid: string;
 }
 
-/** The job of a uid as the history has it; it is read again with each other `state`, which says that it may have changed. Without a uid nothing is read. */
-export function usePastJob(namespace: string, name: string, uid: string | undefined, state: string | undefined): PastJob | undefined {
+/**
+ * The job of a uid as the history has it; it is read again with each other `signal`, which says that it may have changed, and now and then while it goes on.
+ * Without a uid nothing is read.
+ */
+export function usePastJob(of: Resource<KubeObject>, namespace: string, name: string, uid: string | undefined, signal: string | undefined): PastJob | undefined {
   const kc = useKubecast();
   const read = useMemo(
-    () => (): Promise<PastJob | undefined> =>
-      uid === undefined ? Promise.resolve(undefined) : pastJobs(kc, jobs, { namespace, name, limit: 20 }).then(({ items }) => items.find((one) => one.uid === uid)),
-    [kc, namespace, name, uid],
+    () => (): Promise<PastJob | undefined> => (uid === undefined ? Promise.resolve(undefined) : pastJobs(kc, of, { namespace, name, uid }).then(({ items }) => items[0])),
+    [kc, of, namespace, name, uid],
   );
-  return useReading(read, state).data;
+  return useReading(read, signal, 1_000, untilReadAgain).data;
+}
+
+/** So long after it came to its state more may be found out of why, in milliseconds. */
+const causesCome = 130_000;
+
+/** What changes of a job although it stays in its state: what it has used, why it waits, and for a while why it ended. */
+export function untilReadAgain(job: PastJob | undefined): number | undefined {
+  switch (job?.state) {
+    case undefined:
+    case 'Succeeded':
+    case 'Deleted':
+      return undefined;
+    case 'Failed':
+    case 'Cancelled':
+      return job.cause?.pod || Date.now() - job.since > causesCome ? undefined : 4_000;
+    case 'Running':
+      return 15_000;
+    default:
+      return 5_000;
+  }
 }
 
 /** The end of the log, as it was written: a stranger's text. */
-export function KeptLog({ namespace, name, uid }: Of): ReactNode {
+export function KeptLog({ of, namespace, name, uid }: Of): ReactNode {
   const kc = useKubecast();
-  const read = useReading(useMemo(() => () => pastLog(kc, jobs, { namespace, name, uid }), [kc, namespace, name, uid]), undefined);
+  const read = useReading(useMemo(() => () => pastLog(kc, of, { namespace, name, uid }), [kc, of, namespace, name, uid]), undefined);
   return (
     <>
       <p className="job-kept">{t.kept.log}</p>
@@ -37,29 +59,30 @@ export function KeptLog({ namespace, name, uid }: Of): ReactNode {
           <div>{read.data}</div>
         </pre>
       ) : (
-        <Missing read={read} />
+        <Missing read={read} denied={t.log.denied} />
       )}
     </>
   );
 }
 
 /** The object as it was last seen, without its status. */
-export function KeptSpec({ namespace, name, uid }: Of): ReactNode {
+export function KeptSpec({ of, namespace, name, uid }: Of): ReactNode {
   const kc = useKubecast();
-  const read: Read<KubeObject | undefined> = useReading(useMemo(() => () => pastSpec(kc, jobs, { namespace, name, uid }), [kc, namespace, name, uid]), undefined);
+  const read: Read<KubeObject | undefined> = useReading(useMemo(() => () => pastSpec(kc, of, { namespace, name, uid }), [kc, of, namespace, name, uid]), undefined);
   return (
     <>
       <p className="job-kept">{t.kept.spec}</p>
-      {read.data ? <Yaml object={read.data} status="live" /> : <Missing read={read} />}
+      {read.data ? <Yaml object={read.data} status="live" /> : <Missing read={read} denied={t.yaml.denied} />}
     </>
   );
 }
 
-function Missing({ read }: { read: Read<unknown> }): ReactNode {
+/** `denied` is said before the gateway's own words, if it refuses. */
+function Missing({ read, denied }: { read: Read<unknown>; denied: string }): ReactNode {
   if (read.error) {
     return (
       <p className="job-none">
-        {t.log.denied} <span translate="no">{read.error.message}</span>
+        {denied} <span translate="no">{read.error.message}</span>
       </p>
     );
   }

@@ -4,7 +4,6 @@ import { Age } from '../age/Age.tsx';
 import { StateIcon } from '../state/StateMark.tsx';
 import { stepsOf, type Life } from './life.ts';
 import { stateName } from '../state/texts.ts';
-import { whyOf } from '../state/why.ts';
 import { formatDate } from '../texts/format.ts';
 import { t } from './texts.ts';
 
@@ -41,12 +40,29 @@ export function Timeline({ life, status, message }: TimelineProps): ReactNode {
                 <time dateTime={new Date(at).toISOString()}>{formatDate(at)}</time>
                 {late && <span title={t.timeline.lateWhy}> · {t.timeline.late}</span>}
               </div>
-              {[cause, reason, said].some(Boolean) && <div className="timeline-why" translate="no" title={cause && [reason, said].filter(Boolean).join(': ')}>{whyOf({ cause, reason, message: said })}</div>}
+              {cause && <div className="timeline-why" translate="no">{cause.text}</div>}
+              <Said text={[reason, said].filter(Boolean).join(': ')} />
             </div>
           </li>
         ))}
       </ol>
       {life.others > 0 && <p className="none">{t.timeline.others(life.others)}</p>}
     </>
+  );
+}
+
+/** So much of what a controller says stands there, in characters; the rest opens. */
+const shown = 160;
+
+/** The controller's own words. */
+function Said({ text }: { text: string }): ReactNode {
+  if (text.length <= shown) return text && <div className="timeline-said" translate="no">{text}</div>;
+  const at = text.lastIndexOf(' ', shown);
+  const end = at > shown / 2 ? at : shown;
+  return (
+    <details className="timeline-said" translate="no">
+      <summary>{text.slice(0, end)} …</summary>
+      {text.slice(end)}
+    </details>
   );
 }

@@ -1,6 +1,6 @@
 import type { Transition } from '@kubecast/sdk';
 import { expect, test } from 'vitest';
-import { latestLife, stepsOf } from './life.ts';
+import { latestLife, stepsOf, withCause } from './life.ts';
 
 const to = (uid: string, state: string, at: number): Transition => ({
   seq: String(at), namespace: 'n', name: 'j', uid, from: undefined, to: state, at, late: false, attempt: 1, reason: '', message: '', owner: '',
@@ -20,4 +20,13 @@ test('a job that was just made anew has none of the states of its predecessor', 
 test('a state lasts until the next, the last one goes on, and an end does not last', () => {
   expect(stepsOf(latestLife(all, 'b').transitions)).toMatchObject([{ until: 5, lasts: true }, { until: undefined, lasts: true }]);
   expect(stepsOf(latestLife(all, 'a').transitions)[1]).toMatchObject({ until: undefined, lasts: false });
+});
+
+test('what is found out of an end after it was told is told with it, and with no other state', () => {
+  const cause = { text: 'main failed (exit 1)', reason: 'Error', container: 'main', exitCode: 1, signal: null, pod: 'p', node: 'n', pods: 1 };
+  const life = latestLife([...all, to('a', 'Deleted', 9)], 'a');
+  expect(withCause(life, { uid: 'a', attempt: 1, cause }).transitions.map((one) => one.cause)).toEqual([undefined, cause, undefined]);
+  for (const past of [undefined, { uid: 'a', attempt: 1 }, { uid: 'a', attempt: 2, cause }, { uid: 'b', attempt: 1, cause }]) expect(withCause(life, past)).toBe(life);
+  const goesOn = latestLife(all, 'b');
+  expect(withCause(goesOn, { uid: 'b', attempt: 1, cause })).toBe(goesOn);
 });

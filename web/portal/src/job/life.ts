@@ -1,6 +1,6 @@
 // The states of one job, out of those of all jobs that ever had its name.
 
-import type { Transition } from '@kubecast/sdk';
+import type { PastJob, Transition } from '@kubecast/sdk';
 
 export interface Life {
   /** The oldest first. */
@@ -14,6 +14,17 @@ export function latestLife(all: readonly Transition[], uid: string | undefined):
   const uids = new Set(all.map((transition) => transition.uid));
   const of = uid ?? all.at(-1)?.uid;
   return { transitions: all.filter((transition) => transition.uid === of), others: uids.size - (of !== undefined && uids.has(of) ? 1 : 0) };
+}
+
+/** The states in which a job has a cause. */
+const caused = new Set(['Failed', 'Retrying', 'Cancelled', 'Queued']);
+
+/** With what was found out of its end after that was told: a transition is told once. */
+export function withCause(life: Life, past: Pick<PastJob, 'uid' | 'attempt' | 'cause'> | undefined): Life {
+  const last = life.transitions.findLastIndex(({ to }) => to !== 'Deleted');
+  const transition = life.transitions[last];
+  if (!past?.cause || !transition || transition.cause || !caused.has(transition.to) || transition.uid !== past.uid || transition.attempt !== past.attempt) return life;
+  return { ...life, transitions: life.transitions.with(last, { ...transition, cause: past.cause }) };
 }
 
 /** States after which a job goes nowhere by itself. */

@@ -10,6 +10,7 @@ import { parseView } from '../view/view.ts';
 import { JobPage } from './JobPage.tsx';
 import { KeptLog, KeptSpec } from './Kept.tsx';
 import { LogView } from './LogView.tsx';
+import { jobs } from './resources.ts';
 
 let server: ScriptedFetch;
 let kc: Kubecast;
@@ -90,7 +91,7 @@ test('containers that only begin a pod count among those whose logs are followed
   expect(page.element.querySelector('select[aria-label=Pod]')).not.toBeNull();
 });
 
-const gone = { namespace: 'n', name: 'j', uid: 'u' };
+const gone = { of: jobs, namespace: 'n', name: 'j', uid: 'u' };
 const shows = async (node: ReactNode, status: number, body: string): Promise<string> => {
   page = render(<KubecastProvider client={kc}>{node}</KubecastProvider>);
   await pass();

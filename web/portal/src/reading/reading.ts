@@ -111,10 +111,10 @@ export function useRead<T>(reading: Reading<T>, signal?: unknown): Read<T> & Pic
   return { ...shown, retry: reading.retry };
 }
 
-/** The same, and anew when `read` is another function. */
-export function useReading<T>(read: () => Promise<T>, signal: unknown, gap = 1_000): Read<T> & Pick<Reading<T>, 'retry'> {
+/** The same, and anew when `read` or `idle` is another function. */
+export function useReading<T>(read: () => Promise<T>, signal: unknown, gap = 1_000, idle?: (data: T) => number | undefined): Read<T> & Pick<Reading<T>, 'retry'> {
   return useRead(
-    useMemo(() => new Reading(read, gap), [read, gap]),
+    useMemo(() => new Reading(read, gap, idle), [read, gap, idle]),
     signal,
   );
 }
