@@ -22,6 +22,12 @@ export interface JobOptions {
   readonly owner?: string;
   /** How many there are at once; 1 by default. */
   readonly pods?: number;
+  /** What each of its pods requests. */
+  readonly requests?: Readonly<Record<string, string>>;
+  /** Its pods have ranks; each runs out of memory, and none is tried again. */
+  readonly outOfMemory?: boolean;
+  /** What controls it. */
+  readonly of?: { readonly apiVersion: string; readonly kind: string; readonly name: string; readonly uid: string };
 }
 
 /** What the gateway is configured with beside a key for development. */
@@ -63,6 +69,11 @@ export class Kubecast {
   private constructor(dir: string, cluster: Program) {
     this.#dir = dir;
     this.#cluster = cluster;
+  }
+
+  /** Where the gateway keeps its history. */
+  get stateDir(): string {
+    return this.#dir;
   }
 
   get url(): string {
@@ -150,15 +161,18 @@ export class Kubecast {
     return new Program('bash', 'bash', ['-o', 'pipefail', '-c', `${kubectl}; ${line}`]).result();
   }
 
-  async submit(namespace: string, name: string, { start, run, owner = 'mara.lindqvist', pods = 1 }: JobOptions): Promise<void> {
-    const annotations = { 'devcluster.kubecast.io/start-seconds': String(start), 'devcluster.kubecast.io/run-seconds': String(run) };
+  async submit(namespace: string, name: string, { start, run, owner = 'mara.lindqvist', pods = 1, requests, outOfMemory = false, of }: JobOptions): Promise<void> {
+    const annotations = {
+      'devcluster.kubecast.io/start-seconds': String(start), 'devcluster.kubecast.io/run-seconds': String(run),
+      ...(outOfMemory && { 'devcluster.kubecast.io/fail-percent': '100', 'devcluster.kubecast.io/fail-reason': 'OOMKilled' }),
+    };
     const labels = { 'kubecast.io/owner': owner };
-    const container = { name: 'main', image: 'example.org/train:1' };
+    const container = { name: 'main', image: 'example.org/train:1', ...(requests && { resources: { requests } }) };
     const job = {
       apiVersion: 'batch/v1',
       kind: 'Job',
-      metadata: { name, namespace, labels },
-      spec: { parallelism: pods, completions: pods, template: { metadata: { annotations, labels }, spec: { restartPolicy: 'Never', containers: [container] } } },
+      metadata: { name, namespace, labels, ...(of && { ownerReferences: [{ ...of, controller: true }] }) },
+      spec: { parallelism: pods, completions: pods, ...(outOfMemory && { backoffLimit: 0, completionMode: 'Indexed' }), template: { metadata: { annotations, labels }, spec: { restartPolicy: 'Never', containers: [container] } } },
     };
     await this.kubectl(['create', '-f', '-'], JSON.stringify(job));
   }
