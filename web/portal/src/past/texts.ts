@@ -12,7 +12,7 @@ export const t = texts({
     queue: 'Queue',
     anyQueue: 'All queues',
     cause: 'Why it ended',
-    anyCause: 'For whatever reason',
+    anyCause: 'All causes',
     causes: byKey({
       OOMKilled: 'Out of memory',
       Error: 'A container failed',
@@ -58,7 +58,7 @@ export const t = texts({
     queue: '队列',
     anyQueue: '所有队列',
     cause: '结束原因',
-    anyCause: '不限原因',
+    anyCause: '所有原因',
     causes: {
       OOMKilled: '内存不足',
       Error: '容器出错',
