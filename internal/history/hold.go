@@ -2,6 +2,7 @@ package history
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -20,14 +21,27 @@ func (a Amounts) plus(b Amounts) Amounts {
 	return Amounts{a.CPUs + b.CPUs, a.Memory + b.Memory, a.GPUs + b.GPUs}
 }
 
+// beyond is an exponent that is none of any resource's.
+var beyond = regexp.MustCompile(`[0-9.][eE][+-]?[0-9]{3,}`)
+
+// Countable reports whether the quantities in a text, as JSON has them, can be counted with: by an exponent of a few digits, reading one takes hours, and all memory. Kubernetes stores
+// it, in objects of kinds whose quantities it does not read itself.
+func Countable(text string) bool { return !beyond.MatchString(text) }
+
+// mostAmount bounds each amount, so that no sum is more than numbers can say.
+const mostAmount = 1 << 63
+
 // AmountsOf are the amounts in requests. What is no quantity, or a negative one, counts as nothing.
 func AmountsOf(requests map[string]string) (a Amounts) {
 	for name, text := range requests {
+		if !Countable(text) {
+			continue
+		}
 		quantity, err := resource.ParseQuantity(text)
 		if err != nil || quantity.Sign() < 0 {
 			continue
 		}
-		switch n := quantity.AsApproximateFloat64(); {
+		switch n := min(quantity.AsApproximateFloat64(), mostAmount); {
 		case name == "cpu":
 			a.CPUs += n
 		case name == "memory":

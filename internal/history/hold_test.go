@@ -3,6 +3,7 @@ package history
 import (
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 )
 
@@ -31,6 +32,21 @@ func TestHoursAreWhatPodsHeldAndWhileTheyHeldIt(t *testing.T) {
 	} {
 		if hours := HoursOf(HoldsOf(test.runs, 10*hour)); math.Abs(hours.CPUs-test.want.CPUs)+math.Abs(hours.Memory-test.want.Memory)+math.Abs(hours.GPUs-test.want.GPUs) > 1e-9 {
 			t.Errorf("%s: %+v, not %+v", name, hours, test.want)
+		}
+	}
+}
+
+// Quantities may be so large, or small, that to read them takes hours, or that no JSON can say what they come to. One pod must not be enough that nobody is told any usage.
+func TestQuantitiesBeyondAllNumbersAreCounted(t *testing.T) {
+	for _, text := range []string{"1e400", "1e-2000000000", "1E+2000000000", ".5e2000000000", strings.Repeat("9", 1000)} {
+		hours := HoursOf(HoldsOf([]*Run{{Scheduled: 1, Ended: 1 << 50, Requests: map[string]string{"cpu": text, "memory": text, "x/gpu": text}}}, 1<<51))
+		if sum := hours.CPUs + hours.Memory + hours.GPUs; math.IsInf(sum, 0) || math.IsNaN(sum) {
+			t.Errorf("%.20s: %+v", text, hours)
+		}
+	}
+	for _, text := range []string{`{"requests":{"cpu":"250m","memory":"1e3","x/gpu":"2E"}}`, "1e12", "1e-3"} {
+		if !Countable(text) {
+			t.Errorf("%s does not count", text)
 		}
 	}
 }

@@ -13,11 +13,26 @@ import (
 
 // requestsOf is what a pod requests by Kubernetes' own rule, with which its scheduler counts: what is asked for the pod as a whole,
 // else what its containers and sidecars ask for together, or an init container at its time if that is more; and its overhead.
-// Nothing else of the spec is unmarshalled.
 func requestsOf(spec gjson.Result) map[string]string {
-	var pod corev1.Pod
+	all := resourcehelper.PodRequests(&corev1.Pod{Spec: Requesting(spec)}, resourcehelper.PodResourcesOptions{})
+	if len(all) == 0 {
+		return nil
+	}
+	texts := make(map[string]string, len(all))
+	for name, quantity := range all {
+		texts[string(name)] = quantity.String()
+	}
+	return texts
+}
+
+// Requesting is what of a pod's spec says what the pod requests. Nothing else is unmarshalled. What is no such thing, as the API server never sends it of a pod,
+// counts as nothing, nor does what cannot be counted with.
+func Requesting(spec gjson.Result) (pod corev1.PodSpec) {
+	read := func(of gjson.Result, into any) bool {
+		return of.Exists() && history.Countable(of.Raw) && json.Unmarshal([]byte(of.Raw), into) == nil
+	}
 	resources := func(of gjson.Result) (r corev1.ResourceRequirements) {
-		if !of.Exists() || json.Unmarshal([]byte(of.Raw), &r) != nil {
+		if !read(of, &r) {
 			return corev1.ResourceRequirements{}
 		}
 		return r
@@ -33,23 +48,15 @@ func requestsOf(spec gjson.Result) map[string]string {
 		})
 		return all
 	}
-	pod.Spec.Containers, pod.Spec.InitContainers = containers("containers"), containers("initContainers")
+	pod.Containers, pod.InitContainers = containers("containers"), containers("initContainers")
 	if whole := spec.Get("resources"); whole.Exists() {
 		r := resources(whole)
-		pod.Spec.Resources = &r
+		pod.Resources = &r
 	}
-	if overhead := spec.Get("overhead"); overhead.Exists() {
-		_ = json.Unmarshal([]byte(overhead.Raw), &pod.Spec.Overhead) // what the API server never sends counts as nothing
+	if !read(spec.Get("overhead"), &pod.Overhead) {
+		pod.Overhead = nil
 	}
-	all := resourcehelper.PodRequests(&pod, resourcehelper.PodResourcesOptions{})
-	if len(all) == 0 {
-		return nil
-	}
-	texts := make(map[string]string, len(all))
-	for name, quantity := range all {
-		texts[string(name)] = quantity.String()
-	}
-	return texts
+	return pod
 }
 
 // Claims are the names of the resource claims that a pod uses, made for it or made before it. What a pod was given for an

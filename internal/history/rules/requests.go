@@ -1,14 +1,13 @@
 package rules
 
 import (
-	"encoding/json"
-
 	"github.com/tidwall/gjson"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	resourcehelper "k8s.io/component-helpers/resource"
 
 	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/history/pods"
 )
 
 const (
@@ -75,10 +74,7 @@ func product(a, b int64) int64 { return min(a*min(max(b, 0), maxReplicas), maxRe
 // addPod adds what a pod of a spec requests, multiplied by a number. If a container has a limit and no request, the
 // limit counts as its request, as at the API server.
 func addPod(total corev1.ResourceList, spec gjson.Result, times int64) {
-	var pod corev1.Pod
-	if err := json.Unmarshal([]byte(spec.Raw), &pod.Spec); err != nil {
-		return // a custom resource may hold something that is no pod
-	}
+	pod := corev1.Pod{Spec: pods.Requesting(spec)} // a custom resource may hold something that is no pod
 	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for i := range containers {
 			r := &containers[i].Resources
