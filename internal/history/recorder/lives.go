@@ -67,17 +67,49 @@ func (r *Recorder) beginLives(ctx context.Context) error {
 		return err
 	}
 	r.lives = newPodLives(len(runs))
-	now := time.Now()
+	if err := r.settle(ctx); err != nil { // or pods that belong to no job would be looked into one by one, later
+		return err
+	}
+	now, there := time.Now(), r.opts.Store.Snapshot()
 	for _, run := range runs {
 		l := &life{Run: *run, written: true}
 		if run.Gone == 0 {
 			r.lives.living[run.UID] = l
 		}
 		if run.Of == 0 {
-			r.lives.seek(&seek{of: l, began: now, placed: true})
+			r.lives.seek(r.seekAgain(l, there.Get(l.Namespace, l.Name), now))
 		}
 	}
-	return r.settle(ctx) // or pods that belong to no job would be looked into one by one, later
+	return nil
+}
+
+// seekAgain is the search for the job of a run that was written before that was known: whoever wrote it may not have come to read what that is a part of. Where the
+// way does not lead to its end any more, what was written counts. The object has the pod's name; nil: there is none.
+func (r *Recorder) seekAgain(l *life, o *cluster.Object, now time.Time) *seek {
+	s := &seek{of: l, began: now, placed: true}
+	if o == nil || o.UID() != l.UID {
+		return s
+	}
+	job, known := r.opts.Waits.JobOf(o)
+	job.Name, job.UID = history.Name(job.Name), history.Name(job.UID) // a stranger's text
+	switch {
+	case job.UID == "":
+	case known:
+		l.belongs(job)
+	case job == l.Job: // nothing further was known then either
+		s.pod, s.placed = o, false
+	}
+	return s
+}
+
+// belongs notes to which job a run belongs.
+func (l *life) belongs(job history.Ref) {
+	if job == l.Job {
+		return
+	}
+	run := *l.Run.Run
+	run.Job = job
+	l.Run.Run = &run
 }
 
 // beginsAnew notes that pods may have come and gone that nobody saw. Of jobs from before it is not known whether they had any.
@@ -327,11 +359,7 @@ func (r *Recorder) decide(s *seek, now time.Time) bool {
 	if known = known || now.Sub(s.began) > settledAfter; job.UID == "" {
 		return !known || s.of.Job.UID != "" // a part of the way may be gone since
 	}
-	if job != s.of.Job {
-		run := *s.of.Run.Run
-		run.Job = job
-		s.of.Run.Run = &run
-	}
+	s.of.belongs(job)
 	if s.placed = known; known {
 		s.pod = nil
 	}

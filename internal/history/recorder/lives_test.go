@@ -240,6 +240,40 @@ func TestPodsWithForgedOwnersHinderNobodyAndJoinNoJobOfOthers(t *testing.T) {
 	})
 }
 
+// A pod may be seen before the job that controls it was read, and so before it is known of what that job is a part. A recorder that takes over at that moment
+// finds that out, or the topmost job would have used nothing, for good.
+func TestARunThatIsFoundAgainBelongsToTheTopmostJob(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		world, db := newPodWorld()
+		world.api.Serve(apitest.Widgets, true)
+		begin := func(name string) *replica {
+			return startOf(t, world.api.Connect(t), db, name, ring, apitest.Pods, nil, "widgets.example.org")
+		}
+		r := begin("a")
+		settle()
+		pods := map[string]string{"part": "pod", "gone": "other"} // by job
+		for job, pod := range pods {
+			world.api.Put("pods", "n/"+pod, append(slices.Clone(stages["runs"]), controlledBy("batch/v1", "Job", job, "uid of "+job))...)
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		r.stop()
+		world.api.Put("widgets", "n/top")
+		top := history.Ref{Resource: "widgets.example.org", Name: "top", UID: world.api.UID("widgets", "n/top")}
+		world.api.Put("jobs", "n/part", "metadata.uid=uid of part", controlledBy("example.org/v1", "Widget", top.Name, top.UID))
+		part, gone := history.Ref{Resource: "jobs.batch", Name: "part", UID: "uid of part"}, history.Ref{Resource: "jobs.batch", Name: "gone", UID: "uid of gone"}
+		db.set(func() { db.of[top], db.of[part], db.of[gone] = 7, 8, 9 })
+		r = begin("b")
+		settle()
+		r.stop()
+		for job, want := range map[string]history.Ref{"part": top, "gone": gone} {
+			if run := db.runs[world.api.UID("pods", "n/"+pods[job])]; run.Run == nil || run.Job != want || run.Of != db.of[want] {
+				t.Errorf("%s is of %+v, in log %d", pods[job], run.Job, run.Of)
+			}
+		}
+	})
+}
+
 // While the database is slow, a run that moves to its job waits to be written, and then changes again: it must leave where it was all the same.
 func TestARunThatMovesAndChangesInOneBatchLeavesWhereItWas(t *testing.T) {
 	of := func(version uint64, log int64, parked bool) *store.Run {
