@@ -70,6 +70,9 @@ func (s *Store) RunsOfJobs(ctx context.Context, log Log, uids []string) (map[str
 	found := make(map[string][]*history.Run, len(uids))
 	table, left := "runs"+s.dialect.use("runs_uid"), s.bounds.all
 	for part := range slices.Chunk(uids, batchOfKeys) {
+		if left <= 0 {
+			break
+		}
 		w := &where{}
 		w.add("log = ?", log.ID)
 		oneOf(w, "uid", part)
@@ -78,6 +81,7 @@ func (s *Store) RunsOfJobs(ctx context.Context, log Log, uids []string) (map[str
 			return nil, fmt.Errorf("find causes: %w", err)
 		}
 		if len(runs) <= s.bounds.together {
+			left -= len(runs)
 			for _, uid := range part {
 				found[uid] = nil
 			}

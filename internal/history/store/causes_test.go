@@ -131,6 +131,23 @@ func TestRunsThatSayWhyAreTheJobsOwnAndBounded(t *testing.T) {
 	})
 }
 
+// After a gap any number of jobs may have failed, each with a few pods. However many they are, so many runs are in memory, and the other jobs are left out.
+func TestRunsThatSayWhyManyJobsEndedAreBoundedTogether(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		s.bounds = runBounds{batchOfKeys, 4, batchOfKeys + 1}
+		log, pods, uids := take(t, s, "a"), takePods(t, s), numbered("u", 2*batchOfKeys+10)
+		var runs []*Run
+		for _, uid := range uids {
+			runs = append(runs, podOf("pod of "+uid, log.ID, uid, 1000))
+		}
+		write(t, s, pods, Batch{To: 5, Runs: runs})
+		found, err := s.RunsOfJobs(t.Context(), log, uids)
+		if err != nil || len(found) != 2*batchOfKeys {
+			t.Errorf("the runs of %d jobs are read; %v", len(found), err)
+		}
+	})
+}
+
 // A database of a gateway that knew no causes has jobs and transitions of which none is known, and none is invented.
 func TestRowsOfBeforeHaveNoCause(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"math"
 
 	"github.com/kubecast/kubecast/internal/history"
 )
@@ -64,8 +65,8 @@ func (s *Store) runsToForget(ctx context.Context, log Log, uids []string) ([]rem
 
 // forget removes jobs of a log, and if these are its last, the log.
 func (s *Store) forget(ctx context.Context, tx *sql.Tx, log Log, since history.Time, uids []string, runs []removable, last bool) (removed Removed, err error) {
-	// A recorder that takes the log waits for the end of this transaction, or comes before it.
-	result, err := s.exec(ctx, tx, "UPDATE logs SET holder = '' WHERE id = ? AND "+unused, log.ID, int64(since), int64(since))
+	// A recorder that takes the log waits for the end of this transaction, or comes before it. Of no job it is known from now on that it had no runs.
+	result, err := s.exec(ctx, tx, "UPDATE logs SET holder = '', whole_since = ? WHERE id = ? AND "+unused, int64(math.MaxInt64), log.ID, int64(since), int64(since))
 	if err != nil {
 		return removed, err
 	}

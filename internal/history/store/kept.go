@@ -82,8 +82,8 @@ func (s *Store) writeKept(ctx context.Context, tx *sql.Tx, log Log, all []Kept) 
 	return s.insert(ctx, tx, "kept", keptColumns, rows, s.dialect.upsert(keptColumns[:3], keptColumns[3:]))
 }
 
-// Keep keeps something of a job in a transaction of its own, in place of what was kept of that kind before. If the job is not there, it keeps
-// nothing: nobody would remove it.
+// Keep keeps something of a job in a transaction of its own, in place of what was kept of that kind before, unless that is of a later end. If the job is not
+// there, it keeps nothing: nobody would remove it.
 func (s *Store) Keep(ctx context.Context, log Log, k Kept) error {
 	err := again(ctx, func() error {
 		return s.inTransaction(ctx, func(ctx context.Context, tx *sql.Tx) error {
@@ -92,10 +92,17 @@ func (s *Store) Keep(ctx context.Context, log Log, k Kept) error {
 			if errors.Is(err, sql.ErrNoRows) {
 				return nil
 			}
-			if err == nil {
-				err = s.writeKept(ctx, tx, log, []Kept{k})
+			if err != nil {
+				return err
 			}
-			return err
+			var last history.Time // a question of its own: only since the row is locked, it finds what others have kept
+			if err := tx.QueryRowContext(ctx, s.dialect.bind("SELECT COALESCE(MAX(at), 0) FROM kept WHERE log = ? AND uid = ? AND kind = ?"), log.ID, k.UID, string(k.Kind)).Scan(&last); err != nil {
+				return err
+			}
+			if last > k.At {
+				return nil
+			}
+			return s.writeKept(ctx, tx, log, []Kept{k})
 		})
 	})
 	if err != nil {

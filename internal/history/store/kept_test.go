@@ -92,6 +92,22 @@ func TestWhatIsKeptOfAJobComesAndGoesWithIt(t *testing.T) {
 	})
 }
 
+// A job that was opened again may have ended once more while the log of its end before is still being read: that does not take the place of the last one's.
+func TestWhatIsKeptOfAnEarlierEndTakesNoLaterOnesPlace(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		log := take(t, s, "a")
+		log = write(t, s, log, seen(5, "n", "o", []string{"u"}, history.Running, history.Failed))
+		for i, at := range []history.Time{8, 9, 8, 9} {
+			if err := s.Keep(t.Context(), log, Kept{UID: "u", Kind: KeptLog, At: at, Data: pack(t, fmt.Sprint(i, " of ", at))}); err != nil {
+				t.Fatal(err)
+			}
+			if got, want := keeps(t, s, log, "u", KeptLog), []string{"0 of 8", "1 of 9", "1 of 9", "3 of 9"}[i]; got != want {
+				t.Errorf("%q is kept, not %q", got, want)
+			}
+		}
+	})
+}
+
 func rowsOfKept(t *testing.T, s *Store) (n int) {
 	t.Helper()
 	if err := s.QueryRow(t.Context(), "SELECT COUNT(*) FROM kept").Scan(&n); err != nil {

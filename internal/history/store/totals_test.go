@@ -206,6 +206,46 @@ func TestNobodyInventsThatAJobHadNoPods(t *testing.T) {
 	})
 }
 
+// The runs of a log of pods that nobody records any more are removed little by little. Meanwhile nobody takes those that were removed for none.
+func TestRunsThatAreForgottenAreNotTakenForNone(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		const hour = history.Time(3_600_000)
+		now := history.At(time.Now())
+		log, pods := take(t, s, "a"), takePods(t, s)
+		if err := s.Began(t.Context(), pods, now-10*hour); err != nil {
+			t.Fatal(err)
+		}
+		var all []*history.Job
+		b := Batch{To: pods.Version + 1}
+		for _, uid := range numbered("u", runsAtOnceRemoved+1) {
+			all = append(all, &history.Job{Identity: history.Identity{UID: uid}, Created: now - 9*hour, Ended: now - 8*hour})
+			b.Runs = append(b.Runs, podOf("pod of "+uid, log.ID, uid, now-9*hour))
+		}
+		pods = write(t, s, pods, b)
+		if _, err := s.writes.ExecContext(t.Context(), s.dialect.bind("UPDATE logs SET lease = 0, moved = ? WHERE id = ?"), int64(now-hour), pods.ID); err != nil {
+			t.Fatal(err)
+		}
+		known := func(want int) {
+			t.Helper()
+			uses, err := s.Uses(t.Context(), log, all, now)
+			none := 0
+			for _, use := range uses {
+				if use.Runs == 0 {
+					none++
+				}
+			}
+			if err != nil || len(uses) != want || none > 0 {
+				t.Errorf("of %d jobs it is known what they used, not of %d, and %d of them had no pod; %v", len(uses), want, none, err)
+			}
+		}
+		known(len(all))
+		if removed, err := s.Forget(t.Context(), pods, now, 10); err != nil || removed.Runs != runsAtOnceRemoved || !removed.More {
+			t.Fatal(removed, err)
+		}
+		known(1)
+	})
+}
+
 // Nobody records pods any more, so nobody writes that they ended. They count until somebody last looked, and not for ever.
 func TestPodsThatNobodyRecordsAnyMoreDoNotCountForEver(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
