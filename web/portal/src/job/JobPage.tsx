@@ -10,13 +10,12 @@ import { Owners } from '../object/CommonFacts.tsx';
 import { Conditions } from '../object/Conditions.tsx';
 import { Facts, ObjectFrame } from '../object/ObjectFrame.tsx';
 import { podFields, podRow } from '../pods/pod.ts';
-import { outcomeOf } from '../past/outcome.ts';
 import { StateMark } from '../state/StateMark.tsx';
 import { linkTo, type View } from '../view/view.ts';
 import { Events, eventFields, ofJob } from './Events.tsx';
 import { KeptLog, KeptSpec, usePastJob } from './Kept.tsx';
 import { LogView } from './LogView.tsx';
-import { Parts, pastFacts, Why } from './PastFacts.tsx';
+import { Parts, pastFacts, PastMark, Why } from './PastFacts.tsx';
 import { PodsEver, PodsNow } from './Pods.tsx';
 import { Timeline } from './Timeline.tsx';
 import { latestLife, withCause } from './life.ts';
@@ -56,7 +55,7 @@ export function JobPage({ view, namespace, name, token }: JobPageProps): ReactNo
       namespace={namespace}
       name={name}
       back={{ href: linkTo('jobs', view), title: t.jobs }}
-      mark={row ? <StateMark {...row} detail={row.state === 'Failed' ? (kept?.cause?.reason ?? row.detail) : row.detail} /> : kept && <StateMark state={outcomeOf(kept)} detail={kept.state === 'Deleted' ? t.removedToo : ''} message="" />}
+      mark={row ? <StateMark {...row} detail={row.state === 'Failed' ? (kept?.cause?.reason ?? row.detail) : row.detail} /> : kept && <PastMark past={kept} />}
       command="describe job"
       watched={watched}
       there={job !== undefined}

@@ -7,13 +7,19 @@ import { Age } from '../age/Age.tsx';
 import { useKinds, type Kind } from '../kinds/discovery.ts';
 import { outcomeOf } from '../past/outcome.ts';
 import { useReading } from '../reading/reading.ts';
-import { StateIcon } from '../state/StateMark.tsx';
+import { StateIcon, StateMark } from '../state/StateMark.tsx';
 import { stateName } from '../state/texts.ts';
 import { whyNow } from '../state/why.ts';
 import { formatHours, formatNumber } from '../texts/format.ts';
 import { formatView, linkToObject, parseView, type View } from '../view/view.ts';
 import { jobs } from './resources.ts';
 import { t } from './texts.ts';
+
+/** How a job stands or ended that is not there to say so itself. */
+export function PastMark({ past }: { past: PastJob }): ReactNode {
+  const state = outcomeOf(past);
+  return <StateMark state={state} detail={past.state === 'Deleted' && state !== 'Deleted' ? t.removedToo : ''} message="" />;
+}
 
 /** Why it is in its state, in one sentence, and which pod says so. */
 export function Why({ past, view, there }: { past: PastJob; view: View; /** Whether a pod is there, by its name. */ there: (pod: string) => boolean }): ReactNode {

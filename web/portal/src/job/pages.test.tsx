@@ -8,7 +8,7 @@ import { render, type Rendered } from '../../../mock/render.ts';
 import { podRow, type PodRow } from '../pods/pod.ts';
 import { parseView } from '../view/view.ts';
 import { JobPage } from './JobPage.tsx';
-import { KeptLog, KeptSpec } from './Kept.tsx';
+import { KeptLog, KeptSpec, usePastJob } from './Kept.tsx';
 import { LogView } from './LogView.tsx';
 import { jobs } from './resources.ts';
 
@@ -112,5 +112,16 @@ test('what is kept of a job that is gone is shown as it was written, and is no m
 test('why nothing is shown of what is kept is said', async () => {
   expect(await shows(<KeptLog {...gone} />, 403, '{"detail":"pods/log is forbidden"}')).toContain('pods/log is forbidden');
   page.unmount();
+  // A spec is no log.
+  expect(await shows(<KeptSpec {...gone} />, 403, '{"detail":"jobs is forbidden"}')).toMatch(/It cannot be shown\. jobs is forbidden$/);
+  page.unmount();
   expect(await shows(<KeptLog {...gone} />, 404, '{}')).toContain('not kept any more');
+});
+
+test('of jobs that had one name, that with the uid is asked for, however many came after it', async () => {
+  function Page(): ReactNode {
+    return usePastJob(jobs, 'n', 'j', 'u/1', 'seq')?.state;
+  }
+  expect(await shows(<Page />, 200, '{"items":[{"uid":"u/1","state":"Failed"}]}')).toBe('Failed');
+  expect(server.requests.map(({ url }) => url)).toEqual(['/history/apis/batch/v1/namespaces/n/jobs/j?uid=u%2F1']);
 });

@@ -9,7 +9,7 @@ import { Facts } from '../object/ObjectFrame.tsx';
 import { parseView } from '../view/view.ts';
 import { untilReadAgain } from './Kept.tsx';
 import { latestLife } from './life.ts';
-import { Parts, pastFacts, Why } from './PastFacts.tsx';
+import { Parts, pastFacts, PastMark, Why } from './PastFacts.tsx';
 import { PodsEver } from './Pods.tsx';
 import { jobs } from './resources.ts';
 import { Timeline } from './Timeline.tsx';
@@ -131,4 +131,12 @@ test('a job is read again while it goes on, and after its end as long as more ma
   expect(untilReadAgain(past({ state: 'Pending' }))).toBeGreaterThan(0);
   expect(untilReadAgain(past({ since: now }))).toBeGreaterThan(0);
   for (const settled of [undefined, past({ since: now, cause }), past({ since: now - 1_000_000 }), past({ state: 'Succeeded' }), past({ state: 'Deleted' })]) expect(untilReadAgain(settled)).toBeUndefined();
+});
+
+test('a job that was deleted after its end stands as it ended, and one that was deleted before that says so once', () => {
+  page = render(<PastMark past={past({ state: 'Deleted', durations: { Failed: 3 } })} />);
+  expect(page.element.textContent).toBe('Failedremoved');
+  page.unmount();
+  page = render(<PastMark past={past({ state: 'Deleted' })} />);
+  expect(page.element.textContent).toBe('Deleted');
 });

@@ -7,14 +7,12 @@ import { Age } from '../age/Age.tsx';
 import { Events, eventFields } from '../job/Events.tsx';
 import { KeptLog, KeptSpec } from '../job/Kept.tsx';
 import { latestLife, withCause } from '../job/life.ts';
-import { Parts, pastFacts, Why } from '../job/PastFacts.tsx';
+import { Parts, pastFacts, PastMark, Why } from '../job/PastFacts.tsx';
 import { PodsEver } from '../job/Pods.tsx';
 import { events } from '../job/resources.ts';
 import { t as jobTexts } from '../job/texts.ts';
 import { Timeline } from '../job/Timeline.tsx';
 import { Progress } from '../jobs/Progress.tsx';
-import { outcomeOf } from '../past/outcome.ts';
-import { StateMark } from '../state/StateMark.tsx';
 import { Yaml } from '../job/Yaml.tsx';
 import type { Kind } from '../kinds/discovery.ts';
 import { ownerOf } from '../table/owner.ts';
@@ -52,7 +50,7 @@ export function AnyPage({ view, kind, namespace, name }: AnyPageProps): ReactNod
       mark={
         <>
           <span className="job-namespace" translate="no">{kind.kind}</span>
-          {past && <StateMark state={outcomeOf(past)} detail={past.state === 'Deleted' ? jobTexts.removedToo : ''} message="" />}
+          {past && <PastMark past={past} />}
         </>
       }
       command={`get ${kind.id} -o yaml`}
