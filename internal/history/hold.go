@@ -28,11 +28,35 @@ var beyond = regexp.MustCompile(`[0-9.][eE][+-]?[0-9]{3,}`)
 // it, in objects of kinds whose quantities it does not read itself.
 func Countable(text string) bool { return !beyond.MatchString(text) }
 
-// mostAmount bounds each amount, so that no sum is more than numbers can say.
-const mostAmount = 1 << 63
+// mostOfNode is more than a node has: Linux knows no more CPUs on x86, nor more memory without a fifth level of page tables; of GPUs it is maxDevices.
+// Requests are a stranger's words. What is beyond is held by nobody, so it counts as nothing, or one pod would be all that a chart shows.
+var mostOfNode = Amounts{CPUs: 8192, Memory: 64 << 10, GPUs: maxDevices}
 
-// AmountsOf are the amounts in requests. What is no quantity, or a negative one, counts as nothing.
-func AmountsOf(requests map[string]string) (a Amounts) {
+// nodesOfJob is on how many of the largest nodes a job may run whose pods nobody recorded.
+const nodesOfJob = 1024
+
+// AmountsOfPod are the amounts in the requests of one pod. What is no quantity, a negative one, or more than a node has, counts as nothing.
+func AmountsOfPod(requests map[string]string) Amounts { return amountsOf(requests).upTo(mostOfNode, 1) }
+
+// AmountsOfJob are those in the requests of all pods of a job together.
+func AmountsOfJob(requests map[string]string) Amounts {
+	return amountsOf(requests).upTo(mostOfNode, nodesOfJob)
+}
+
+// upTo is without what is more than so many times the most.
+func (a Amounts) upTo(most Amounts, times float64) Amounts {
+	for _, of := range []struct {
+		amount *float64
+		most   float64
+	}{{&a.CPUs, most.CPUs}, {&a.Memory, most.Memory}, {&a.GPUs, most.GPUs}} {
+		if !(*of.amount <= times*of.most) {
+			*of.amount = 0
+		}
+	}
+	return a
+}
+
+func amountsOf(requests map[string]string) (a Amounts) {
 	for name, text := range requests {
 		if !Countable(text) {
 			continue
@@ -41,7 +65,7 @@ func AmountsOf(requests map[string]string) (a Amounts) {
 		if err != nil || quantity.Sign() < 0 {
 			continue
 		}
-		switch n := min(quantity.AsApproximateFloat64(), mostAmount); {
+		switch n := quantity.AsApproximateFloat64(); {
 		case name == "cpu":
 			a.CPUs += n
 		case name == "memory":
@@ -63,22 +87,22 @@ type Hold struct {
 // runs. A device that a claim has given to several pods is one device, as long as any of them holds it: it counts with the
 // one that was bound first. So the holds of parts of the runs sum up to those of the whole where parts share no devices.
 func HoldsOf(runs []*Run, now Time) (holds []Hold) {
-	var devices []held
+	var devices []deviceHeld
 	for _, r := range runs {
 		interval := r.Held(now)
 		if interval.From >= interval.To {
 			continue
 		}
-		if amounts := AmountsOf(r.Requests); amounts != (Amounts{}) {
+		if amounts := AmountsOfPod(r.Requests); amounts != (Amounts{}) {
 			holds = append(holds, Hold{interval, amounts})
 		}
 		for _, d := range r.Devices {
 			if d.isGPU() {
-				devices = append(devices, held{d, interval})
+				devices = append(devices, deviceHeld{d, interval})
 			}
 		}
 	}
-	slices.SortFunc(devices, func(a, b held) int {
+	slices.SortFunc(devices, func(a, b deviceHeld) int {
 		return cmp.Or(cmp.Compare(a.Driver, b.Driver), cmp.Compare(a.Pool, b.Pool), cmp.Compare(a.Device.Device, b.Device.Device), cmp.Compare(a.From, b.From))
 	})
 	var until Time
@@ -94,16 +118,28 @@ func HoldsOf(runs []*Run, now Time) (holds []Hold) {
 	return holds
 }
 
-// held is a device while a run holds it.
-type held struct {
+// deviceHeld is a device while a run holds it.
+type deviceHeld struct {
 	Device
 	Interval
 }
 
-// Held is when a run held its node, up to now; an empty interval if it was never bound.
+// refusals are why kubelets do not take pods that are bound to their nodes, beside OutOfcpu, OutOfpods and so on.
+var refusals = []string{"UnexpectedAdmissionError", "NodeAffinity", "NodeName", "NodePorts", "TopologyAffinityError", "SMTAlignmentError", "InvalidNodeInfo",
+	"AppArmor", "SysctlForbidden", "ProcMount", "PodOSSelectorNodeLabelDoesNotMatch", "PodOSNotSupported", "PodFeatureUnsupported"}
+
+// refused reports whether the run's node did not take it. Whoever makes a pod can name a node that has not what the pod requests.
+func (r *Run) refused() bool {
+	return r.Terminal() && r.Started == 0 && (strings.HasPrefix(r.Reason, "OutOf") || slices.Contains(refusals, r.Reason))
+}
+
+// held reports whether the run holds or held its node.
+func (r *Run) held() bool { return r.Scheduled != 0 && !r.refused() }
+
+// Held is when a run held its node, up to now; an empty interval if it never did.
 func (r *Run) Held(now Time) Interval {
 	switch {
-	case r.Scheduled == 0:
+	case !r.held():
 		return Interval{}
 	case r.Terminal():
 		return Interval{r.Scheduled, r.Ended}

@@ -68,7 +68,7 @@ func (r *Run) Terminal() bool { return r.Ended != 0 }
 // PodSaid is what a pod itself says, as package pods reads it. Times are claims of whoever wrote them; 0: nothing is claimed.
 type PodSaid struct {
 	Index    string
-	Node     string // bound to it since Bound
+	Node     string // bound to it since Bound; "" as long as only who made the pod says so
 	Bound    Time
 	Begun    bool // a main container runs, or has run; the first one since Began
 	Began    Time

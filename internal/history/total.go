@@ -14,8 +14,7 @@ type Use struct {
 }
 
 // Total is what a job's runs come to, without them: as many as a job may have, it is one row. Runs are added in any order. One that has
-// changed is taken out as it was, and added as it is. All of it are whole numbers of any size, so nothing is lost on the way, and nothing
-// that pods ask for is too much.
+// changed is taken out as it was, and added as it is. All of it are whole numbers of any size, so nothing is lost on the way.
 type Total struct {
 	Runs        int64 `json:"runs"`
 	Failures    int64 `json:"failures,omitempty"` // as Tally's
@@ -41,11 +40,10 @@ type product struct {
 const (
 	thousandth = 1000
 	gibibyte   = 1 << 30
-	mostHeld   = 1<<63 - 1<<10 // of one resource of one run: the largest number below 2⁶³ that floats have
 )
 
 // whole is an amount in parts of which a unit has so many.
-func whole(amount, parts float64) int64 { return int64(math.Round(min(amount*parts, mostHeld))) }
+func whole(amount, parts float64) int64 { return int64(math.Round(amount * parts)) }
 
 // add adds amounts times a number.
 func (p *product) add(a Amounts, times int64) {
@@ -72,13 +70,13 @@ func (t *Total) count(r *Run, sign int64) {
 	t.Preemptions += sign * int64(tally.Preemptions)
 	devices := GPUsOf(r.Devices)
 	t.Devices += sign * int64(devices)
-	if r.Scheduled == 0 {
+	if !r.held() {
 		return
 	}
 	if t.First == 0 || r.Scheduled < t.First {
 		t.First = r.Scheduled
 	}
-	holds := AmountsOf(r.Requests)
+	holds := AmountsOfPod(r.Requests)
 	holds.GPUs += float64(devices)
 	if !r.Terminal() {
 		t.Holding += sign

@@ -17,7 +17,7 @@ func TestTotalsAreWhatTheirRunsComeTo(t *testing.T) {
 		const began, now = 1_800_000_000_000, 1_800_300_000_000
 		for range 300 {
 			r := &Run{Requests: map[string]string{
-				"cpu": []string{"1m", "1500m", "4000"}[random.IntN(3)], "memory": []string{"1", "1Gi", "900Ti", "8E"}[random.IntN(4)], "x/gpu": []string{"0", "8", "many"}[random.IntN(3)],
+				"cpu": []string{"1m", "1500m", "4000", "9E"}[random.IntN(4)], "memory": []string{"1", "1Gi", "64Ti", "8E"}[random.IntN(4)], "x/gpu": []string{"0", "8", "many"}[random.IntN(3)],
 			}}
 			if i := random.IntN(2 * (len(runs) + 1)); i < len(runs) {
 				was := runs[i]
@@ -31,7 +31,7 @@ func TestTotalsAreWhatTheirRunsComeTo(t *testing.T) {
 				r.Scheduled = began + Time(random.Int64N(100_000_000))
 			}
 			if random.IntN(3) == 0 {
-				r.Ended, r.Reason = max(r.Scheduled, began)+Time(random.Int64N(100_000_000)), []string{Completed, OOMKilled, Preempted, Removed}[random.IntN(4)]
+				r.Ended, r.Reason = max(r.Scheduled, began)+Time(random.Int64N(100_000_000)), []string{Completed, OOMKilled, Preempted, Removed, "OutOfcpu"}[random.IntN(5)]
 			}
 			total.Add(r)
 			text, err := json.Marshal(total)

@@ -20,9 +20,14 @@ import (
 // is not known.
 func Read(o *cluster.Object, devices func(claim string) []history.Device) history.PodSaid {
 	p := read(o)
-	said := history.PodSaid{Index: indexOf(o), Node: p.spec.Get("nodeName").Str, Requests: requestsOf(p.spec)}
-	if scheduled := Condition(p.status, "PodScheduled"); scheduled.Get("status").Str == "True" {
+	said := history.PodSaid{Index: indexOf(o), Requests: requestsOf(p.spec)}
+	scheduled := Condition(p.status, "PodScheduled")
+	bound := scheduled.Get("status").Str == "True"
+	if bound {
 		said.Bound = history.ParseTime(scheduled.Get("lastTransitionTime").Str)
+	}
+	if bound || p.taken() {
+		said.Node = p.spec.Get("nodeName").Str
 	}
 	said.Begun, said.Began = p.begun()
 	for _, c := range p.containers {
@@ -69,6 +74,13 @@ func read(o *cluster.Object) pod {
 }
 
 func (p pod) phase() string { return p.status.Get("phase").Str }
+
+// taken reports whether the kubelet of a node has said anything of the pod. Whoever makes a pod can name a node, which need not be there: the scheduler is
+// not asked then, and the pod holds nothing until somebody removes it.
+func (p pod) taken() bool {
+	phase := p.phase()
+	return len(p.containers) > 0 || phase == "Running" || phase == "Succeeded" || p.status.Get("startTime").Str != ""
+}
 
 // begun reports whether a main container runs or has run, and since when the first one did. A container that could not be
 // started has no start: kubelets write the year 1970.

@@ -202,6 +202,30 @@ func TestDevicesOfAPodsClaimsAreItsOwn(t *testing.T) {
 	}
 }
 
+// Whoever makes a pod can name a node that is not there, or not theirs to choose. The pod is nowhere until the scheduler has bound it, or a kubelet has taken it.
+func TestAPodIsOnANodeOnceNotOnlyItsMakerSaysSo(t *testing.T) {
+	gone := `"conditions":[` + condition("DisruptionTarget", "True", "DeletionByPodGC", "m") + "]"
+	for name, test := range map[string]struct {
+		status string
+		on     bool
+	}{
+		"its maker says so":                       {`"phase":"Pending"`, false},
+		"it is removed, as there is no such node": {`"phase":"Failed",` + gone, false},
+		"no node takes it":                        {`"phase":"Pending","conditions":[` + condition("PodScheduled", "False", "Unschedulable", "0/3") + "]", false},
+		"the scheduler bound it":                  {`"phase":"Pending","conditions":[` + condition("PodScheduled", "True", "", "") + "]", true},
+		"a kubelet knows it":                      {`"phase":"Pending","startTime":"2026-01-02T03:04:05Z"`, true},
+		"a container waits":                       {`"phase":"Pending","containerStatuses":[{"name":"a","state":{"waiting":{"reason":"ContainerCreating"}}}]`, true},
+		"a simulated node says that it runs":      {`"phase":"Running"`, true},
+		"it has succeeded":                        {`"phase":"Succeeded"`, true},
+	} {
+		said := Read(podOf(t, "", `"nodeName":"gpu-07"`, test.status), nil)
+		run := history.NextRun(nil, history.SeenPod{PodSaid: said, Version: 1, Created: 5, Observed: 9})
+		if on := said.Node == "gpu-07"; on != test.on || (run.Scheduled != 0) != test.on {
+			t.Errorf("%s: on %q since %d", name, said.Node, run.Scheduled)
+		}
+	}
+}
+
 func FuzzRead(f *testing.F) {
 	f.Add(`"deletionTimestamp":"2026-01-02T03:04:05Z"`, `"containers":[{"name":"a","resources":{"requests":{"cpu":"1"}}}]`, `"phase":"Failed","containerStatuses":[{"name":"a","state":{"terminated":{"exitCode":1}}}]`)
 	f.Add(istio, `"resources":{"limits":{"cpu":"-1"}}`, `"conditions":[{"type":"DisruptionTarget","status":"True"}]`)

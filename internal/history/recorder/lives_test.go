@@ -51,7 +51,7 @@ func controlledBy(apiVersion, kind, name, uid string) string {
 // stages are what a pod may look like.
 var stages = map[string][]string{
 	"made":    {`status.phase:="Pending"`},
-	"bound":   {`spec.nodeName:="node-1"`, `status.phase:="Pending"`},
+	"bound":   {`spec.nodeName:="node-1"`, `status.phase:="Pending"`, `status.conditions:=[{"type":"PodScheduled","status":"True","lastTransitionTime":"2026-01-01T00:00:00Z"}]`},
 	"runs":    {`spec.nodeName:="node-1"`, `status.phase:="Running"`, `status.containerStatuses:=[{"name":"main","restartCount":0,"state":{"running":{"startedAt":"2026-01-01T00:00:00Z"}}}]`},
 	"again":   {`spec.nodeName:="node-1"`, `status.phase:="Running"`, `status.containerStatuses:=[{"name":"main","restartCount":2,"state":{"running":{"startedAt":"2026-01-01T00:00:00Z"}}}]`},
 	"beats":   {`spec.nodeName:="node-1"`, `status.phase:="Running"`, `status.podIP:="10.0.0.1"`, `status.containerStatuses:=[{"name":"main","restartCount":0,"state":{"running":{"startedAt":"2026-01-01T00:00:00Z"}}}]`},

@@ -417,7 +417,7 @@ func (w *podWorld) ranFor(uid string) (holds []history.Hold) {
 		if i+1 < len(transitions) {
 			to = transitions[i+1].At
 		}
-		holds = append(holds, history.Hold{Interval: history.Interval{From: tr.At, To: to}, Amounts: history.AmountsOf(requests)})
+		holds = append(holds, history.Hold{Interval: history.Interval{From: tr.At, To: to}, Amounts: history.AmountsOfJob(requests)})
 	}
 	return holds
 }

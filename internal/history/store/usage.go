@@ -411,7 +411,7 @@ func (l *lives) amountsOf(requests string) history.Amounts {
 	var a history.Amounts
 	var quantities map[string]string
 	if err := json.Unmarshal([]byte(requests), &quantities); err == nil { // text that is no list of quantities counts for nothing
-		a = history.AmountsOf(quantities)
+		a = history.AmountsOfJob(quantities)
 	}
 	if len(l.amounts) < maxAmounts {
 		l.amounts[requests] = a
