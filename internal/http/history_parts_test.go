@@ -52,11 +52,11 @@ func TestPartsAreToldAsFarAsTheirKindsMayBeSeen(t *testing.T) {
 	if c.log, err = c.db.Write(t.Context(), c.log, store.Batch{To: 100}); err != nil { // or uids would come twice
 		t.Fatal(err)
 	}
-	first, second := c.lives("a/first", "alice", "", history.Running), c.lives("b/second", "bob", "", history.Running)
+	first, second := c.lives("a/first", "alice", "", history.Running, history.Succeeded), c.lives("b/second", "bob", "", history.Running, history.Succeeded)
 	c.log = ofJobs
 	var uids []string
 	for i, part := range []string{"a/p1", "a/p2", "b/q1", "a/alone"} {
-		uid := c.lives(part, "alice", "", history.Running)
+		uid := c.lives(part, "alice", "", history.Running, history.Succeeded)
 		uids = append(uids, uid)
 		parent := history.Ref{Resource: goneKind, Name: "first", UID: first}
 		if part == "b/q1" {
@@ -114,5 +114,10 @@ func TestPartsAreToldAsFarAsTheirKindsMayBeSeen(t *testing.T) {
 	a := c.get(allJobs + "?view=usage&by=resource")
 	if !strings.Contains(a.body, `"jobs":1,`) {
 		t.Errorf("usage counts parts again: %s", a.body)
+	}
+	for path, want := range map[string]string{allJobs: `"succeeded":1,`, ofTraining: `"succeeded":2,`} {
+		if a := c.get(path + "?view=ends&by=resource"); strings.Count(a.body, `"key"`) != 1 || !strings.Contains(a.body, want) {
+			t.Errorf("the ends of jobs and of their parts are not those of the jobs: %s", a.body)
+		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/kubecast/kubecast/internal/history"
 )
 
-// Parts are found and counted by what they are parts of, in each kind, as far as a filter lets them; and usage has them in that only.
+// Parts are found and counted by what they are parts of, in each kind, as far as a filter lets them; and usage and ends have them in that only.
 func TestPartsAreFoundByWhatTheyArePartsOf(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		parent := history.Ref{Resource: "jobsets.jobset.x-k8s.io", Name: "set", UID: "set"}
@@ -81,6 +81,13 @@ func TestPartsAreFoundByWhatTheyArePartsOf(t *testing.T) {
 			return nil
 		}); err != nil || n != 20 {
 			t.Errorf("usage counts %d jobs: %v", n, err)
+		}
+		n = 0
+		if err := s.Ends(t.Context(), log, Filter{}, func(all []*history.Transition) error {
+			n += len(all)
+			return nil
+		}); err != nil || n != 20 {
+			t.Errorf("%d ends are counted: %v", n, err)
 		}
 	})
 }

@@ -55,8 +55,8 @@ func (s *Store) Lives(ctx context.Context, log Log, f Filter, by By, span histor
 	return nil
 }
 
-// Ends calls visit with the transitions of a log that led jobs to an end, the newest first, some at a time; the states of the filter do not count. It reads a page after
-// the other, each in turns of its own.
+// Ends calls visit with the transitions of a log that led jobs to an end, the newest first, some at a time; the states of the filter do not count. Jobs that are parts of
+// others by now are left out, as Lives does not count them. It reads a page after the other, each in turns of its own.
 func (s *Store) Ends(ctx context.Context, log Log, f Filter, visit func([]*history.Transition) error) error {
 	f.States = []history.State{history.Succeeded, history.Failed, history.Cancelled}
 	for before := uint64(0); ; {
@@ -64,11 +64,37 @@ func (s *Store) Ends(ctx context.Context, log Log, f Filter, visit func([]*histo
 		if err != nil {
 			return err
 		}
-		if err := visit(page); err != nil || len(page) < usageRows {
+		whole := len(page) == usageRows
+		if whole {
+			before = page[len(page)-1].Seq
+		}
+		if page, err = s.withoutParts(ctx, log, page); err != nil {
 			return err
 		}
-		before = page[len(page)-1].Seq
+		if err := visit(page); err != nil || !whole {
+			return err
+		}
 	}
+}
+
+// withoutParts leaves out the transitions of jobs that are parts of others.
+func (s *Store) withoutParts(ctx context.Context, log Log, all []*history.Transition) ([]*history.Transition, error) {
+	uids := make([]string, len(all))
+	for i, t := range all {
+		uids[i] = t.UID
+	}
+	parts := map[string]bool{}
+	if err := inParts(log.ID, "uid", distinct(uids), func(w *where) error {
+		w.add("parent_uid IS NOT NULL")
+		found, err := s.texts(ctx, "SELECT uid FROM jobs"+s.dialect.use(s.dialect.primary("jobs"))+" "+w.String(), w.args...)
+		for _, uid := range found {
+			parts[uid] = true
+		}
+		return err
+	}); err != nil {
+		return nil, fmt.Errorf("look for parts: %w", err)
+	}
+	return slices.DeleteFunc(all, func(t *history.Transition) bool { return parts[t.UID] }), nil
 }
 
 // KeyOf is the key by which a transition of a kind is counted.
