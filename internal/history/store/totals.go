@@ -80,6 +80,11 @@ func (s *Store) countRuns(ctx context.Context, tx *sql.Tx, changes []runChange) 
 			total.Add(c.run)
 		}
 	}
+	for of, total := range totals {
+		if total.Runs == 0 {
+			totals[of] = &history.Total{} // without the bounds of what was
+		}
+	}
 	var rows [][]any
 	for _, log := range slices.Sorted(maps.Keys(uids)) {
 		for _, uid := range uids[log] {
@@ -177,22 +182,27 @@ func (s *Store) Began(ctx context.Context, pods Log, at history.Time) error {
 }
 
 // covered is the time of which all runs of a cluster's jobs were recorded; empty if none is.
-type covered struct{ from, until history.Time }
+type covered struct {
+	from, until history.Time
+	seq         uint64 // the number of the last change of a run, when this was asked
+}
 
 // covered asks for that time. Until has no end while somebody records them.
 func (s *Store) covered(ctx context.Context, cluster string) (c covered, err error) {
 	var since sql.NullInt64
 	var lease, moved, now int64
-	err = s.QueryRow(ctx, "SELECT whole_since, lease, moved, "+s.dialect.now()+" FROM logs WHERE cluster = ? AND resource = ?", cluster, RunsResource).Scan(&since, &lease, &moved, &now)
+	err = s.QueryRow(ctx, "SELECT seq, whole_since, lease, moved, "+s.dialect.now()+" FROM logs WHERE cluster = ? AND resource = ?", cluster, RunsResource).Scan(&c.seq, &since, &lease, &moved, &now)
 	switch {
 	case errors.Is(err, sql.ErrNoRows) || err == nil && !since.Valid:
-		return covered{}, nil
+		return c, nil
 	case err != nil:
 		return covered{}, fmt.Errorf("find since when runs are recorded: %w", err)
-	case lease > now:
-		return covered{history.Time(since.Int64), math.MaxInt64}, nil
 	}
-	return covered{history.Time(since.Int64), history.Time(max(lease, moved))}, nil
+	c.from, c.until = history.Time(since.Int64), history.Time(max(lease, moved))
+	if lease > now {
+		c.until = math.MaxInt64
+	}
+	return c, nil
 }
 
 // upTo is until when runs that hold their nodes count: since nobody records them any more, nobody knows that they have ended.

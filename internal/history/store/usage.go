@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -35,7 +34,7 @@ const usageRows = 1000
 // afterwards; its error ends the reading. It may take its time.
 //
 // It is read a stretch of an index after the other, each in a turn of its own. So however much there is, others wait for one
-// stretch only.
+// stretch only. What changes meanwhile is told as it was at now, and each job once, wherever it has moved to in an index.
 //
 // What a job used is in its total, if all of it lies in one step. Runs are read only of jobs of which it does not. A job from before runs
 // were recorded used what it requested while it was Running.
@@ -44,6 +43,7 @@ func (s *Store) Lives(ctx context.Context, log Log, f Filter, by By, span histor
 	l := lives{store: s, log: log, filter: f, by: by, span: span, now: now, amounts: map[string]history.Amounts{}, visit: visit}
 	var err error
 	if l.covered, err = s.covered(ctx, log.Cluster); err == nil {
+		l.changes = changes{jobs: int64(log.Seq), runs: int64(l.covered.seq), ran: map[string]bool{}, moved: map[string]bool{}}
 		err = l.created(ctx, int64(span.From), int64(span.Until))
 	}
 	if err == nil && span.From > 0 { // else no job was created before
@@ -121,6 +121,8 @@ type lives struct {
 	covered covered
 	amounts map[string]history.Amounts // by the text of the requests, since most jobs request the same as others
 	visit   func([]history.Lived) error
+	changes changes
+	given   map[uint64]struct{} // of jobs that were created before the span: the hashes of those that were given
 	batch   []livedJob
 	again   map[string]int // by uid: the indexes in the batch of jobs that ran several times
 }
@@ -139,7 +141,7 @@ type livedJob struct {
 func (l *lives) created(ctx context.Context, from, until int64) error {
 	q := l.store.search(l.log, l.filter, jobsByCreation)
 	for upTo := until - 1; upTo >= from; {
-		least, by, err := q.window(ctx, upTo, usageRows)
+		least, by, err := q.window(ctx, upTo, l.store.window)
 		if err != nil {
 			return err
 		}
@@ -151,114 +153,6 @@ func (l *lives) created(ctx context.Context, from, until int64) error {
 			return err
 		}
 		upTo = least - 1
-	}
-	return nil
-}
-
-// before reads the jobs that were created before a time and held anything after it. Those that still do come first, since one that ends
-// meanwhile is among the others then.
-func (l *lives) before(ctx context.Context, from int64) error {
-	still := map[string]bool{}
-	stillOnes := func(uid string, total bool) bool {
-		if total {
-			still[uid] = true
-		}
-		return total
-	}
-	others := func(uid string, total bool) bool { return total && !still[uid] }
-	holds := index{"totals", "totals_until"}
-	if err := l.held(ctx, stretch{holds, fmt.Sprintf("held_until = %d", int64(stillRuns)), "first_held", math.MinInt64, int64(l.span.Until) - 1}, from, stillOnes); err != nil {
-		return err
-	}
-	if err := l.held(ctx, stretch{holds, "1 = 1", "held_until", from, stillRuns - 1}, from, others); err != nil {
-		return err
-	}
-	return l.unrecorded(ctx, from)
-}
-
-// unrecorded reads the jobs of which runs are not known that were created before a time and ran after it.
-func (l *lives) unrecorded(ctx context.Context, from int64) error {
-	created := from
-	if l.covered.until == math.MaxInt64 {
-		created = min(from, int64(l.covered.from))
-	}
-	running := map[string]bool{}
-	runningOnes := func(uid string, total bool) bool {
-		running[uid] = true
-		return !total
-	}
-	others := func(uid string, total bool) bool { return !total && !running[uid] }
-	ran := index{"jobs", "jobs_ran"}
-	if err := l.ran(ctx, stretch{ran, fmt.Sprintf("ran_until = %d", int64(stillRuns)), "created", math.MinInt64, created - 1}, created, runningOnes); err != nil {
-		return err
-	}
-	if err := l.ran(ctx, stretch{ran, "1 = 1", "ran_until", from, stillRuns - 1}, created, others); err != nil {
-		return err
-	}
-	return l.ran(ctx, stretch{ran, "ran_until IS NULL", "created", math.MinInt64, created - 1}, created, others)
-}
-
-// index is one of a table.
-type index struct{ table, name string }
-
-// stretch is a part of an index.
-type stretch struct {
-	index
-	is          string // what all its rows are
-	column      string // that they are ordered by
-	above, upTo int64
-}
-
-// next cuts off a piece of a stretch, up to a value of its column; more says whether there is a rest.
-func (l *lives) next(ctx context.Context, in stretch) (upTo int64, more bool, err error) {
-	upTo = in.upTo
-	err = l.store.QueryRow(ctx, fmt.Sprintf("SELECT %s FROM %s WHERE log = ? AND %s AND %s > ? AND %s <= ? ORDER BY %s LIMIT 1 OFFSET %d",
-		in.column, in.table+l.store.dialect.use(in.name), in.is, in.column, in.column, in.column, usageRows), l.log.ID, in.above, in.upTo).Scan(&upTo)
-	if errors.Is(err, sql.ErrNoRows) {
-		return in.upTo, false, nil
-	}
-	return upTo, err == nil, err
-}
-
-// ran reads the jobs of a stretch that were created before a time.
-func (l *lives) ran(ctx context.Context, in stretch, created int64, counts func(uid string, total bool) bool) error {
-	for more := true; more; {
-		var upTo int64
-		var err error
-		if upTo, more, err = l.next(ctx, in); err != nil {
-			return err
-		}
-		w := l.store.where(l.filter, l.log, "jobs", "state", "")
-		w.add(in.is+" AND created < ? AND "+in.column+" > ? AND "+in.column+" <= ?", created, in.above, upTo)
-		if err := l.read(ctx, in.table+l.store.dialect.use(in.name)+" "+w.String(), w.args, counts); err != nil {
-			return err
-		}
-		in.above = upTo
-	}
-	return nil
-}
-
-// held reads the jobs that were created before a time and whose totals are in a stretch.
-func (l *lives) held(ctx context.Context, in stretch, created int64, counts func(uid string, total bool) bool) error {
-	for more := true; more; {
-		var upTo int64
-		var err error
-		if upTo, more, err = l.next(ctx, in); err != nil {
-			return err
-		}
-		uids, err := l.store.texts(ctx, "SELECT uid FROM "+in.table+l.store.dialect.use(in.name)+" WHERE log = ? AND "+in.is+" AND "+in.column+" > ? AND "+in.column+" <= ?", l.log.ID, in.above, upTo)
-		if err != nil {
-			return err
-		}
-		for part := range slices.Chunk(uids, batchOfKeys) {
-			w := l.store.where(l.filter, l.log, "jobs", "state", "")
-			w.add("created < ?", created)
-			oneOf(w, "uid", part)
-			if err := l.read(ctx, "jobs"+l.store.dialect.use(l.store.dialect.primary("jobs"))+" "+w.String(), w.args, counts); err != nil {
-				return err
-			}
-		}
-		in.above = upTo
 	}
 	return nil
 }
@@ -323,6 +217,12 @@ func (l *lives) read(ctx context.Context, from string, args []any, counts func(u
 		total := totals[job.uid] != nil
 		return job.Counted && !total || counts != nil && !counts(job.uid, total)
 	})
+	// What holds its node may hold it only since now: then its total is not of now. That it changed is known if it is looked for after the total was read.
+	if slices.ContainsFunc(l.batch, func(job livedJob) bool { return totals[job.uid] != nil && totals[job.uid].Holding > 0 }) {
+		if err := l.lookForRuns(ctx); err != nil {
+			return err
+		}
+	}
 	return l.give(ctx, totals)
 }
 
@@ -333,7 +233,7 @@ func (l *lives) give(ctx context.Context, totals map[string]*history.Total) erro
 		job := &l.batch[i]
 		switch total := totals[job.uid]; {
 		case total != nil:
-			if holds, whole := l.wholly(total); whole {
+			if holds, whole := l.wholly(total); whole && !l.changes.ran[job.uid] {
 				job.Holds = holds
 			} else {
 				inParts = append(inParts, job.uid)

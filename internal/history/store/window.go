@@ -273,6 +273,14 @@ func (q *search) rowsOf(by led, bounds *where, limit int) (text string, args []a
 
 // rows is what follows FROM to read the first rows by a lead, between bounds: the keys are found in indexes, and only then are so many rows read.
 func (q *search) rows(by lead, bounds *where, limit int) (text string, args []any) {
+	keys, args := q.keys(by, bounds, limit)
+	order := q.table + "." + strings.ReplaceAll(q.page, ", ", ", "+q.table+".")
+	return fmt.Sprintf("(SELECT id FROM %s) AS found CROSS JOIN %s WHERE %s.log = ? AND %s.%s = found.id ORDER BY %s",
+		keys, q.table, q.table, q.table, q.store.dialect.row(q.key), order), append(args, q.log.ID)
+}
+
+// keys is a table expression of the keys of the first rows by a lead, between bounds.
+func (q *search) keys(by lead, bounds *where, limit int) (text string, args []any) {
 	if q.named != nil {
 		by = append(by[:len(by):len(by)], *q.named)
 	}
@@ -289,7 +297,5 @@ func (q *search) rows(by lead, bounds *where, limit int) (text string, args []an
 		keys = "SELECT * FROM (" + strings.Join(parts, " UNION ") + ") AS parts ORDER BY " + q.page + " LIMIT ?"
 		args = append(args, limit)
 	}
-	order := q.table + "." + strings.ReplaceAll(q.page, ", ", ", "+q.table+".")
-	return fmt.Sprintf("(SELECT id FROM (%s) AS keyed) AS found CROSS JOIN %s WHERE %s.log = ? AND %s.%s = found.id ORDER BY %s",
-		keys, q.table, q.table, q.table, q.store.dialect.row(q.key), order), append(args, q.log.ID)
+	return "(" + keys + ") AS keyed", args
 }
