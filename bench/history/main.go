@@ -49,6 +49,7 @@ type bench struct {
 	measure.Bench
 	out    io.Writer
 	binary string // the gateway's
+	before string // another one with which that is compared; "": none
 	dir    string
 	kept   string // a file
 	rounds int
@@ -92,6 +93,7 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	}
 	flags := flag.NewFlagSet("history", flag.ContinueOnError)
 	flags.StringVar(&b.binary, "gateway", "", "the gateway's `binary`; if none is named, it is built")
+	flags.StringVar(&b.before, "before", "", "the `binary` of an earlier gateway, whose transitions a second are measured in turn with this one")
 	with := flags.String("databases", strings.Join(databases, ","), "the `databases`; one that is not installed is left out")
 	only := flags.String("only", strings.Join(names, ","), "the `parts`")
 	quick := flags.Bool("quick", false, "small and short, to see whether everything works")

@@ -17,6 +17,7 @@ import (
 	"github.com/kubecast/kubecast/bench/internal/figures"
 	"github.com/kubecast/kubecast/bench/internal/gateway"
 	"github.com/kubecast/kubecast/bench/internal/mark"
+	"github.com/kubecast/kubecast/bench/internal/measure"
 	"github.com/kubecast/kubecast/bench/internal/process"
 	"github.com/kubecast/kubecast/bench/internal/source"
 	"github.com/kubecast/kubecast/internal/devtoken"
@@ -33,6 +34,10 @@ type recording struct {
 
 // start starts an API server, and a gateway with a database and perhaps more in its configuration; "none" is without a history.
 func (b *bench) start(role, address string, more ...string) (r *recording, err error) {
+	return b.startOf(b.binary, role, address, more...)
+}
+
+func (b *bench) startOf(binary, role, address string, more ...string) (r *recording, err error) {
 	r = &recording{more: strings.Join(more, "")}
 	if r.dir, err = os.MkdirTemp(b.dir, "gateway-"); err != nil {
 		return nil, err
@@ -49,7 +54,7 @@ func (b *bench) start(role, address string, more ...string) (r *recording, err e
 		_, err = gateway.Kubeconfig(r.dir, "http://"+listens)
 	}
 	if err == nil {
-		err = r.again(b.binary, address)
+		err = r.again(binary, address)
 	}
 	if err != nil {
 		r.source.Kill()
@@ -106,9 +111,44 @@ func (r *recording) transactions() (n, seconds float64, err error) {
 	return n, seconds, errors.Join(err1, err2)
 }
 
+// burst is what it took to record many transitions that came at once.
+type burst struct{ rate, cost, size, took float64 }
+
+// burst lets transitions come as fast as they can, after so many that are written.
+func (b *bench) burst(ctx context.Context, d *database, r *recording, written int64) (measured burst, err error) {
+	before, err := process.CPU(r.Pid)
+	if err != nil {
+		return measured, err
+	}
+	transactions, lasted, err := r.transactions()
+	if err != nil {
+		return measured, err
+	}
+	began := time.Now()
+	if err := r.source.Call("Emit", source.Emit{Count: b.sizes.burst}, nil); err != nil {
+		return measured, err
+	}
+	if err := d.await(ctx, written+int64(b.sizes.burst)); err != nil {
+		return measured, err
+	}
+	measured.rate = float64(b.sizes.burst) / time.Since(began).Seconds()
+	after, err := process.CPU(r.Pid)
+	if err != nil {
+		return measured, err
+	}
+	measured.cost = figures.Microseconds(after-before) / float64(b.sizes.burst)
+	allTransactions, allLasted, err := r.transactions()
+	measured.size = float64(b.sizes.burst) / (allTransactions - transactions)
+	measured.took = 1000 * (allLasted - lasted) / (allTransactions - transactions)
+	return measured, err
+}
+
+// now and earlier are the gateways that are compared: this one, and the one that -before names.
+const now, earlier = "", ", before"
+
 // rates measures how fast transitions are recorded, and how soon.
 func (b *bench) rates(ctx context.Context, wanted []string) error {
-	burst := figures.Table{
+	bursts := figures.Table{
 		Title:  fmt.Sprintf("%d transitions as fast as they come; %d rounds, medians", b.sizes.burst, b.rounds),
 		Header: []any{"", "transitions/s", "gateway's CPU µs/transition", "in transactions of", "ms for each"},
 	}
@@ -118,54 +158,92 @@ func (b *bench) rates(ctx context.Context, wanted []string) error {
 	}
 	goals := map[string]float64{"sqlite": 1000, "postgres": 5000, "mysql": 5000}
 	err := b.each(wanted, func(d *database) error {
-		r, err := b.start("changing", d.address)
+		ways, err := b.ways("changing", d)
 		if err != nil {
 			return err
 		}
-		defer r.end()
+		defer ways.end()
 		written := int64(someJobs)
-		if err := d.await(ctx, written); err != nil {
+		for _, way := range ways.all {
+			if err := way.await(ctx, written); err != nil {
+				return err
+			}
+		}
+		results, err := measure.InTurn(b.rounds, ways.names(), func(name string) (burst, error) {
+			way := ways.all[name]
+			measured, err := b.burst(ctx, way.database, way.recording, written+way.rounds*int64(b.sizes.burst))
+			way.rounds++
+			return measured, err
+		})
+		if err != nil {
 			return err
 		}
-		var rates, costs, sizes, times []float64
-		for range b.rounds {
-			before, err := process.CPU(r.Pid)
-			if err != nil {
-				return err
-			}
-			transactions, lasted, err := r.transactions()
-			if err != nil {
-				return err
-			}
-			began := time.Now()
-			if err := r.source.Call("Emit", source.Emit{Count: b.sizes.burst}, nil); err != nil {
-				return err
-			}
-			written += int64(b.sizes.burst)
-			if err := d.await(ctx, written); err != nil {
-				return err
-			}
-			rates = append(rates, float64(b.sizes.burst)/time.Since(began).Seconds())
-			after, err := process.CPU(r.Pid)
-			if err != nil {
-				return err
-			}
-			costs = append(costs, figures.Microseconds(after-before)/float64(b.sizes.burst))
-			allTransactions, allLasted, err := r.transactions()
-			if err != nil {
-				return err
-			}
-			sizes = append(sizes, float64(b.sizes.burst)/(allTransactions-transactions))
-			times = append(times, 1000*(allLasted-lasted)/(allTransactions-transactions))
+		for _, name := range ways.names() {
+			of := func(read func(burst) float64) float64 { return figures.MedianOf(results[name], read) }
+			bursts.Add(d.name+name, of(func(m burst) float64 { return m.rate }), of(func(m burst) float64 { return m.cost }), of(func(m burst) float64 { return m.size }), of(func(m burst) float64 { return m.took }))
 		}
-		burst.Add(d.name, figures.Median(rates), figures.Median(costs), figures.Median(sizes), figures.Median(times))
-		burst.AtLeast("transitions/s with "+d.name, figures.Median(rates), goals[d.name])
-		return b.lag(ctx, d, r, &lag, written)
+		if len(ways.all) > 1 {
+			bursts.Note("%s: %.2f × the transitions/s of before, for %.2f × the CPU", d.name,
+				measure.Ratio(results[now], results[earlier], func(m burst) float64 { return m.rate }), measure.Ratio(results[now], results[earlier], func(m burst) float64 { return m.cost }))
+		}
+		bursts.AtLeast("transitions/s with "+d.name, figures.MedianOf(results[now], func(m burst) float64 { return m.rate }), goals[d.name])
+		return b.lag(ctx, d, ways.all[now].recording, &lag, written+ways.all[now].rounds*int64(b.sizes.burst))
 	})
-	burst.Note("from the first event until all rows are committed; the API server of the benchmark and the database compute on the same processors")
-	burst.Print(b.out)
+	bursts.Note("from the first event until all rows are committed; the API server of the benchmark and the database compute on the same processors")
+	bursts.Print(b.out)
 	lag.Print(b.out)
 	return err
+}
+
+// way is a gateway with its own API server and database.
+type way struct {
+	*recording
+	*database
+	rounds int64
+}
+
+// ways are the gateways that are compared, by their names.
+type ways struct {
+	all   map[string]*way
+	other *database // the earlier one's
+}
+
+// ways starts this gateway with a database, and the earlier one, if there is one, with another of the same sort.
+func (b *bench) ways(role string, d *database) (*ways, error) {
+	w := &ways{all: map[string]*way{}}
+	r, err := b.start(role, d.address)
+	if err != nil {
+		return nil, err
+	}
+	w.all[now] = &way{recording: r, database: d}
+	if b.before == "" {
+		return w, nil
+	}
+	if w.other, err = b.open(d.name); err == nil {
+		r, err = b.startOf(b.before, role, w.other.address)
+	}
+	if err != nil {
+		w.end()
+		return nil, err
+	}
+	w.all[earlier] = &way{recording: r, database: w.other}
+	return w, nil
+}
+
+func (w *ways) names() []string {
+	if len(w.all) == 1 {
+		return []string{now}
+	}
+	return []string{earlier, now}
+}
+
+func (w *ways) end() {
+	for _, way := range w.all {
+		way.recording.end()
+	}
+	if w.other != nil {
+		w.other.close()
+	}
 }
 
 // lag measures how long it takes from the commit of a transition to its row.
