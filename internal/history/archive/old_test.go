@@ -55,7 +55,9 @@ func TestADatabaseOfAnEarlierGatewayIsRecordedOn(t *testing.T) {
 	pod(api, "team-a/pod", job, podRuns)
 	pod(api, "team-a/pod", job, podFails)
 	api.Put("jobs", "team-a/running", "status.failed:=1", `status.conditions:=[{"type":"Failed","status":"True","reason":"BackoffLimitExceeded"}]`)
-	r.until("it ends", "running", func(t *history.Transition) bool { return t.To == history.Failed && t.Cause != nil && t.Cause.Reason == history.OOMKilled })
+	r.until("it ends", "running", func(t *history.Transition) bool {
+		return t.To == history.Failed && t.Cause != nil && t.Cause.Reason == history.OOMKilled
+	})
 	gone := r.until("another is found to be gone", "pending", says(history.Deleted))
 	if !gone.Late || gone.Seq <= seq {
 		t.Errorf("it is gone as %+v", gone)
