@@ -63,14 +63,17 @@ func Next(was *Job, seen Seen) (*Job, *Transition) {
 	return next, t
 }
 
-// counted is the job with greater numbers of failures and restarts; nil if neither grew. Others have no consequences
-// between transitions, and a job of many completions would be written at each of them.
+// counted is the job with greater numbers of failures and restarts; nil if neither grew. What is done counts only while the job is
+// held, since its controller may tell after the suspension what was done before it. Otherwise it has no consequences between transitions, and a
+// job of many completions would be written at each of them.
 func counted(was *Job, now Counts) *Job {
-	if now.Failures <= was.Failures && now.Restarts <= was.Restarts {
+	if was.State != Queued && was.State != Suspended {
+		now.Done = 0
+	}
+	if now.Failures <= was.Failures && now.Restarts <= was.Restarts && now.Done <= was.Done {
 		return nil
 	}
 	next := *was
-	now.Done = 0
 	next.Counts = was.Counts.beyond(now)
 	return &next
 }

@@ -94,6 +94,24 @@ func TestAttemptsCountWhatIsOpenedAgain(t *testing.T) {
 	}
 }
 
+// A controller may tell only after it has suspended a job what of it had succeeded before. The job goes on with that.
+func TestWhatIsToldToBeDoneWhileAJobIsHeldIsKept(t *testing.T) {
+	for _, held := range []State{Queued, Suspended} {
+		for done, want := range map[int64]int{0: 2, 3: 1} {
+			var job *Job
+			for i, said := range []Said{{State: Pending}, {State: Running}, {State: held}, {State: held, Counts: Counts{Done: done}}, {State: Pending, Counts: Counts{Done: done}}} {
+				seen := Seen{Identity: Identity{UID: "u", Namespace: "n", Name: "j"}, Said: said, Version: uint64(10 + i), Observed: Time(1_000 * (i + 1))}
+				if next, _ := Next(job, seen); next != nil {
+					job = next
+				}
+			}
+			if job.State != Pending || job.Attempt != want {
+				t.Errorf("%s, %d done: %s, attempt %d", held, done, job.State, job.Attempt)
+			}
+		}
+	}
+}
+
 // A job's times and durations are those of the log, whatever objects claim: no state begins before the one before it.
 func TestTimesNeverGoBack(t *testing.T) {
 	job, all := life(t,
