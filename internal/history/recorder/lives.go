@@ -90,8 +90,7 @@ func (r *Recorder) seekAgain(l *life, o *cluster.Object, now time.Time) *seek {
 	if o == nil || o.UID() != l.UID {
 		return s
 	}
-	job, known := r.opts.Waits.JobOf(o)
-	job.Name, job.UID = history.Name(job.Name), history.Name(job.UID) // a stranger's text
+	job, known := r.jobAbove(o)
 	switch {
 	case job.UID == "":
 	case known:
@@ -354,8 +353,7 @@ func (r *Recorder) decide(s *seek, now time.Time) bool {
 	if s.placed || s.pod == nil {
 		return true
 	}
-	job, known := r.opts.Waits.JobOf(s.pod)
-	job.Name, job.UID = history.Name(job.Name), history.Name(job.UID) // a stranger's text
+	job, known := r.jobAbove(s.pod)
 	if known = known || now.Sub(s.began) > settledAfter; job.UID == "" {
 		return !known || s.of.Job.UID != "" // a part of the way may be gone since
 	}

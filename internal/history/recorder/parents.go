@@ -17,8 +17,7 @@ func (r *Recorder) findParent(b *batch, o *cluster.Object, job *history.Job) {
 	if r.opts.Waits == nil {
 		return
 	}
-	parent, known := r.opts.Waits.JobOf(o)
-	parent = history.Ref{Resource: history.Name(parent.Resource), Name: history.Name(parent.Name), UID: history.Name(parent.UID)}
+	parent, known := r.jobAbove(o)
 	if parent.UID == job.UID { // things that control each other
 		parent = history.Ref{}
 	}
@@ -32,6 +31,13 @@ func (r *Recorder) findParent(b *batch, o *cluster.Object, job *history.Job) {
 		}
 		b.orphans[job.UID] = parent
 	}
+}
+
+// jobAbove is the topmost job to which a pod, or another job, belongs, as far as what is in memory says; see waiting.Watch.JobOf. Its names are strangers' texts, of
+// which a run or a job may keep what history.Name lets it.
+func (r *Recorder) jobAbove(o *cluster.Object) (job history.Ref, known bool) {
+	job, known = r.opts.Waits.JobOf(o)
+	return history.Ref{Resource: history.Name(job.Resource), Name: history.Name(job.Name), UID: history.Name(job.UID)}, known
 }
 
 // findParents finds those parents that are not in the cluster any more, or not seen there yet, but recorded. The jobs are this batch's own until it is

@@ -90,17 +90,6 @@ func (r reading) condition(of string) (found gjson.Result) {
 	return found
 }
 
-// written is the condition of a type, whatever its status.
-func (r reading) written(of string) (found gjson.Result) {
-	r.status.Get("conditions").ForEach(func(_, c gjson.Result) bool {
-		if c.Get("type").Str == of {
-			found = c
-		}
-		return !found.Exists()
-	})
-	return found
-}
-
 // queueLabel names the queue of Kueue that an object waits in. Kueue suspends what it has not admitted.
 const queueLabel = "kueue.x-k8s.io/queue-name"
 

@@ -8,6 +8,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/kubecast/kubecast/internal/history"
+	"github.com/kubecast/kubecast/internal/history/pods"
 )
 
 // done is so much of something, if it is known of how much. No more than all of it is done, whatever strangers write.
@@ -69,7 +70,7 @@ var tektonTasks = regexp.MustCompile(`^Tasks Completed: (\d{1,9}) \([^)]*\)(?:, 
 
 // pipelineRunProgress counts tasks, of which those that are skipped are no work.
 func pipelineRunProgress(r reading) history.Progress {
-	found := tektonTasks.FindStringSubmatch(r.written("Succeeded").Get("message").Str)
+	found := tektonTasks.FindStringSubmatch(pods.Condition(r.status, "Succeeded").Get("message").Str)
 	if found == nil {
 		return history.Progress{}
 	}

@@ -4,6 +4,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/kubecast/kubecast/internal/history"
+	"github.com/kubecast/kubecast/internal/history/pods"
 )
 
 // Services have no end of their own: they run until somebody deletes them. Ready is Running. One of which only a part is ready runs, too: Degraded is the reason,
@@ -89,7 +90,7 @@ func rayServiceState(r reading) history.Said {
 	switch {
 	case r.spec.Get("suspend").Bool():
 		return history.Said{State: r.held()}
-	case ready.Exists(), !r.written("Ready").Exists() && r.status.Get("serviceStatus").Str == "Running":
+	case ready.Exists(), !pods.Condition(r.status, "Ready").Exists() && r.status.Get("serviceStatus").Str == "Running":
 		return untimed(history.Running, ready)
 	case r.was.State == history.Running:
 		return history.Said{}

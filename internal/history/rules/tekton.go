@@ -1,6 +1,9 @@
 package rules
 
-import "github.com/kubecast/kubecast/internal/history"
+import (
+	"github.com/kubecast/kubecast/internal/history"
+	"github.com/kubecast/kubecast/internal/history/pods"
+)
 
 // tektonReasons are the states that the reasons of a condition Succeeded mean while it is Unknown. Any other reason says
 // nothing: the run stays what it was.
@@ -37,7 +40,7 @@ var tektonCancelled = map[string]bool{
 
 // tektonState is what a TaskRun or PipelineRun says: one condition says everything. While it is Unknown, its reason does.
 func tektonState(r reading) history.Said {
-	succeeded := r.written("Succeeded")
+	succeeded := pods.Condition(r.status, "Succeeded")
 	var said history.Said
 	switch succeeded.Get("status").Str {
 	case "True":

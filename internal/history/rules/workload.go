@@ -6,6 +6,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/kubecast/kubecast/internal/history"
+	"github.com/kubecast/kubecast/internal/history/pods"
 )
 
 // workloadFinished are the states that the reasons of a Workload's condition Finished mean; all others are successes. One that is out of sync is replaced.
@@ -42,7 +43,7 @@ func workloadState(r reading) history.Said {
 	case admitted.Exists():
 		return history.Said{State: history.Pending}
 	}
-	if why := r.written("QuotaReserved"); why.Get("status").Str == "False" {
+	if why := pods.Condition(r.status, "QuotaReserved"); why.Get("status").Str == "False" {
 		return untimed(history.Queued, why)
 	}
 	return history.Said{State: history.Submitted}
