@@ -97,6 +97,24 @@ func TestJobsOfAnotherTimeThanTheirCreationAreFoundAtOnce(t *testing.T) {
 	})
 }
 
+// handlerReads counts the rows that MariaDB has read for a store up to each call. All is read on one connection from then on, whose reads these are.
+func handlerReads(t *testing.T, s *Store) func() int {
+	s.reads.SetMaxOpenConns(1)
+	return func() (all int) {
+		t.Helper()
+		if err := s.Each(t.Context(), func(scan Scan) error {
+			var name string
+			var n int
+			err := scan(&name, &n)
+			all += n
+			return err
+		}, "SHOW SESSION STATUS LIKE 'Handler_read_%'"); err != nil {
+			t.Fatal(err)
+		}
+		return all
+	}
+}
+
 // A page far back reads what is there, and not all that has come since: whoever may see several namespaces or asks for several states goes by several
 // stretches of an index, each from where the page begins.
 func TestAPageFarBackDoesNotReadWhatCameSince(t *testing.T) {
@@ -111,19 +129,7 @@ func TestAPageFarBackDoesNotReadWhatCameSince(t *testing.T) {
 			log = write(t, s, log, seen(log.Version+1, namespace, "robot", uids, history.Pending, history.Running))
 		}
 	}
-	s.reads.SetMaxOpenConns(1) // whose reads are counted
-	reads := func() (all int) {
-		if err := s.Each(t.Context(), func(scan Scan) error {
-			var name string
-			var n int
-			err := scan(&name, &n)
-			all += n
-			return err
-		}, "SHOW SESSION STATUS LIKE 'Handler_read_%'"); err != nil {
-			t.Fatal(err)
-		}
-		return all
-	}
+	reads := handlerReads(t, s)
 	for _, f := range []Filter{{Within: []Place{{Namespace: "a"}, {Namespace: "b"}}}, {States: []history.State{history.Pending, history.Running}, Namespace: "a"}, {Owners: []string{"robot"}}} {
 		before := reads()
 		page, err := s.Transitions(t.Context(), log, f, 2000, 10)

@@ -168,19 +168,7 @@ func TestUsageOfALittleReadsLittle(t *testing.T) {
 		live("large", "robot", numbered(fmt.Sprintf("l%02d-", i), 1000))
 	}
 	live("small", "ann", numbered("s", 40))
-	s.reads.SetMaxOpenConns(1) // whose reads are counted
-	reads := func() (all int) {
-		if err := s.Each(t.Context(), func(scan Scan) error {
-			var name string
-			var n int
-			err := scan(&name, &n)
-			all += n
-			return err
-		}, "SHOW SESSION STATUS LIKE 'Handler_read_%'"); err != nil {
-			t.Fatal(err)
-		}
-		return all
-	}
+	reads := handlerReads(t, s)
 	for name, test := range map[string]struct {
 		f         Filter
 		jobs, max int
