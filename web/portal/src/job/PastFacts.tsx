@@ -12,6 +12,7 @@ import { stateName } from '../state/texts.ts';
 import { whyNow } from '../state/why.ts';
 import { formatHours, formatNumber } from '../texts/format.ts';
 import { formatView, linkToObject, parseView, type View } from '../view/view.ts';
+import { ends } from './life.ts';
 import { jobs } from './resources.ts';
 import { t } from './texts.ts';
 
@@ -24,7 +25,7 @@ export function PastMark({ past }: { past: PastJob }): ReactNode {
 /** Why it is in its state, in one sentence, and which pod says so. */
 export function Why({ past, view, there }: { past: PastJob; view: View; /** Whether a pod is there, by its name. */ there: (pod: string) => boolean }): ReactNode {
   const state = outcomeOf(past);
-  const why = state === 'Succeeded' ? '' : whyNow(past);
+  const why = whyNow(past);
   if (!why) return null;
   const { pod, reason } = past.cause ?? {};
   return (
@@ -108,8 +109,7 @@ async function partsOf(kc: Kubecast, kinds: readonly Kind[], { namespace, uid, c
   return parts.sort((a, b) => a.job.createdAt - b.job.createdAt || a.job.name.localeCompare(b.job.name, undefined, { numeric: true }));
 }
 
-const ended = new Set(['Succeeded', 'Failed', 'Cancelled', 'Deleted']);
-const idle = (parts: readonly Part[]): number | undefined => (parts.every(({ job }) => ended.has(job.state)) ? undefined : 5_000);
+const idle = (parts: readonly Part[]): number | undefined => (parts.every(({ job }) => ends.has(job.state)) ? undefined : 5_000);
 
 /** The jobs that are parts of it, each with its state; nothing if there are none. */
 export function Parts({ past, signal, view }: { past: PastJob | undefined; signal: unknown; view: View }): ReactNode {
@@ -135,7 +135,7 @@ function PartList({ past, signal, view }: { past: PastJob; signal: unknown; view
       <ul className="job-parts">
         {parts.map(({ kind, job }) => {
           const state = outcomeOf(job);
-          const why = state === 'Succeeded' ? '' : whyNow(job);
+          const why = whyNow(job);
           return (
             <li key={job.uid} data-name={job.name} data-state={state}>
               <StateIcon state={state} />

@@ -28,7 +28,7 @@ export function withCause(life: Life, past: Pick<PastJob, 'uid' | 'attempt' | 'c
 }
 
 /** States after which a job goes nowhere by itself. */
-const ends = new Set(['Succeeded', 'Failed', 'Cancelled', 'Deleted']);
+export const ends = new Set(['Succeeded', 'Failed', 'Cancelled', 'Deleted']);
 
 export interface Step extends Transition {
   /** When it went on to the next state; undefined: it is in this one, or this one is an end. */

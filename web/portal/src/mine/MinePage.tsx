@@ -173,9 +173,8 @@ interface JobProps {
 }
 
 function Job({ job, view, at, fresh, onOpen }: JobProps): ReactNode {
-  // That all went well needs no reason.
   const state = outcomeOf(job);
-  const why = state === 'Succeeded' ? '' : whyNow(job);
+  const why = whyNow(job);
   return (
     <li data-name={job.name} data-state={state} data-fresh={fresh}>
       <StateIcon state={state} />

@@ -83,7 +83,7 @@ test('a line says why in the words of the cause, else in those of the object, wh
   const cause = { text: '<b>main was OOM-killed</b>', reason: 'OOMKilled', container: 'main', exitCode: 137, signal: null, pod: 'p', node: 'n', pods: 1 };
   expect(whyOf({ cause, reason: 'BackoffLimitExceeded', message: 'm' })).toBe('<b>main was OOM-killed</b>');
   expect(whyOf({ reason: 'BackoffLimitExceeded', message: '' })).toBe('BackoffLimitExceeded');
-  const waits = { state: 'Queued', since: 10, cause, reason: 'Pending', message: 'no quota', reasons: [{ at: 5, reason: 'Pending', message: '' }] };
+  const waits = { state: 'Queued', durations: {}, since: 10, cause, reason: 'Pending', message: 'no quota', reasons: [{ at: 5, reason: 'Pending', message: '' }] };
   expect(whyNow(waits)).toBe('<b>main was OOM-killed</b>');
   expect(whyNow({ ...waits, reasons: [{ at: 20, reason: 'Pending', message: 'no quota' }] })).toBe('Pending: no quota · <b>main was OOM-killed</b>');
 });
