@@ -134,6 +134,8 @@ func openSQLite(opts Options, path string) (*sql.DB, dialect, error) {
 		return nil, nil, errors.New("is a file, which takes no passwordFile")
 	}
 	values := url.Values{"_txlock": {"immediate"}, "_pragma": {"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)"}}
+	// What SQLite sorts goes to files that it unlinks at once. Where it puts them by itself need not be a folder that can be written to: the root of a container is not.
+	values.Add("_pragma", "temp_store_directory('"+strings.ReplaceAll(filepath.Dir(path), "'", "''")+"')")
 	name := (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: values.Encode()}).String()
 	return sql.OpenDB(file{name, path}), sqlite{}, nil
 }

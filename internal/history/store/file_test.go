@@ -2,6 +2,8 @@ package store
 
 import (
 	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/kubecast/kubecast/internal/history"
@@ -44,5 +46,37 @@ func TestNobodyElseMayReadTheHistorysFile(t *testing.T) {
 	closed()
 	if err := first.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// The root of a container cannot be written to, and has no folder for such files.
+func TestWhatAFileSortsIsBesideIt(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "it's here")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s, err := New(Options{Address: "sqlite", StateDir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	// 16 MB, of which a connection keeps two.
+	const sorted = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 16000) SELECT i FROM n ORDER BY hex(randomblob(512))"
+	found, seen := false, 0
+	if err := s.For(User("somebody")).Each(t.Context(), func(scan Scan) error {
+		if seen++; seen > 1 {
+			return nil
+		}
+		open, err := os.ReadDir("/proc/self/fd")
+		for _, fd := range open {
+			at, _ := os.Readlink("/proc/self/fd/" + fd.Name())
+			found = found || filepath.Dir(at) == dir && strings.HasSuffix(at, "(deleted)")
+		}
+		return err
+	}, sorted); err != nil {
+		t.Fatal(err)
+	}
+	if !found || seen != 16000 {
+		t.Errorf("no file for %d rows that were sorted is in the database's folder", seen)
 	}
 }
