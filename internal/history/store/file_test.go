@@ -49,6 +49,34 @@ func TestNobodyElseMayReadTheHistorysFile(t *testing.T) {
 	}
 }
 
+// Of what others sort, or of a new index, nobody knows how large it is.
+func TestOnlyRecordersOfAFileKeepWhatIsForTheMomentInMemory(t *testing.T) {
+	s, err := New(Options{Address: "sqlite", StateDir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	const inMemory = 2
+	for _, payer := range []struct {
+		Payer
+		want bool
+	}{{Recorder("jobs"), true}, {System("a part"), false}, {User("somebody"), false}} {
+		reads, writes := 0, 0
+		of := s.For(payer.Payer)
+		if err := of.QueryRow(t.Context(), "PRAGMA temp_store").Scan(&reads); err != nil {
+			t.Fatal(err)
+		}
+		if err := of.Transact(t.Context(), func(tx *Tx) error {
+			return tx.QueryRow(t.Context(), "PRAGMA temp_store").Scan(&writes)
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if (reads == inMemory) != payer.want || (writes == inMemory) != payer.want {
+			t.Errorf("%v: temp_store is %d to read and %d to write", payer.Payer, reads, writes)
+		}
+	}
+}
+
 // The root of a container cannot be written to, and has no folder for such files.
 func TestWhatAFileSortsIsBesideIt(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "it's here")

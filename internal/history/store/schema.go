@@ -130,7 +130,7 @@ var (
 // Migrate brings the schema up to date. If several replicas start at once, one of them does it. The error is ErrNewer if
 // the database has a newer schema.
 func (s *Store) Migrate(ctx context.Context) (err error) {
-	conn, err := s.recorders.Conn(ctx)
+	conn, err := s.writes.Conn(ctx)
 	if err != nil {
 		return fmt.Errorf("migrate: %w", err)
 	}
