@@ -2,6 +2,7 @@ package recorder
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -30,6 +31,9 @@ const (
 	// mostSought bounds the runs whose jobs are looked for. The namespace that has most of them gives way. Those that are not looked for are when they change, or when
 	// the recorder begins again.
 	mostSought = 10_000
+	// foundFor is for how long a job that was found counts as it was, for no more than mostFound of them. Pods begin and end one by one, at thousands a second, and
+	// a question for each would take longer than to write them.
+	foundFor, mostFound = time.Second, 10_000
 )
 
 // podLives are what a recorder of pods knows in one tenure.
@@ -37,6 +41,8 @@ type podLives struct {
 	living map[string]*life // by the pod's uid: of those in the cluster
 	sought map[string]*seek // by the pod's uid: whose job is not known
 	counts map[string]int   // by namespace: of those that are sought
+	found  map[history.Ref]store.Job
+	asked  time.Time // since when found counts
 }
 
 func newPodLives(living int) *podLives {
@@ -134,19 +140,19 @@ func (l *podLives) seek(s *seek) {
 		}
 		for _, other := range l.sought {
 			if other.of.Namespace == fullest {
-				l.found(other.of)
+				l.placed(other.of)
 				l.overlook(other.of)
 				break
 			}
 		}
 	}
-	l.found(s.of)
+	l.placed(s.of)
 	l.sought[s.of.UID] = s
 	l.counts[s.of.Namespace]++
 }
 
-// found ends the search for a run's job, if there is one.
-func (l *podLives) found(of *life) {
+// placed ends the search for a run's job, if there is one.
+func (l *podLives) placed(of *life) {
 	if l.sought[of.UID] == nil {
 		return
 	}
@@ -254,7 +260,7 @@ func (r *Recorder) placeRuns(ctx context.Context, b *batch) error {
 		switch job, ok := found[l]; {
 		case ok:
 			l.join(job)
-			r.lives.found(l)
+			r.lives.placed(l)
 		case l.Of != 0: // its job was removed, after it was kept for long enough
 			delete(r.lives.living, l.UID)
 			continue
@@ -274,24 +280,33 @@ func (r *Recorder) placeRuns(ctx context.Context, b *batch) error {
 
 // jobsOf finds the jobs of runs of which it is known to which one they belong. A pod may name a job of another namespace; that is not its job.
 func (r *Recorder) jobsOf(ctx context.Context, all []*life) (map[*life]store.Job, error) {
+	if len(all) == 0 {
+		return nil, nil
+	}
+	if now := time.Now(); now.Sub(r.lives.asked) > foundFor || len(r.lives.found) > mostFound {
+		r.lives.found, r.lives.asked = map[history.Ref]store.Job{}, now
+	}
 	wanted := map[string][]string{}
 	asked := map[history.Ref]bool{}
 	for _, l := range all {
-		if !asked[l.Job] && !r.lives.undecided(l) {
+		if _, known := r.lives.found[l.Job]; !known && !asked[l.Job] && !r.lives.undecided(l) {
 			asked[l.Job], wanted[l.Job.Resource] = true, append(wanted[l.Job.Resource], l.Job.UID)
 		}
 	}
-	if len(wanted) == 0 {
-		return nil, nil
+	if len(wanted) > 0 {
+		found, err := r.opts.Database.JobsOf(ctx, r.name.Cluster, wanted)
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(r.lives.found, found)
 	}
-	found, err := r.opts.Database.JobsOf(ctx, r.name.Cluster, wanted)
 	of := make(map[*life]store.Job, len(all))
 	for _, l := range all {
-		if job, ok := found[l.Job]; ok && job.Namespace == l.Namespace && !r.lives.undecided(l) {
+		if job, ok := r.lives.found[l.Job]; ok && job.Namespace == l.Namespace && !r.lives.undecided(l) {
 			of[l] = job
 		}
 	}
-	return of, err
+	return of, nil
 }
 
 // undecided reports whether the run's Job may not be the topmost one.
@@ -321,7 +336,7 @@ func (r *Recorder) seekJobs(ctx context.Context) error {
 		s.pause = min(max(2*s.pause, seekEach), seekRarely)
 		s.next = now.Add(s.pause)
 		if !r.decide(s, now) || now.Sub(s.began) > soughtFor {
-			r.lives.found(s.of)
+			r.lives.placed(s.of)
 			if !s.of.written { // it belongs to no job
 				delete(r.lives.living, uid)
 			}
