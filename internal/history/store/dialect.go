@@ -39,6 +39,8 @@ type dialect interface {
 	primary(table string) string
 	// alone reports whether one transaction writes at a time, whatever it writes.
 	alone() bool
+	// touches reports whether an upsert writes all indexes anew that have a column which it replaces, also where its value stays.
+	touches() bool
 	// given follows the columns of an INSERT that says itself what the database otherwise numbers.
 	given() string
 	// numbersOn makes the database number the rows of a table behind those that were given.
@@ -81,6 +83,8 @@ func (sqlite) alone() bool { return true }
 func (sqlite) locks() string { return "" }
 
 func (sqlite) arrays() bool { return false }
+
+func (sqlite) touches() bool { return true }
 
 func (sqlite) pairs(n int) string { return "(VALUES " + listOfPairs(n) + ")" }
 
@@ -148,6 +152,9 @@ func (postgres) locks() string { return " FOR UPDATE" }
 
 func (postgres) arrays() bool { return true }
 
+// PostgreSQL writes all indexes of a row anew of which one has changed, whatever the statement names.
+func (postgres) touches() bool { return false }
+
 // PostgreSQL looks up rows of VALUES by their hash, and would try the pairs of a list one by one.
 func (postgres) pairs(n int) string { return "(VALUES " + listOfPairs(n) + ")" }
 
@@ -208,6 +215,8 @@ func (mariadb) alone() bool { return false }
 func (mariadb) locks() string { return " FOR UPDATE" }
 
 func (mariadb) arrays() bool { return false }
+
+func (mariadb) touches() bool { return false }
 
 func (mariadb) pairs(n int) string { return "(" + listOfPairs(n) + ")" }
 

@@ -38,6 +38,11 @@ type Gone struct {
 var runColumns = strings.Fields("log pod pods seq namespace namespace_uid pod_name resource uid name owner queue version ordinal node created scheduled started ended gone late " +
 	"restarts reason message container exit_code exit_signal requests devices")
 
+// changingColumns are those that are not in a runPlace, and so in no index but for the number.
+var changingColumns = slices.DeleteFunc(slices.Clone(runColumns), func(column string) bool {
+	return slices.Contains(strings.Fields("log pod pods namespace uid name owner queue created gone"), column)
+})
+
 // home is the log in which a run's row is.
 func home(pods Log, of int64) int64 {
 	if of == 0 {
@@ -73,19 +78,25 @@ func number(n *int64) any {
 
 // writeRuns writes runs with their numbers, which begin behind the log's. A run whose job has become known moves to its job's log.
 func (s *Store) writeRuns(ctx context.Context, tx *sql.Tx, pods Log, b Batch) error {
-	rows := make([][]any, len(b.Runs))
+	places, err := s.countWritten(ctx, tx, b.Runs)
+	if err != nil {
+		return err
+	}
+	var rows, staying [][]any
 	var moved []string
 	for i, r := range b.Runs {
 		row, err := runRow(pods, pods.Seq+1+uint64(i), r)
 		if err != nil {
 			return err
 		}
-		if rows[i] = row; r.Parked && r.Of != 0 {
+		if at, ok := places[r.UID]; ok && at == r.place(pods) && s.dialect.touches() {
+			staying = append(staying, row)
+		} else {
+			rows = append(rows, row)
+		}
+		if r.Parked && r.Of != 0 {
 			moved = append(moved, r.UID)
 		}
-	}
-	if err := s.countWritten(ctx, tx, b.Runs); err != nil {
-		return err
 	}
 	if err := inParts(pods.ID, "pod", moved, func(w *where) error {
 		_, err := s.delete(ctx, tx, "runs", w)
@@ -93,7 +104,10 @@ func (s *Store) writeRuns(ctx context.Context, tx *sql.Tx, pods Log, b Batch) er
 	}); err != nil {
 		return err
 	}
-	if err := s.insert(ctx, tx, "runs", runColumns, rows, s.dialect.upsert([]string{"log", "pod"}, runColumns[2:])); err != nil {
+	if err := s.insert(ctx, tx, "runs", runColumns, rows, s.dialect.upsert(runColumns[:2], runColumns[2:])); err != nil {
+		return err
+	}
+	if err := s.insert(ctx, tx, "runs", runColumns, staying, s.dialect.upsert(runColumns[:2], changingColumns)); err != nil {
 		return err
 	}
 	for part := range slices.Chunk(b.Gone, batchOfKeys) {

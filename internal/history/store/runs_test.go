@@ -92,6 +92,41 @@ func TestRunsAreFoundAgainAndMoveToTheirJobs(t *testing.T) {
 	})
 }
 
+// Of a run that is written again a database may write less than all; each of its fields is as it was written last, for itself and together with others.
+func TestEachFieldOfARunIsAsItWasWrittenLast(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		log, pods := take(t, s, "a"), takePods(t, s)
+		r := podOf("pod", log.ID, "u", 1000)
+		code, signal := int64(1), int64(15)
+		for n, change := range []func(){
+			func() {}, // the first time
+			func() { r.NamespaceUID = "ns" }, func() { r.Name = "other" }, func() { r.Job.Name = "other" }, func() { r.Job.UID = "v" }, func() { r.Job.Resource = "jobsets.x" },
+			func() { r.Version++ }, func() { r.Index = "1" }, func() { r.Node = "a" }, func() { r.Created++ }, func() { r.Scheduled = 1 }, func() { r.Started = 2 },
+			func() { r.Ended = 3 }, func() { r.Restarts++ }, func() { r.Reason = history.Evicted }, func() { r.Message = "m" }, func() { r.Container = "c" },
+			func() { r.ExitCode = &code }, func() { r.Signal = &signal }, func() { r.Requests = map[string]string{"cpu": "3"} },
+			func() { r.Devices = []history.Device{{Driver: "d"}} }, func() { r.Owner = "bob" }, func() { r.Queue = "other" }, func() { r.Late = true }, func() { r.Gone = 9 },
+			func() { r.Node, r.Queue = "b", "third" },
+		} {
+			change()
+			pods = write(t, s, pods, Batch{To: pods.Version + 1, Runs: []*Run{r}})
+			want := *r
+			want.Seq = pods.Seq
+			for _, f := range []Filter{{}, {Owners: []string{r.Owner}}, {Queues: []string{r.Queue}}, {UIDs: []string{r.Job.UID}}} {
+				found, err := s.RunsAfter(t.Context(), log, f, 0, 100, 100)
+				if diff := cmp.Diff([]*Run{&want}, found); err != nil || diff != "" {
+					t.Fatalf("after change %d, by %+v: %v %s", n, f, err, diff)
+				}
+			}
+		}
+		if s.dialect.touches() {
+			var said string
+			if err := s.QueryRow(t.Context(), "PRAGMA integrity_check").Scan(&said); err != nil || said != "ok" {
+				t.Errorf("%s, %v", said, err)
+			}
+		}
+	})
+}
+
 // Whatever is asked for, and wherever a page begins, it has what is found by looking at each run; and in memory a filter means the same.
 func TestPagesOfRunsHaveWhatLookingAtEachFinds(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {

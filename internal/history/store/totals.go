@@ -124,21 +124,41 @@ func scanCounted(scan Scan, before ...any) (*history.Run, error) {
 	return r, nil
 }
 
-// runsBefore are the runs of pods in a log of jobs as a transaction finds them.
-func (s *Store) runsBefore(ctx context.Context, tx *sql.Tx, log int64, pods []string) (found []runChange, err error) {
+// runPlace is what indexes have of a run, beside the number of its last change.
+type runPlace struct {
+	log, pods                          int64
+	namespace, uid, name, owner, queue string
+	created, gone                      history.Time
+}
+
+func (r *Run) place(pods Log) runPlace {
+	return runPlace{home(pods, r.Of), pods.ID, r.Namespace, r.Job.UID, r.Job.Name, r.Owner, r.Queue, r.Created, r.Gone}
+}
+
+// placedColumns are those of a runPlace but for the log and uid.
+const placedColumns = "pod, pods, namespace, name, owner, queue, created, gone, "
+
+// runsBefore are the runs of pods in a log of jobs as a transaction finds them, and where they are, by pod.
+func (s *Store) runsBefore(ctx context.Context, tx *sql.Tx, log int64, pods []string, places map[string]runPlace) (found []runChange, err error) {
 	err = inParts(log, "pod", pods, func(w *where) error {
-		rows, err := tx.QueryContext(ctx, s.dialect.bind("SELECT "+countedColumns+" FROM runs "+w.String()), w.args...)
+		rows, err := tx.QueryContext(ctx, s.dialect.bind("SELECT "+placedColumns+countedColumns+" FROM runs "+w.String()), w.args...)
 		return scanEach(rows, err, func(scan Scan) error {
-			r, err := scanCounted(scan)
+			pod, at := "", runPlace{log: log}
+			r, err := scanCounted(scan, &pod, &at.pods, &at.namespace, &at.name, &at.owner, &at.queue, &at.created, &at.gone)
+			if err != nil {
+				return err
+			}
+			at.uid = r.Job.UID
+			places[pod] = at
 			found = append(found, runChange{log, r, true})
-			return err
+			return nil
 		})
 	})
 	return found, err
 }
 
-// countWritten changes totals by the runs of a batch, before these are written.
-func (s *Store) countWritten(ctx context.Context, tx *sql.Tx, runs []*Run) error {
+// countWritten changes totals by the runs of a batch, before these are written. It returns where those are that are there, by pod.
+func (s *Store) countWritten(ctx context.Context, tx *sql.Tx, runs []*Run) (map[string]runPlace, error) {
 	in := map[int64][]string{}
 	var changes []runChange
 	for _, r := range runs {
@@ -158,19 +178,21 @@ func (s *Store) countRemoved(ctx context.Context, tx *sql.Tx, pods Log, runs []r
 			in[r.log] = append(in[r.log], r.pod)
 		}
 	}
-	return s.countInPlaceOf(ctx, tx, in, nil)
+	_, err := s.countInPlaceOf(ctx, tx, in, nil)
+	return err
 }
 
-// countInPlaceOf changes totals by runs that come in place of those that are there of some pods, by log.
-func (s *Store) countInPlaceOf(ctx context.Context, tx *sql.Tx, in map[int64][]string, changes []runChange) error {
+// countInPlaceOf changes totals by runs that come in place of those that are there of some pods, by log. It returns where these are.
+func (s *Store) countInPlaceOf(ctx context.Context, tx *sql.Tx, in map[int64][]string, changes []runChange) (map[string]runPlace, error) {
+	places := map[string]runPlace{}
 	for log, pods := range in {
-		before, err := s.runsBefore(ctx, tx, log, pods)
+		before, err := s.runsBefore(ctx, tx, log, pods, places)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		changes = append(changes, before...)
 	}
-	return s.countRuns(ctx, tx, changes)
+	return places, s.countRuns(ctx, tx, changes)
 }
 
 // Began notes that a log of pods begins anew at a time: what was before may be missing.
