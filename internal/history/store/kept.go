@@ -139,7 +139,7 @@ func (k Keeping) Has(uid string, kind KeptKind) bool {
 // Keeps says what is kept of jobs.
 func (s *Store) Keeps(ctx context.Context, log Log, uids []string) (Keeping, error) {
 	found := Keeping{}
-	if err := inParts(log.ID, "uid", uids, func(w *where) error {
+	if err := s.inParts(log.ID, "uid", uids, func(w *where) error {
 		return s.Each(ctx, func(scan Scan) error {
 			var uid string
 			var kind KeptKind

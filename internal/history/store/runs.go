@@ -98,7 +98,7 @@ func (s *Store) writeRuns(ctx context.Context, tx *sql.Tx, pods Log, b Batch) er
 			moved = append(moved, r.UID)
 		}
 	}
-	if err := inParts(pods.ID, "pod", moved, func(w *where) error {
+	if err := s.inParts(pods.ID, "pod", moved, func(w *where) error {
 		_, err := s.delete(ctx, tx, "runs", w)
 		return err
 	}); err != nil {
@@ -127,15 +127,24 @@ func (s *Store) writeRuns(ctx context.Context, tx *sql.Tx, pods Log, b Batch) er
 	return nil
 }
 
+// oneOf is that a column has one of some keys: as one argument where there are arrays, so that there is one statement to prepare however many they are.
+func (s *Store) oneOf(w *where, column string, keys []string) {
+	if s.dialect.arrays() {
+		w.add(column+" = ANY(?::text[])", keys)
+	} else {
+		oneOf(w, column, keys)
+	}
+}
+
 // batchOfKeys is how many rows are named in one statement.
 const batchOfKeys = 500
 
 // inParts calls do with the condition that rows are of a log and have one of some keys, for as many keys at a time as may be named.
-func inParts(log int64, column string, keys []string, do func(*where) error) error {
+func (s *Store) inParts(log int64, column string, keys []string, do func(*where) error) error {
 	for part := range slices.Chunk(keys, batchOfKeys) {
 		w := &where{}
 		w.add("log = ?", log)
-		oneOf(w, column, part)
+		s.oneOf(w, column, part)
 		if err := do(w); err != nil {
 			return err
 		}
@@ -171,7 +180,7 @@ func (s *Store) JobsOf(ctx context.Context, cluster string, wanted map[string][]
 		for part := range slices.Chunk(uids, batchOfKeys) {
 			w := &where{}
 			w.add("log = (SELECT id FROM logs WHERE cluster = ? AND resource = ?)", cluster, resource)
-			oneOf(w, "uid", part)
+			s.oneOf(w, "uid", part)
 			if err := s.Each(ctx, func(scan Scan) error {
 				ref, job, namespace, parent := history.Ref{Resource: resource}, Job{}, sql.NullString{}, [3]sql.NullString{}
 				err := scan(&job.Of, &ref.UID, &job.Namespace, &ref.Name, &job.Owner, &job.Queue, &namespace, &parent[0], &parent[1], &parent[2])

@@ -59,7 +59,7 @@ func (s *Store) countRuns(ctx context.Context, tx *sql.Tx, changes []runChange) 
 	texts := map[jobOf]string{} // as they are written
 	for _, log := range slices.Sorted(maps.Keys(uids)) {
 		slices.Sort(uids[log]) // all lock rows in one order
-		if err := inParts(log, "uid", uids[log], func(w *where) error {
+		if err := s.inParts(log, "uid", uids[log], func(w *where) error {
 			rows, err := tx.QueryContext(ctx, s.dialect.bind("SELECT uid, total FROM totals "+w.String()), w.args...)
 			return scanEach(rows, err, func(scan Scan) error {
 				of, text := jobOf{log: log}, ""
@@ -140,7 +140,7 @@ const placedColumns = "pod, pods, namespace, name, owner, queue, created, gone, 
 
 // runsBefore are the runs of pods in a log of jobs as a transaction finds them, and where they are, by pod.
 func (s *Store) runsBefore(ctx context.Context, tx *sql.Tx, log int64, pods []string, places map[string]runPlace) (found []runChange, err error) {
-	err = inParts(log, "pod", pods, func(w *where) error {
+	err = s.inParts(log, "pod", pods, func(w *where) error {
 		rows, err := tx.QueryContext(ctx, s.dialect.bind("SELECT "+placedColumns+countedColumns+" FROM runs "+w.String()), w.args...)
 		return scanEach(rows, err, func(scan Scan) error {
 			pod, at := "", runPlace{log: log}
@@ -246,7 +246,7 @@ func (c covered) has(created, end, now history.Time) bool {
 // totalsOf are the totals of jobs of a log that have runs, by uid.
 func (s *Store) totalsOf(ctx context.Context, log Log, uids []string) (map[string]*history.Total, error) {
 	found := make(map[string]*history.Total, len(uids))
-	if err := inParts(log.ID, "uid", uids, func(w *where) error {
+	if err := s.inParts(log.ID, "uid", uids, func(w *where) error {
 		return s.Each(ctx, func(scan Scan) error {
 			var uid, text string
 			if err := scan(&uid, &text); err != nil {

@@ -84,7 +84,7 @@ func (s *Store) withoutParts(ctx context.Context, log Log, all []*history.Transi
 		uids[i] = t.UID
 	}
 	parts := map[string]bool{}
-	if err := inParts(log.ID, "uid", distinct(uids), func(w *where) error {
+	if err := s.inParts(log.ID, "uid", distinct(uids), func(w *where) error {
 		w.add("parent_uid IS NOT NULL")
 		found, err := s.texts(ctx, "SELECT uid FROM jobs"+s.dialect.use(s.dialect.primary("jobs"))+" "+w.String(), w.args...)
 		for _, uid := range found {
