@@ -49,6 +49,12 @@ need() {
 # why TEXT keeps what the last lines say of a failure.
 why() { sed 's/^/  /' <<<"${1:-no message was found; see above}" >>"$logs/why"; }
 
+# slowest LOG names the ten tests of a log that took longest.
+slowest() {
+	echo "── the ten slowest, in seconds, beside others:"
+	sed -nE 's/^--- (PASS|FAIL): ([^ ]+) \(([0-9.]+)s\)$/  \3 \2/p' "$1" | sort -rn | head -n 10
+}
+
 # go_test DIRECTORY runs a module's tests; of what passes it shows one line a package, once it is through.
 go_test() {
 	local log=$logs/go status=0 packages test
@@ -61,6 +67,7 @@ go_test() {
 		status=1
 		why "$(awk -f scripts/failures.awk "$log")"
 	fi
+	slowest "$log"
 	while read -r test; do skipped+=("$test (run go test -v for its reason)"); done < <(sed -nE 's/^ *--- SKIP: ([^ ]+).*/\1/p' "$log")
 	return $status
 }
