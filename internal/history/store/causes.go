@@ -20,6 +20,8 @@ type KnownCause struct {
 	Version uint64       // of the transition
 	Ended   history.Time // when the job came to its end by that; 0: it is none. One that is Deleted keeps the cause of its end.
 	Cause   *history.Cause
+	// Reason and Message are those of the transition, if it has none yet.
+	Reason, Message string
 }
 
 // causeRow is what the columns of a cause have: the cause, and its reason, by which it is found.
@@ -47,6 +49,11 @@ func (s *Store) writeCauses(ctx context.Context, tx *sql.Tx, log Log, causes []K
 		if _, err := s.exec(ctx, tx, "UPDATE transitions SET cause = ?, cause_reason = ? WHERE log = ? AND uid = ? AND version = ?", text, reason, log.ID, c.UID, int64(c.Version)); err != nil {
 			return err
 		}
+		if c.Reason != "" {
+			if _, err := s.exec(ctx, tx, "UPDATE transitions SET reason = ?, message = ? WHERE log = ? AND uid = ? AND version = ? AND reason = ''", c.Reason, c.Message, log.ID, c.UID, int64(c.Version)); err != nil {
+				return err
+			}
+		}
 		if c.Ended == 0 {
 			continue
 		}
@@ -58,51 +65,37 @@ func (s *Store) writeCauses(ctx context.Context, tx *sql.Tx, log Log, causes []K
 	return nil
 }
 
-// runBounds bound the runs that are read to find causes: of many jobs at once, then, if these have more together, of each by itself, until there are so
-// many in all.
-type runBounds struct{ together, each, all int }
+// runBounds bound the runs that are read to find causes: of many jobs at once, then, if these have more together, of each, until there are so many in all. Then it is
+// a few of each.
+type runBounds struct{ together, each, all, least int }
 
-var firstRunBounds = runBounds{5_000, 2_000, 20_000}
+var firstRunBounds = runBounds{5_000, 2_000, 20_000, 20}
 
-// RunsOfJobs are the runs of jobs of a log, by the jobs' uids, in the order in which their pods were made. Of a job with very many it has the newest. A
-// job is not among them for which there was no room: it may be asked for again, with fewer others.
+// share is how many runs are read of one of some jobs, if so many are left to be read of them.
+func (b runBounds) share(left, jobs int) int { return min(b.each, max(b.least, left/jobs)) }
+
+// RunsOfJobs are the runs of jobs of a log, by the jobs' uids, in the order in which their pods were made. Of jobs that have more together than are read, those that
+// have few have them all, and the others as many as is left for each, the newest. So nobody's pods, however many, keep others' jobs from having theirs.
 func (s *Store) RunsOfJobs(ctx context.Context, log Log, uids []string) (map[string][]*history.Run, error) {
 	found := make(map[string][]*history.Run, len(uids))
-	table, left := "runs"+s.dialect.use("runs_uid"), s.bounds.all
+	left := s.bounds.all
 	for part := range slices.Chunk(uids, batchOfKeys) {
 		if left <= 0 {
 			break
 		}
-		w := &where{}
-		w.add("log = ?", log.ID)
-		oneOf(w, "uid", part)
-		runs, err := s.runs(ctx, log, table+" "+w.String()+" LIMIT ?", append(w.args, s.bounds.together+1)...)
+		runs, err := s.runsOfThese(ctx, log, part)
+		if err == nil && len(runs) > s.bounds.together {
+			runs, err = s.runsInShares(ctx, log, part, left, len(uids)-len(found))
+		}
+		left -= len(runs)
 		if err != nil {
 			return nil, fmt.Errorf("find causes: %w", err)
 		}
-		if len(runs) <= s.bounds.together {
-			left -= len(runs)
-			for _, uid := range part {
-				found[uid] = nil
-			}
-			for _, r := range runs {
-				found[r.Job.UID] = append(found[r.Job.UID], r.Run)
-			}
-			continue
-		}
 		for _, uid := range part {
-			if left <= 0 {
-				break
-			}
-			runs, err := s.runs(ctx, log, table+" WHERE log = ? AND uid = ? ORDER BY created DESC, pod DESC LIMIT ?", log.ID, uid, s.bounds.each)
-			if err != nil {
-				return nil, fmt.Errorf("find causes: %w", err)
-			}
-			left -= len(runs)
 			found[uid] = nil
-			for _, r := range runs {
-				found[uid] = append(found[uid], r.Run)
-			}
+		}
+		for _, r := range runs {
+			found[r.Job.UID] = append(found[r.Job.UID], r.Run)
 		}
 	}
 	for _, runs := range found {
@@ -111,4 +104,48 @@ func (s *Store) RunsOfJobs(ctx context.Context, log Log, uids []string) (map[str
 		})
 	}
 	return found, nil
+}
+
+// runsOfThese are the runs of jobs, unless these are too many together.
+func (s *Store) runsOfThese(ctx context.Context, log Log, uids []string) ([]*Run, error) {
+	w := &where{}
+	w.add("log = ?", log.ID)
+	oneOf(w, "uid", uids)
+	return s.runs(ctx, log, "runs"+s.dialect.use("runs_uid")+" "+w.String()+" LIMIT ?", append(w.args, s.bounds.together+1)...)
+}
+
+// runsInShares are the runs of jobs that have too many together, of those that have fewest first. Left is how many may be read of these and others, which are so many
+// jobs together.
+func (s *Store) runsInShares(ctx context.Context, log Log, uids []string, left, jobs int) (all []*Run, err error) {
+	totals, err := s.totalsOf(ctx, log, uids)
+	if err != nil {
+		return nil, err
+	}
+	counts := make(map[string]int, len(uids))
+	for uid, total := range totals {
+		counts[uid] = int(total.Runs)
+	}
+	uids = slices.SortedFunc(slices.Values(uids), func(a, b string) int {
+		return cmp.Or(cmp.Compare(counts[a], counts[b]), cmp.Compare(a, b))
+	})
+	for len(uids) > 0 {
+		n, sum := 0, 0
+		for n < len(uids) && counts[uids[n]] <= s.bounds.share(left-sum, jobs-n) && sum+counts[uids[n]] <= s.bounds.together {
+			sum += counts[uids[n]]
+			n++
+		}
+		var runs []*Run
+		if n > 0 {
+			runs, err = s.runsOfThese(ctx, log, uids[:n])
+		}
+		if n == 0 || len(runs) > s.bounds.together { // they may have come to have more
+			n = 1
+			runs, err = s.runs(ctx, log, "runs"+s.dialect.use("runs_uid")+" WHERE log = ? AND uid = ? ORDER BY created DESC, pod DESC LIMIT ?", log.ID, uids[0], s.bounds.share(left, jobs))
+		}
+		if err != nil {
+			return nil, err
+		}
+		all, left, jobs, uids = append(all, runs...), left-len(runs), jobs-n, uids[n:]
+	}
+	return all, nil
 }

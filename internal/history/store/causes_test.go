@@ -3,6 +3,7 @@ package store
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -59,12 +60,23 @@ func TestACauseThatIsKnownLaterTakesNoNumber(t *testing.T) {
 		seq := log.Seq
 		log = write(t, s, log, Batch{To: 7, Jobs: []*history.Job{&next}, Causes: []KnownCause{{UID: "one", Version: 7, Cause: next.Cause}}})
 		is("later", "name-one Failed: second", "name-one: second")
+		explained := seen(8, "n", "ann", []string{"three"}, history.Queued)
+		explained.Transitions[0].Reason, explained.Transitions[0].Message = "", ""
+		log = write(t, s, log, explained)
+		for _, reason := range []string{"Preempted", "Other"} {
+			log = write(t, s, log, Batch{To: log.Version + 1, Causes: []KnownCause{{UID: "three", Version: 8, Reason: reason, Message: "for " + reason}, {UID: "one", Version: 7, Cause: next.Cause, Reason: reason}}})
+			found, err := s.TransitionsAfter(t.Context(), log, Filter{UIDs: []string{"one", "three"}}, 0, 1000, 1000)
+			if err != nil || len(found) != 3 || found[1].Reason != "R" || found[2].Reason != "Preempted" || found[2].Message != "for Preempted" {
+				t.Errorf("a reason that is known later: %+v, %v", found, err)
+			}
+		}
+		seq++
 		if log.Seq != seq {
 			t.Errorf("it took %d numbers", log.Seq-seq)
 		}
-		again := seen(9, "n", "ann", []string{"two"}, history.Retrying)
+		again := seen(19, "n", "ann", []string{"two"}, history.Retrying)
 		again.Jobs[0].Cause = cause("third")
-		again.Causes = []KnownCause{{UID: "one", Version: 7}, {UID: "two", Version: 9, Cause: cause("third")}}
+		again.Causes = []KnownCause{{UID: "one", Version: 7}, {UID: "two", Version: 19, Cause: cause("third")}}
 		log = write(t, s, log, again)
 		is("at once", "name-one: second", "name-two Retrying: third", "name-two: third")
 		if found, err := s.TransitionsAfter(t.Context(), other, Filter{}, 0, 10, 10); err != nil || len(found) != 1 || found[0].Cause != nil {
@@ -72,9 +84,9 @@ func TestACauseThatIsKnownLaterTakesNoNumber(t *testing.T) {
 		}
 		gone := next
 		gone.State, gone.Ended, gone.Deleted = history.Deleted, 500, 600
-		log = write(t, s, log, Batch{To: 10, Jobs: []*history.Job{&gone}})
+		log = write(t, s, log, Batch{To: 20, Jobs: []*history.Job{&gone}})
 		for _, at := range []history.Time{499, 500} {
-			log = write(t, s, log, Batch{To: log.Version + 1, Causes: []KnownCause{{UID: "one", Version: 7, Ended: at, Cause: cause(fmt.Sprint("of ", at))}, {UID: "two", Version: 9, Ended: at, Cause: cause("third")}}})
+			log = write(t, s, log, Batch{To: log.Version + 1, Causes: []KnownCause{{UID: "one", Version: 7, Ended: at, Cause: cause(fmt.Sprint("of ", at))}, {UID: "two", Version: 19, Ended: at, Cause: cause("third")}}})
 			found, err := s.Jobs(t.Context(), log, Filter{UIDs: []string{"one"}}, JobAfter{}, 10)
 			if want := map[history.Time]string{499: "second", 500: "of 500"}[at]; err != nil || len(found) != 1 || found[0].Cause == nil || found[0].Cause.Text != want {
 				t.Errorf("of an end at %d, a job that is gone: %+v, %v", at, found, err)
@@ -93,14 +105,14 @@ func takeOf(t *testing.T, s *Store, resource string) Log {
 }
 
 // Runs that say why jobs ended are those of these jobs, of this log, and of no pod that only claims to belong to one; of jobs with very many pods they are the
-// newest, and a job for which there is no room is left out rather than told to have had none.
+// newest, and never so many that there are none left for other jobs.
 func TestRunsThatSayWhyAreTheJobsOwnAndBounded(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
-		s.bounds = runBounds{6, 4, 5}
+		s.bounds = runBounds{6, 4, 5, 2}
 		log, other, pods := take(t, s, "a"), takeOf(t, s, "jobsets.x"), takePods(t, s)
 		var runs []*Run
 		for i := range 9 {
-			runs = append(runs, podOf(fmt.Sprint("many-", i), log.ID, "many", history.Time(1000+i)))
+			runs = append(runs, podOf(fmt.Sprint("many-", i), log.ID, "many", history.Time(1000+i)), podOf(fmt.Sprint("also-", i), log.ID, "also", history.Time(1000+i)))
 		}
 		runs = append(runs, podOf("few-1", log.ID, "few", 2000), podOf("few-0", log.ID, "few", 2000), podOf("claims", 0, "few", 2000), podOf("theirs", other.ID, "few", 2000))
 		write(t, s, pods, Batch{To: 5, Runs: runs})
@@ -110,7 +122,8 @@ func TestRunsThatSayWhyAreTheJobsOwnAndBounded(t *testing.T) {
 		}{
 			"few and none": {[]string{"few", "none"}, map[string][]string{"few": {"few-0", "few-1"}, "none": nil}},
 			"many":         {[]string{"many"}, map[string][]string{"many": {"many-5", "many-6", "many-7", "many-8"}}},
-			"no room":      {[]string{"many", "few", "none"}, map[string][]string{"many": {"many-5", "many-6", "many-7", "many-8"}, "few": {"few-0", "few-1"}}},
+			"little room":  {[]string{"many", "few", "none"}, map[string][]string{"many": {"many-6", "many-7", "many-8"}, "few": {"few-0", "few-1"}, "none": nil}},
+			"no room":      {[]string{"also", "few", "many"}, map[string][]string{"also": {"also-7", "also-8"}, "few": {"few-0", "few-1"}, "many": {"many-7", "many-8"}}},
 			"nobody":       {nil, map[string][]string{}},
 		} {
 			found, err := s.RunsOfJobs(t.Context(), log, test.uids)
@@ -131,10 +144,44 @@ func TestRunsThatSayWhyAreTheJobsOwnAndBounded(t *testing.T) {
 	})
 }
 
+// One tenant has many jobs of many pods that end together with others'. Each of these has its few runs at once, whatever their order is.
+func TestJobsOfManyPodsLeaveOthersTheirs(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		s.bounds = runBounds{100, 50, 200, 3}
+		log, pods := take(t, s, "a"), takePods(t, s)
+		var uids []string
+		for i := range 20 {
+			var runs []*Run
+			uid := fmt.Sprint("large-", i)
+			for n := range 60 {
+				runs = append(runs, podOf(fmt.Sprint(uid, "-", n), log.ID, uid, history.Time(1000+n)))
+			}
+			small := fmt.Sprint("small-", i)
+			runs = append(runs, podOf(small+"-0", log.ID, small, 2000), podOf(small+"-1", log.ID, small, 2000))
+			pods = write(t, s, pods, Batch{To: pods.Version + 1, Runs: runs})
+			uids = append(uids, uid, small)
+		}
+		found, err := s.RunsOfJobs(t.Context(), log, uids)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := 0
+		for _, uid := range uids {
+			all += len(found[uid])
+			if n := len(found[uid]); strings.HasPrefix(uid, "small") && n != 2 || n == 0 || n > 60/2 {
+				t.Errorf("%s has %d", uid, n)
+			}
+		}
+		if all > 200 {
+			t.Errorf("%d are read", all)
+		}
+	})
+}
+
 // After a gap any number of jobs may have failed, each with a few pods. However many they are, so many runs are in memory, and the other jobs are left out.
 func TestRunsThatSayWhyManyJobsEndedAreBoundedTogether(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
-		s.bounds = runBounds{batchOfKeys, 4, batchOfKeys + 1}
+		s.bounds = runBounds{batchOfKeys, 4, batchOfKeys + 1, 1}
 		log, pods, uids := take(t, s, "a"), takePods(t, s), numbered("u", 2*batchOfKeys+10)
 		var runs []*Run
 		for _, uid := range uids {
