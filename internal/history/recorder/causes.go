@@ -26,34 +26,19 @@ const (
 	oldReview = lastReview / 4
 	// oldAfter is how long before its tenure a recorder may have come to know of a transition, without having found out its cause.
 	oldAfter = 10 * time.Minute
-	// mostLeft is with how many reviews those of jobs are given up that have left their states, or are gone.
+	// mostLeft is with how many reviews some are given up when jobs leave their states, or are gone.
 	mostLeft = 8192
 	// reviewsAtOnce is for how many jobs the database is asked at once.
 	reviewsAtOnce = 100
 )
 
-// cameTo names a transition.
-type cameTo struct {
-	uid     string // of the job
-	version uint64
-}
-
-func transitionOf(job *history.Job) cameTo { return cameTo{job.UID, job.Version} }
-
-// review is when the cause of a transition is found out again, and how long after that.
-type review struct {
-	job   *history.Job // as it was after the transition
-	next  time.Time
-	pause time.Duration
-}
-
 // reviewed begins the reviews of a transition. Those of the one before it go on: its job may have left the state, or be gone, before the ends of its pods were read.
 func (r *Recorder) reviewed(was, job *history.Job) {
-	if was != nil && len(r.reviews) >= mostLeft {
-		delete(r.reviews, transitionOf(was))
+	if was != nil {
+		r.reviews.leave(was)
 	}
 	if job.HasCause() {
-		r.reviews[transitionOf(job)] = review{job, time.Now().Add(firstReview), firstReview}
+		r.reviews.put(review{job, time.Now().Add(firstReview), firstReview})
 	}
 }
 
@@ -61,18 +46,18 @@ func (r *Recorder) reviewed(was, job *history.Job) {
 func (r *Recorder) reviewAgain(job *history.Job) {
 	now := time.Now()
 	if r.reviewed(nil, job); job.HasCause() && job.Since < history.At(r.opts.Cluster.Time(now.Add(-oldAfter))) {
-		r.reviews[transitionOf(job)] = review{job, now.Add(firstReview), oldReview}
+		r.reviews.put(review{job, now.Add(firstReview), oldReview})
 	}
 }
 
 // reviewNow has the cause of a job found out at the next look, since something else is known of it.
 func (r *Recorder) reviewNow(job *history.Job) {
-	if at, going := r.reviews[transitionOf(job)]; job.HasCause() {
+	if at, going := r.reviews.of[transitionOf(job)]; job.HasCause() {
 		if !going {
 			at.pause = firstReview
 		}
 		at.job, at.next = job, time.Time{}
-		r.reviews[transitionOf(job)] = at
+		r.reviews.put(at)
 	}
 }
 
@@ -152,7 +137,7 @@ func stays(job *history.Job, now *history.Cause) bool {
 func (r *Recorder) review(ctx context.Context) error {
 	now := time.Now()
 	var due []review
-	for _, at := range r.reviews {
+	for _, at := range r.reviews.of {
 		if !now.Before(at.next) {
 			due = append(due, at)
 		}
@@ -184,9 +169,9 @@ func (r *Recorder) review(ctx context.Context) error {
 			continue
 		}
 		if at = at.after(now); at.pause > lastReview {
-			delete(r.reviews, transitionOf(at.job))
+			r.reviews.drop(transitionOf(at.job))
 		} else {
-			r.reviews[transitionOf(at.job)] = at
+			r.reviews.put(at)
 		}
 		r.reviewOne(&b, at, of, objects.Get(at.job.Namespace, at.job.Name))
 	}
@@ -220,9 +205,9 @@ func (r *Recorder) reviewOne(b *batch, at review, runs []*history.Run, o *cluste
 		b.put(&next)
 		r.living[next.UID] = &next
 	}
-	if again, going := r.reviews[transitionOf(job)]; going {
+	if again, going := r.reviews.of[transitionOf(job)]; going {
 		again.job = &next
-		r.reviews[transitionOf(job)] = again
+		r.reviews.put(again)
 	}
 	b.causes = append(b.causes, store.KnownCause{UID: job.UID, Version: job.Version, Ended: job.Ended, Cause: cause})
 }

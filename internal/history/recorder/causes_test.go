@@ -145,6 +145,46 @@ func TestACauseIsFoundThoughTheJobHasLeftItsState(t *testing.T) {
 	}
 }
 
+// One tenant has very many jobs that have failed, or that fail and are tried again all the time. That costs nobody else's jobs the cause of what they have left.
+func TestManyFailuresOfOneNamespaceDoNotCostAnotherItsCauses(t *testing.T) {
+	for name, test := range map[string]struct{ standing, flapping int }{"that stand": {mostLeft + 100, 0}, "that come and go": {10, mostLeft}} {
+		t.Run(name, func(t *testing.T) {
+			r := Recorder{reviews: newReviews()}
+			job := func(uid, namespace string, state history.State, version int) *history.Job {
+				return &history.Job{Identity: history.Identity{UID: uid, Namespace: namespace, Name: uid}, State: state, Version: uint64(version)}
+			}
+			for i := range test.standing {
+				r.reviewed(nil, job(fmt.Sprint("m", i), "mallory", history.Failed, 1))
+			}
+			failed := job("good", "alice", history.Retrying, 1)
+			r.reviewed(nil, failed)
+			r.reviewed(failed, job("good", "alice", history.Running, 2))
+			for i := range test.flapping {
+				failed := job("flaps", "mallory", history.Retrying, 2*i+1)
+				r.reviewed(job("flaps", "mallory", history.Running, 2*i), failed)
+				r.reviewed(failed, job("flaps", "mallory", history.Running, 2*i+2))
+			}
+			again := job("again", "alice", history.Retrying, 5)
+			r.reviewed(nil, again)
+			r.reviewed(again, job("again", "alice", history.Running, 6))
+			for _, job := range []*history.Job{failed, again} {
+				if _, going := r.reviews.of[transitionOf(job)]; !going {
+					t.Errorf("nobody finds out any more why %s failed", job.Name)
+				}
+			}
+			if len(r.reviews.of) > max(mostLeft, test.standing)+1 {
+				t.Errorf("there are %d", len(r.reviews.of))
+			}
+			for i := range r.reviews.of {
+				r.reviews.drop(i)
+			}
+			if len(r.reviews.counts) > 0 {
+				t.Errorf("%v are left of nothing", r.reviews.counts)
+			}
+		})
+	}
+}
+
 // A recorder may be killed after it has written a transition, and before what its cause is made of was there. Whoever records next finds the cause, however long
 // it took until somebody did.
 func TestACauseIsFoundByWhoeverRecordsNext(t *testing.T) {

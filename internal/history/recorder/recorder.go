@@ -90,8 +90,8 @@ type Recorder struct {
 	lives      *podLives               // of a recorder of pods; nil of others
 	waits      *waits                  // nil: nobody says why jobs wait
 	progresses *progresses
-	reviews    map[cameTo]review // of transitions to states that have a cause, of which more may become known
-	queue      queue             // what was read and is not written yet
+	reviews    *reviews // of transitions to states that have a cause, of which more may become known
+	queue      queue    // what was read and is not written yet
 	cursor     *cache.Cursor
 	bell       *stream.Bell
 }
@@ -210,7 +210,7 @@ func (r *Recorder) begin(ctx context.Context) error {
 		return err
 	}
 	r.living, r.progresses = make(map[string]*history.Job, len(jobs)), newProgresses()
-	r.reviews = map[cameTo]review{}
+	r.reviews = newReviews()
 	for _, job := range jobs {
 		r.living[job.UID] = job
 		r.reviewAgain(job)
