@@ -61,16 +61,17 @@ func (s *Store) View(scope stream.Scope) (snapshot *Snapshot, changed stream.Rev
 // Await waits until the store has reached a version, or the context is done. It returns the version that the store
 // has.
 func (s *Store) Await(ctx context.Context, version uint64) uint64 {
-	return s.await(ctx, version, func(known stream.Known) uint64 { return known.Some })
+	return s.await(ctx, nil, version, func(known stream.Known) uint64 { return known.Some })
 }
 
 // AwaitAll is Await, but waits until no more of the version's revision is to come. It returns the version up to which that
 // is so.
 func (s *Store) AwaitAll(ctx context.Context, version uint64) uint64 {
-	return s.await(ctx, version, func(known stream.Known) uint64 { return known.All })
+	return s.await(ctx, nil, version, func(known stream.Known) uint64 { return known.All })
 }
 
-func (s *Store) await(ctx context.Context, version uint64, reached func(stream.Known) uint64) uint64 {
+// await waits until the store has reached a version, the context is done or the channel is closed.
+func (s *Store) await(ctx context.Context, early <-chan struct{}, version uint64, reached func(stream.Known) uint64) uint64 {
 	for {
 		s.mu.Lock()
 		head := reached(s.topic.Head().Known())
@@ -85,6 +86,8 @@ func (s *Store) await(ctx context.Context, version uint64, reached func(stream.K
 		s.mu.Unlock()
 		select {
 		case <-advance:
+		case <-early:
+			return head
 		case <-ctx.Done():
 			return head
 		}

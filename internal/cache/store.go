@@ -63,6 +63,7 @@ type Store struct {
 
 	upstream *upstream
 	catchUps *catchUps
+	reaching *reaching
 	gone     gone
 }
 
@@ -75,6 +76,7 @@ func newStore(kind cluster.Kind, topic stream.Options, indexes []string, restart
 		log:      log,
 		pending:  map[string]*cluster.Object{},
 		upstream: newUpstream(),
+		reaching: &reaching{ready: make(chan struct{}, 1)},
 		gone:     gone{done: make(chan struct{})},
 	}
 	var err error
@@ -139,6 +141,7 @@ func (s *Store) run(ctx context.Context, lw toolscache.ListerWatcher) error {
 	running.Go(func() { _ = s.topic.Run(ctx) })
 	running.Go(func() { informer.RunWithContext(ctx) })
 	running.Go(func() { s.catchUps.run(ctx, s) })
+	running.Go(func() { s.reaching.run(ctx) })
 	running.Wait()
 	return nil
 }

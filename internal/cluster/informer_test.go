@@ -78,8 +78,13 @@ func (r *recorder) OnDelete(object any)      { r.tell(&r.told, "delete %s", desc
 // inform runs the real informer over the API server.
 func inform(t *testing.T, api *apitest.API, kind cluster.Kind) (r *recorder, stop func()) {
 	r = &recorder{}
+	return r, informFrom(t, api.Connect(t).ListWatch(kind, r), r)
+}
+
+// informFrom runs the real informer over a ListWatch.
+func informFrom(t *testing.T, lw *cluster.ListWatch, r *recorder) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
-	informer := toolscache.NewSharedIndexInformerWithOptions(api.Connect(t).ListWatch(kind, r), &cluster.Object{}, toolscache.SharedIndexInformerOptions{})
+	informer := toolscache.NewSharedIndexInformerWithOptions(lw, &cluster.Object{}, toolscache.SharedIndexInformerOptions{})
 	if err := informer.SetWatchErrorHandler(func(*toolscache.Reflector, error) {}); err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +96,7 @@ func inform(t *testing.T, api *apitest.API, kind cluster.Kind) (r *recorder, sto
 		defer close(ended)
 		informer.RunWithContext(ctx)
 	}()
-	return r, func() {
+	return func() {
 		cancel()
 		<-ended
 	}

@@ -47,7 +47,8 @@ type ListWatch struct {
 	inPages  atomic.Bool // read lists in pages: a whole one took too long
 	listed   atomic.Bool // whether there was a list since the last watch began
 	watches  atomic.Int64
-	lost     atomic.Bool // whether Health was told Down, and no watch has been proved to have caught up since
+	newest   atomic.Pointer[watcher] // of the newest watch; nil before the first
+	lost     atomic.Bool             // whether Health was told Down, and no watch has been proved to have caught up since
 }
 
 var _ toolscache.ListerWatcherWithContext = (*ListWatch)(nil)
@@ -150,6 +151,7 @@ func (lw *ListWatch) watchOnce(ctx context.Context, options metav1.ListOptions) 
 		compactor: compactor{kind: lw.kind},
 		lw:        lw,
 		body:      body,
+		life:      ctx,
 		cancel:    cancel,
 		result:    make(chan watch.Event),
 		done:      make(chan struct{}),
@@ -162,6 +164,7 @@ func (lw *ListWatch) watchOnce(ctx context.Context, options metav1.ListOptions) 
 		w.proof.give() // a watch from the version of a list just read can always be had
 		from = newProof(from.version, w.number)
 	}
+	lw.newest.Store(w)
 	go w.run(ctx, from)
 	return w, nil
 }

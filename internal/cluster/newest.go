@@ -36,7 +36,7 @@ func (c *Cluster) HasVersion(ctx context.Context, kind Kind, version uint64) (bo
 		return true, nil
 	}
 	for again := false; ; again = true {
-		now, err := c.newestOf(ctx, kind)
+		now, err := c.Newest(ctx, kind)
 		switch {
 		case err != nil:
 			return false, err
@@ -53,7 +53,7 @@ func (c *Cluster) HasVersion(ctx context.Context, kind Kind, version uint64) (bo
 
 // Lists is nil if the API server lists a kind for the gateway, and its error if it does not.
 func (c *Cluster) Lists(ctx context.Context, kind Kind) error {
-	_, err := c.newestOf(ctx, kind)
+	_, err := c.Newest(ctx, kind)
 	return err
 }
 
@@ -64,8 +64,8 @@ func (c *Cluster) remembersVersion(kind Kind, version uint64) bool {
 	return version <= known.version && time.Since(known.asked) < newestFor
 }
 
-// newestOf returns the newest version of a kind, asked for no earlier than at the call.
-func (c *Cluster) newestOf(ctx context.Context, kind Kind) (uint64, error) {
+// Newest returns the newest version of a kind, asked for no earlier than at the call. An error wraps ErrUnavailable.
+func (c *Cluster) Newest(ctx context.Context, kind Kind) (uint64, error) {
 	for called := time.Now(); ; {
 		answer, err := c.once(ctx, "newest "+kind.Path(), func(ctx context.Context) (any, error) { return c.askNewest(ctx, kind) })
 		if err != nil {

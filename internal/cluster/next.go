@@ -28,10 +28,8 @@ const (
 func (lw *ListWatch) next(ctx context.Context, version uint64) (next uint64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, nextWithin+nextLate)
 	defer cancel()
-	began, seconds := time.Now(), int64(nextWithin/time.Second)
-	body, err := lw.get(ctx, metav1.ListOptions{
-		Watch: true, ResourceVersion: strconv.FormatUint(version, 10), TimeoutSeconds: &seconds, AllowWatchBookmarks: true,
-	})
+	began := time.Now()
+	body, err := lw.briefly(ctx, version)
 	if err != nil {
 		return 0, err
 	}
@@ -55,4 +53,12 @@ func (lw *ListWatch) next(ctx context.Context, version uint64) (next uint64, err
 			return 0, nil
 		}
 	}
+}
+
+// briefly begins a watch from a version that ends after nextWithin.
+func (lw *ListWatch) briefly(ctx context.Context, version uint64) (io.ReadCloser, error) {
+	seconds := int64(nextWithin / time.Second)
+	return lw.get(ctx, metav1.ListOptions{
+		Watch: true, ResourceVersion: strconv.FormatUint(version, 10), TimeoutSeconds: &seconds, AllowWatchBookmarks: true,
+	})
 }

@@ -77,6 +77,13 @@ func (t *timeline) passed(version uint64) {
 	}
 }
 
+// isOpen reports whether more of a version's revision may be to come, which was a deletion.
+func (t *timeline) isOpen(version uint64) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.open == version
+}
+
 // interrupted records that a watch ended before its time, or could not begin.
 func (t *timeline) interrupted() {
 	t.mu.Lock()

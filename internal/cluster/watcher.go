@@ -24,6 +24,7 @@ type watcher struct {
 	compactor
 	lw      *ListWatch
 	body    io.ReadCloser
+	life    context.Context // ends with the watch
 	cancel  context.CancelFunc
 	result  chan watch.Event
 	done    chan struct{}

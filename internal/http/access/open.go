@@ -149,17 +149,12 @@ func (a *Access) OpenSynced(ctx context.Context, id auth.Identity, t Target, ver
 	return g, nil
 }
 
-// versionWithin is how long a list or get waits for a version that is yet to come. It is the API server's own limit.
-const versionWithin = 3 * time.Second
-
-// AwaitVersion waits until a store has reached a version; 0 means any.
+// AwaitVersion waits until a store has reached a version; 0 means any. A version that nobody has is a 504.
 func AwaitVersion(ctx context.Context, store *cache.Store, version uint64) error {
 	if version == 0 {
 		return nil
 	}
-	waiting, cancel := context.WithTimeout(ctx, versionWithin)
-	defer cancel()
-	have := store.Await(waiting, version)
+	have := store.Reach(ctx, version)
 	switch {
 	case have >= version:
 		return nil
@@ -169,9 +164,12 @@ func AwaitVersion(ctx context.Context, store *cache.Store, version uint64) error
 	return reply.TooLarge(version, have)
 }
 
-// AwaitAll waits until a store has all of a version that it has reached, but no longer than for a version that is yet to come.
+// allWithin is how long the rest of a revision is waited for.
+const allWithin = 3 * time.Second
+
+// AwaitAll waits until a store has all of a version that it has reached.
 func AwaitAll(ctx context.Context, store *cache.Store, version uint64) error {
-	waiting, cancel := context.WithTimeout(ctx, versionWithin)
+	waiting, cancel := context.WithTimeout(ctx, allWithin)
 	defer cancel()
 	store.AwaitAll(waiting, version)
 	return ctx.Err()
