@@ -16,6 +16,7 @@ var signals = map[string]string{
 	"auth/remotekeys.go":        "keys are to be fetched",
 	"auth/revocations.go":       "there is something to write, or the ConfigMap has become unreadable",
 	"cache/catchup.go":          "somebody waits for a catch-up that is to be begun",
+	"cache/reach.go":            "somebody waits for a version that the store has not reached",
 	"cluster/breaker.go":        "a request was not answered",
 	"history/logtail/keeper.go": "a log may be due",
 	"http/podlog/guard.go":      "a permission may have changed",

@@ -63,6 +63,8 @@ type reaching struct {
 	closed bool      // nobody asks any more
 }
 
+func newReaching() *reaching { return &reaching{ready: make(chan struct{}, 1)} }
+
 // question is asked once for all who wait when it is.
 type question struct {
 	waiting int

@@ -76,7 +76,7 @@ func newStore(kind cluster.Kind, topic stream.Options, indexes []string, restart
 		log:      log,
 		pending:  map[string]*cluster.Object{},
 		upstream: newUpstream(),
-		reaching: &reaching{ready: make(chan struct{}, 1)},
+		reaching: newReaching(),
 		gone:     gone{done: make(chan struct{})},
 	}
 	var err error
