@@ -161,8 +161,8 @@ func (c *Cursor[O]) Place() (Place, bool) {
 	return Place{c.generation, c.next}, c.past == nil && !c.isWary()
 }
 
-// Fork returns a cursor of the same scope that goes on from a place.
-func (c *Cursor[O]) Fork(from Place) *Cursor[O] {
+// Clone returns a cursor of the same scope that goes on from a place.
+func (c *Cursor[O]) Clone(from Place) *Cursor[O] {
 	return &Cursor[O]{topic: c.topic, scope: c.scope, generation: from.generation, next: from.next}
 }
 

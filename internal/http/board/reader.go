@@ -70,21 +70,21 @@ func (r *Reader) Refresh() { r.fresh = r.question.refresh() }
 // Touch brings the view up to what the store knows, which is more than the answer's last change. Nobody waits for that.
 func (r *Reader) Touch() { r.question.bell.Wake() }
 
-// Rest says that the waiter is to be woken no more, until View is called again.
-func (r *Reader) Rest() {
+// Suspend says that the waiter is to be woken no more, until View is called again.
+func (r *Reader) Suspend() {
 	q := r.question
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.awaitNoMore(r)
 }
 
-// Fork returns another reader of the question, which does not count as one: it reads for others, and not longer than they.
-func (r *Reader) Fork() *Reader {
+// Clone returns another reader of the question, which counts against no quota. It reads for others, and not longer than they do.
+func (r *Reader) Clone() *Reader {
 	return &Reader{board: r.board, key: r.key, question: r.question, user: r.user, fresh: r.fresh, uncounted: true}
 }
 
-// For makes a user the one who asks, as far as work is done for whoever asks.
-func (r *Reader) For(user string) {
+// ChargeTo says which user pays for work that is done for this reader.
+func (r *Reader) ChargeTo(user string) {
 	r.question.mu.Lock()
 	defer r.question.mu.Unlock()
 	r.user = user
@@ -95,7 +95,7 @@ func (r *Reader) Identity() any { return r.question }
 
 // Close ends the reading: the waiter is woken no more.
 func (r *Reader) Close() {
-	r.Rest()
+	r.Suspend()
 	if !r.uncounted {
 		r.board.leave(r.key, r.question, r.user)
 	}

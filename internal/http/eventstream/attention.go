@@ -2,7 +2,7 @@ package eventstream
 
 import "sync/atomic"
 
-// attention says whether a session or a cohort is served, or idle and waits to be woken. Whoever serves it owns it.
+// attention says whether a session or a group is served, or idle and waits to be woken. Whoever serves it owns it.
 type attention struct{ state atomic.Int32 }
 
 // Its states.

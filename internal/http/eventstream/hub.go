@@ -69,7 +69,7 @@ type Hub struct {
 	workers     *workers
 	alarm       *alarm
 	permissions permissions
-	kins        kins
+	groupIndex  groupIndex
 	goroutines  sync.WaitGroup
 	mu          sync.Mutex
 	ended       bool                              // guarded by mu: Run waits for the goroutines, and there may be no further one of a request's
@@ -85,7 +85,7 @@ func New(opts Options) *Hub {
 		workers: newWorkers(),
 		alarm:   newAlarm(),
 	}
-	h.metrics = newMetrics(opts.Registerer, h.kins.together.Load)
+	h.metrics = newMetrics(opts.Registerer, h.groupIndex.together.Load)
 	opts.Processors.Share(h.workers.shared)
 	var drain context.CancelFunc
 	h.draining, drain = context.WithCancel(context.Background())
@@ -156,7 +156,7 @@ func (h *Hub) Connections() int {
 type Stats struct {
 	Open        int // streams, those that are refused or ending included
 	Idle        int // streams that nobody serves at the moment
-	Together    int // streams that are told together with others: see cohort
+	Together    int // streams that are told together with others: see group
 	Watches     int // watches that count against the limits
 	Permissions int // permissions that are asked for again; streams may share one
 }
@@ -170,7 +170,7 @@ func (h *Hub) Stats() Stats {
 			stats.Idle++
 		}
 	}
-	stats.Together = int(h.kins.together.Load())
+	stats.Together = int(h.groupIndex.together.Load())
 	h.permissions.mu.Lock()
 	defer h.permissions.mu.Unlock()
 	stats.Permissions = len(h.permissions.shared)

@@ -222,7 +222,7 @@ func TestPanicOfOneStreamEndsOnlyThat(t *testing.T) {
 			r.await(2, 2)
 			for _, ss := range r.hub.open.all() {
 				if ss.number == 2 && ss.state.CompareAndSwap(stateIdle, stateServed) {
-					ss.leaveOthers()
+					ss.leavePeers()
 					ss.encoder = panicking{ss.encoder}
 					ss.beServed()
 				}

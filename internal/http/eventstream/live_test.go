@@ -63,11 +63,11 @@ func TestWhoJoinsABroadcastIsToldThatItsSourceIsStale(t *testing.T) {
 	for _, c := range clients {
 		r.expect(c, `"name":"mark"`)
 	}
-	var c *cohort
+	var c *group
 	r.soon("the broadcast is known", func() bool {
 		for _, ss := range r.hub.open.all() {
 			if ss.take() {
-				c = ss.member.cohort
+				c = ss.member.group
 				ss.rest()
 			}
 		}

@@ -17,7 +17,7 @@ import (
 // that takes no more at the moment, for its end. Where the connection cannot be written to without waiting, the session
 // has that goroutine until its end.
 //
-// Whichever goroutine serves a session owns it. A worker that serves a cohort owns each of its idle members for the moment
+// Whichever goroutine serves a session owns it. A worker that serves a group owns each of its idle members for the moment
 // in which it writes to it. The exceptions are what this file, permission.go and
 // shared_permission.go share by atomics, or guard by a mutex.
 
@@ -134,7 +134,7 @@ func (ss *session) work(task *budget.Task) (long bool) {
 func (ss *session) park() bool {
 	due := ss.nextDue()
 	ss.times.set(due)
-	ss.joinOthers(due)
+	ss.joinGroup(due)
 	return ss.idle()
 }
 
@@ -195,7 +195,7 @@ func (ss *session) serve(ctx context.Context) Outcome {
 // session is woken once there is. What is due is not put off, however much there is to tell: the token of a client that is always
 // behind ends, too.
 func (ss *session) turn(ctx context.Context) (again bool, outcome Outcome) {
-	ss.leaveCohort()
+	ss.leaveGroup()
 	if outcome := ss.due(); outcome != GoOn {
 		return false, outcome
 	}
@@ -222,7 +222,7 @@ func (ss *session) finish(end Outcome) {
 	if ss.times != nil {
 		ss.times.stop()
 	}
-	ss.leaveOthers()
+	ss.leavePeers()
 	ss.out.to.Close(ss.complete(end))
 	ss.hub.workers.leave(ss.line)
 	closeAll(ss.sources)

@@ -8,7 +8,7 @@ import (
 	"github.com/kubecast/kubecast/internal/budget"
 )
 
-// workers serve the sessions and cohorts that were woken. There are a few workers for all sessions, since an idle stream has no
+// workers serve the sessions and groups that were woken. There are a few workers for all sessions, since an idle stream has no
 // goroutine. A worker never waits for a client. A session that would have to wait gets a goroutine of its own.
 //
 // Users are served in turn, and a turn ends after a slice of time. So a user whose streams take much time waits behind
@@ -34,7 +34,7 @@ type workers struct {
 	closed bool
 }
 
-// servable is what the workers serve: a session or a cohort.
+// servable is what the workers serve: a session or a group.
 type servable interface {
 	// work serves it for a worker, whose task it may use meanwhile. It reports whether that took a whole slice.
 	work(task *budget.Task) (long bool)
@@ -49,7 +49,7 @@ type waiting struct {
 
 func (w *waiting) place() *waiting { return w }
 
-// line holds the sessions of one user that were woken, in this order, and cohorts that are served in this user's turn.
+// line holds the sessions of one user that were woken, in this order, and groups that are served in this user's turn.
 type line struct {
 	user        string
 	streams     int

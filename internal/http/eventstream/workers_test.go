@@ -94,16 +94,16 @@ func TestStreamsAreServedByUserInTurn(t *testing.T) {
 	}
 }
 
-// However many cohorts the streams of one user are in, they have one turn; and a cohort with many users' streams does not wait behind
+// However many groups the streams of one user are in, they have one turn; and a group with many users' streams does not wait behind
 // one user's.
-func TestCohortsAreServedInTheTurnsOfTheirMembers(t *testing.T) {
+func TestGroupsAreServedInTheTurnsOfTheirMembers(t *testing.T) {
 	w := newWorkers()
 	w.total = 2
 	w.close() // so that nobody is waited for
-	hub, kin := &Hub{workers: w}, &kin{}
+	hub, peers := &Hub{workers: w}, &peers{}
 	many, few := w.join("many"), w.join("few")
-	of := func(lines ...*line) *cohort {
-		c := &cohort{hub: hub, kin: kin, waiting: waiting{line: lines[0]}}
+	of := func(lines ...*line) *group {
+		c := &group{hub: hub, peers: peers, waiting: waiting{line: lines[0]}}
 		for _, l := range lines {
 			c.members = append(c.members, &session{waiting: waiting{line: l}})
 		}

@@ -77,7 +77,7 @@ func TestPlacesThatAreAsBeforeAreToldIfSomethingCameAndLeft(t *testing.T) {
 		api.Put("pods", "a/2", "spec.n:=2")
 		expect("deleted")
 		expect("added")
-		if p.Likeness() != nil {
+		if p.ShareKey() != nil {
 			t.Error("it is like others, which are told no page")
 		}
 		expect("page")

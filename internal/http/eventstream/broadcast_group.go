@@ -15,22 +15,27 @@ import (
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
-// A cohort is sessions that are idle, alike, and at the same place. What there is next is read, framed and encoded once for all of them,
-// and what is left for each is a write.
+// group is a broadcast group: sessions that are idle, have the same group key, and stand at the same place. What is next is read,
+// framed and encoded once for all of them. What is left for each member is a write.
 //
-// A session joins when it becomes idle. Whatever concerns it alone wakes it as ever: something that is due, other permissions, a
-// client that leaves or does not take all of a batch at once. Then it leaves, and goes on by itself from the place to which the
-// cohort has brought it. So only what is next of the one source of healthy streams is told by cohorts, and everything else by
-// sessions. If the source has something to tell that is no batch (a reset, an end), all members are woken, and find out themselves.
+// These must hold:
 //
-// A member is not told twice, nor is anything left out: a batch leads from one place to another, and is sent only to those who stand at
-// the first. The cohort takes each for the moment of the write. Whom it cannot take is just served by somebody else, and is woken, to leave.
-type cohort struct {
+//  1. Only batches of the one source of a healthy stream are told by groups. Everything else is told by the session itself: what is
+//     due, another visibility, the end of a stream, and a client that does not take a whole batch at once.
+//  2. A session joins when it becomes idle, and only at a place that the group has not passed.
+//  3. Whatever concerns one session alone wakes it. It then leaves the group, and goes on from the place to which the group has
+//     brought it.
+//  4. No member is told a batch twice, and none is left out. A batch leads from one place to another, and is sent only to members
+//     that stand at the first, or between the two.
+//  5. The group owns a member only for the moment of the write. A member that somebody else owns is woken, and so leaves.
+//  6. If the source has something to tell that is no batch (a reset, an end), the group disbands. Each member is woken, and finds
+//     out itself.
+type group struct {
 	attention
 	waiting
 	hub     *Hub
-	kin     *kin
-	source  Alike
+	peers   *peers
+	source  Shareable
 	encoder serverSentEvents
 	out     frames
 	names   []string       // of the source
@@ -42,7 +47,7 @@ type cohort struct {
 	since   Place          // from where what is next is the same as from where the source stands
 	batch   *batch         // that is being sent; nil: none
 
-	// Guarded by kin.mu.
+	// Guarded by peers.mu.
 	members []*session
 	reached *step // where the source stands
 	over    bool
@@ -55,7 +60,7 @@ type step struct {
 	sent  *sent
 }
 
-// sent is what a cohort has sent at a moment since its beginning.
+// sent is what a group has sent since it began, up to a moment.
 type sent struct {
 	events, bytes int64
 	body          coding.Body
@@ -70,62 +75,62 @@ type batch struct {
 	piece         []byte
 	left          []*session
 	told          int
-	kept          bool      // the piece is not the cohort's alone any more
+	kept          bool      // a member that has not taken all of the piece keeps it, so it is not reused
 	known         time.Time // since when the oldest event of it is known
 	more          bool      // there is more behind it
 }
 
 const (
-	// mostMembers is how many sessions a cohort has at most, so that several workers can serve those that are many.
+	// mostMembers is how many sessions a group has at most, so that several workers can serve those that are many.
 	mostMembers = 256
 	// membersAtOnce is how many are written to in one turn of a worker, which takes less than a slice.
 	membersAtOnce = 64
 )
 
-// membership is a session's place in a cohort. It belongs to whoever owns the session, but for the index.
+// membership is a session's place in a group. It belongs to whoever owns the session, but for the index.
 type membership struct {
-	kin    *kin    // those that are like it; nil: it is not known, or it is like nobody
-	cohort *cohort // nil: it is in none
+	peers  *peers // those with the same key; nil: the key is not known, or there is none
+	group  *group // nil: it is in none
 	joined *sent
-	at     *step     // to where the cohort has brought it
+	at     *step     // to where the group has brought it
 	due    time.Time // when it has to be woken
-	index  int       // among the members; guarded by kin.mu
+	index  int       // among the members; guarded by peers.mu
 }
 
-// kins are all sessions that are like others, or may be.
-type kins struct {
-	together atomic.Int64 // sessions in cohorts
+// groupIndex finds the sessions that may share, by their group key.
+type groupIndex struct {
+	together atomic.Int64 // members of groups
 
 	mu  sync.Mutex
-	all map[kinship]*kin
+	all map[groupKey]*peers
 }
 
-// kinship is what sessions have in common that are alike.
-type kinship struct {
-	likeness    any // of their sources
+// groupKey is what sessions have in common that are told the same.
+type groupKey struct {
+	shareKey    any // of their sources
 	name, epoch string
 	coding      *coding.Coding
 }
 
-// kin are the sessions of one kinship.
-type kin struct {
-	kinship
-	sessions int // guarded by kins.mu
+// peers are the sessions with one group key.
+type peers struct {
+	groupKey
+	sessions int // guarded by groupIndex.mu
 
-	mu      sync.Mutex
-	cohorts []*cohort
-	many    bool // there has been more than one session
+	mu     sync.Mutex
+	groups []*group
+	many   bool // there has been more than one session
 }
 
-func (k *kins) join(of kinship) *kin {
+func (k *groupIndex) join(of groupKey) *peers {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	found := k.all[of]
 	if found == nil {
 		if k.all == nil {
-			k.all = map[kinship]*kin{}
+			k.all = map[groupKey]*peers{}
 		}
-		found = &kin{kinship: of}
+		found = &peers{groupKey: of}
 		k.all[of] = found
 	}
 	if found.sessions++; found.sessions > 1 {
@@ -136,63 +141,63 @@ func (k *kins) join(of kinship) *kin {
 	return found
 }
 
-func (k *kins) leave(left *kin) {
+func (k *groupIndex) leave(left *peers) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if left.sessions--; left.sessions == 0 {
-		delete(k.all, left.kinship)
+		delete(k.all, left.groupKey)
 	}
 }
 
-// joinOthers lets a session that is about to be idle be told what is next together with others, if there are any like it. It has
-// to be served by itself when it is due.
-func (ss *session) joinOthers(due time.Time) {
-	source, like := ss.alike()
+// joinGroup makes a session that is about to be idle a member of a group, if it has peers. The session has to be served by itself
+// when it is due.
+func (ss *session) joinGroup(due time.Time) {
+	source, like := ss.shareable()
 	if !like {
 		return
 	}
-	likeness := source.Likeness()
-	if likeness == nil {
+	shareKey := source.ShareKey()
+	if shareKey == nil {
 		return
 	}
 	m := &ss.member
-	if of := (kinship{likeness, source.Name(), ss.epochs[0], ss.out.coding}); m.kin == nil || m.kin.kinship != of {
-		ss.leaveOthers()
-		m.kin = ss.hub.kins.join(of)
+	if of := (groupKey{shareKey, source.Name(), ss.epochs[0], ss.out.coding}); m.peers == nil || m.peers.groupKey != of {
+		ss.leavePeers()
+		m.peers = ss.hub.groupIndex.join(of)
 	}
-	if m.kin.add(ss, source, due) {
-		ss.hub.kins.together.Add(1)
-		source.Rest()
+	if m.peers.add(ss, source, due) {
+		ss.hub.groupIndex.together.Add(1)
+		source.Suspend()
 	}
 }
 
-// alike is the source that others may have as well.
-func (ss *session) alike() (source Alike, is bool) {
+// shareable is the session's source, if others may be told the same.
+func (ss *session) shareable() (source Shareable, is bool) {
 	if !ss.parks || len(ss.sources) != 1 || !ss.begun() || ss.out.buf != nil || ss.bookmarkDue || slices.Contains(ss.behind, true) {
 		return nil, false
 	}
 	if _, is = ss.encoder.(*serverSentEvents); is {
-		source, is = ss.sources[0].(Alike)
+		source, is = ss.sources[0].(Shareable)
 	}
 	return source, is
 }
 
-// add makes a session a member of a cohort, and is false if there is none for it.
-func (k *kin) add(ss *session, source Alike, due time.Time) bool {
+// add makes a session a member of a group, and is false if there is none for it.
+func (k *peers) add(ss *session, source Shareable, due time.Time) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if !k.many {
 		return false
 	}
 	place := source.Place()
-	var with *cohort
+	var with *group
 	room := false
-	for _, c := range k.cohorts {
+	for _, c := range k.groups {
 		if len(c.members) == mostMembers {
 			continue
 		}
 		room = true
-		// What comes behind this place, the cohort has not read.
+		// What comes behind this place, the group has not read.
 		if order, ok := place.Compare(c.reached.place); ok && order >= 0 {
 			with = c
 			break
@@ -202,61 +207,61 @@ func (k *kin) add(ss *session, source Alike, due time.Time) bool {
 	case with == nil && room:
 		return false // they are further on, and so is the session soon, or the other way round
 	case with == nil:
-		with = newCohort(ss, k, source)
+		with = newGroup(ss, k, source)
 	}
 	sent := with.reached.sent
-	ss.member = membership{kin: k, cohort: with, joined: sent, at: &step{place, sent}, due: due, index: len(with.members)}
+	ss.member = membership{peers: k, group: with, joined: sent, at: &step{place, sent}, due: due, index: len(with.members)}
 	with.members = append(with.members, ss)
 	return true
 }
 
-// newCohort returns a cohort without members that is about to be served. The lock of its kin is held.
-func newCohort(ss *session, k *kin, source Alike) *cohort {
-	c := &cohort{
-		hub: ss.hub, kin: k, source: source.Fork(), encoder: serverSentEvents{memory: ss.hub.opts.Memory},
+// newGroup returns a group without members that is about to be served. The lock of its peers is held.
+func newGroup(ss *session, k *peers, source Shareable) *group {
+	c := &group{
+		hub: ss.hub, peers: k, source: source.Clone(), encoder: serverSentEvents{memory: ss.hub.opts.Memory},
 		out: frames{coding: ss.out.coding, body: coding.Begun()}, names: []string{source.Name()}, claims: make([]stream.Claim, 1), alarm: entry{index: -1},
 		waiting: waiting{line: ss.line},
 	}
 	c.alarm.wake = c.Wake
 	c.since = c.source.Place()
 	c.reached = &step{c.since, &sent{body: c.out.body}}
-	k.cohorts = append(k.cohorts, c)
+	k.groups = append(k.groups, c)
 	c.hub.workers.push(c) // so that its source wakes it from then on
 	return c
 }
 
-// leaveCohort has a session go on by itself from where its cohort has brought it.
-func (ss *session) leaveCohort() {
+// leaveGroup has a session go on by itself from where its group has brought it.
+func (ss *session) leaveGroup() {
 	m := &ss.member
-	c := m.cohort
+	c := m.group
 	if c == nil {
 		return
 	}
 	c.remove(ss)
-	ss.hub.kins.together.Add(-1)
+	ss.hub.groupIndex.together.Add(-1)
 	if until := m.at.sent; until != m.joined {
 		ss.out.events += until.events - m.joined.events
 		ss.out.bytes += until.bytes - m.joined.bytes
-		ss.counted = counted{ss.out.events, ss.out.bytes} // the cohort has counted them
+		ss.counted = counted{ss.out.events, ss.out.bytes} // the group has counted them
 		ss.out.body.Follow(m.joined.body, until.body)
 		ss.out.sentAt = until.at
 	}
-	ss.sources[0].(Alike).Resume(m.at.place)
-	ss.member = membership{kin: m.kin}
+	ss.sources[0].(Shareable).Seek(m.at.place)
+	ss.member = membership{peers: m.peers}
 }
 
-// leaveOthers says that nobody is like a session any more.
-func (ss *session) leaveOthers() {
-	ss.leaveCohort()
-	if k := ss.member.kin; k != nil {
-		ss.member.kin = nil
-		ss.hub.kins.leave(k)
+// leavePeers leaves the group, and the sessions with the same key.
+func (ss *session) leavePeers() {
+	ss.leaveGroup()
+	if k := ss.member.peers; k != nil {
+		ss.member.peers = nil
+		ss.hub.groupIndex.leave(k)
 	}
 }
 
-// remove takes a member out. A cohort without any ends.
-func (c *cohort) remove(ss *session) {
-	k := c.kin
+// remove takes a member out. A group without any ends.
+func (c *group) remove(ss *session) {
+	k := c.peers
 	k.mu.Lock()
 	if c.over {
 		k.mu.Unlock()
@@ -267,7 +272,7 @@ func (c *cohort) remove(ss *session) {
 	c.members[last] = nil
 	c.members = c.members[:last]
 	if c.over = last == 0; c.over {
-		k.cohorts = slices.DeleteFunc(k.cohorts, func(other *cohort) bool { return other == c })
+		k.groups = slices.DeleteFunc(k.groups, func(other *group) bool { return other == c })
 	}
 	over := c.over
 	k.mu.Unlock()
@@ -281,43 +286,44 @@ func (c *cohort) remove(ss *session) {
 }
 
 // disband has each member find out by itself what there is to tell.
-func (c *cohort) disband() {
-	k := c.kin
+func (c *group) disband() {
+	k := c.peers
 	k.mu.Lock()
 	members := c.members
 	c.members, c.over = nil, true
-	k.cohorts = slices.DeleteFunc(k.cohorts, func(other *cohort) bool { return other == c })
+	k.groups = slices.DeleteFunc(k.groups, func(other *group) bool { return other == c })
 	k.mu.Unlock()
 	for _, ss := range members {
 		ss.Wake()
 	}
 }
 
-// close ends a cohort that is over. Its owner calls it.
-func (c *cohort) close() {
+// close ends a group that is over. Its owner calls it.
+func (c *group) close() {
 	c.state.Store(stateOver)
 	c.hub.alarm.remove(&c.alarm)
 	c.source.Close()
 }
 
 // Wake implements stream.Waiter: there may be something to tell.
-func (c *cohort) Wake() {
+func (c *group) Wake() {
 	if c.woken() {
 		c.queue()
 	}
 }
 
-// queue arranges that the cohort is served, in the turn of a member's user. If cohorts had turns of their own, whoever has streams in many of
-// them would have as many turns. If it were always the same member's, all would wait behind that user's other streams.
-func (c *cohort) queue() {
+// queue arranges that the group is served, in the turn of a member's user. If groups had turns of their own, a user with streams in
+// many groups would have as many turns. If it were always the same member's turn, all members would wait behind that user's other
+// streams.
+func (c *group) queue() {
 	var lines [8]*line
 	n := 0
-	c.kin.mu.Lock()
+	c.peers.mu.Lock()
 	for ; n < min(len(lines), len(c.members)); n++ {
 		lines[n] = c.members[(c.turns+n)%len(c.members)].line
 	}
 	c.turns += n
-	c.kin.mu.Unlock()
+	c.peers.mu.Unlock()
 	if n == 0 { // it is over
 		c.hub.workers.push(c)
 		return
@@ -325,8 +331,8 @@ func (c *cohort) queue() {
 	c.hub.workers.pushAmong(c, lines[:n])
 }
 
-// work serves the cohort for a worker: it reads a batch, or goes on sending one.
-func (c *cohort) work(task *budget.Task) (long bool) {
+// work serves the group for a worker: it reads a batch, or goes on sending one.
+func (c *group) work(task *budget.Task) (long bool) {
 	defer c.recover()
 	*task = budget.Slice()
 	c.task = task
@@ -339,9 +345,9 @@ func (c *cohort) work(task *budget.Task) (long bool) {
 	}
 	c.task = nil
 	long = task.Err() != nil
-	c.kin.mu.Lock()
+	c.peers.mu.Lock()
 	over := c.over
-	c.kin.mu.Unlock()
+	c.peers.mu.Unlock()
 	switch {
 	case over:
 		c.close()
@@ -351,8 +357,8 @@ func (c *cohort) work(task *budget.Task) (long bool) {
 	return long
 }
 
-// recover disbands a cohort whose serving panicked.
-func (c *cohort) recover() {
+// recover disbands a group whose serving panicked.
+func (c *group) recover() {
 	cause := recover()
 	if cause == nil {
 		return
@@ -363,18 +369,18 @@ func (c *cohort) recover() {
 }
 
 // read makes a batch of what is next. It reports whether there is more to be read now.
-func (c *cohort) read() (more bool) {
-	c.kin.mu.Lock()
+func (c *group) read() (more bool) {
+	c.peers.mu.Lock()
 	members, payer := len(c.members), ""
 	if members > 0 {
 		payer = c.members[0].id.Payer()
 	}
-	c.kin.mu.Unlock()
+	c.peers.mu.Unlock()
 	if members == 0 {
 		return false
 	}
 	c.encoder.payer, c.out.body.Payer, c.cut = payer, payer, false
-	c.source.For(payer)
+	c.source.ChargeTo(payer)
 	events, bytes := c.out.events, c.out.bytes
 	progress := c.source.Read(c.hub.serving, c)
 	if progress.Missed != "" || progress.Outcome != GoOn && !c.cut {
@@ -394,8 +400,8 @@ func (c *cohort) read() (more bool) {
 		}
 		c.since, to.sent = to.place, &sent{c.out.events, c.out.bytes, c.out.body, c.out.sentAt}
 	}
-	c.kin.mu.Lock()
-	defer c.kin.mu.Unlock()
+	c.peers.mu.Lock()
+	defer c.peers.mu.Unlock()
 	c.reached = to
 	if c.batch != nil {
 		c.batch.left = slices.Clone(c.members)
@@ -404,7 +410,7 @@ func (c *cohort) read() (more bool) {
 }
 
 // send writes the batch to some of those who are left. It reports whether there is more to do.
-func (c *cohort) send() (more bool) {
+func (c *group) send() (more bool) {
 	b := c.batch
 	n := min(membersAtOnce, len(b.left))
 	for _, ss := range b.left[:n] {
@@ -422,21 +428,21 @@ func (c *cohort) send() (more bool) {
 	if c.out.lent = b.kept; c.out.buf != nil {
 		c.out.drop()
 	}
-	if !b.more && c.source.Likeness() != c.kin.likeness { // it has told something by which its members are others now
+	if !b.more && c.source.ShareKey() != c.peers.shareKey { // what it has told gives its members another key
 		c.disband()
 	}
 	return b.more
 }
 
 // give sends a batch to a member.
-func (c *cohort) give(ss *session, b *batch) {
+func (c *group) give(ss *session, b *batch) {
 	if !ss.take() {
 		ss.Wake() // it may be about to be idle, and to have looked already
 		return
 	}
 	defer ss.recover()
 	m := &ss.member
-	if m.cohort != c { // it has left since
+	if m.group != c { // it has left since
 		ss.rest()
 		return
 	}
@@ -479,7 +485,7 @@ func (ss *session) tell(b *batch) {
 		ss.rest()
 		return
 	}
-	ss.leaveCohort()
+	ss.leaveGroup()
 	if err != nil {
 		ss.out.failed = true
 		ss.finish(endLeft)
@@ -497,29 +503,29 @@ func (ss *session) rest() {
 	}
 }
 
-// The cohort is the Sink of its source.
+// A group is the Sink of its source.
 
 // Emit implements Sink.
-func (c *cohort) Emit(prefix, name, data string) {
+func (c *group) Emit(prefix, name, data string) {
 	c.emit(message{kind: msgEvent, prefix: prefix, name: name, data: data})
 }
 
 // Tell implements Sink.
-func (c *cohort) Tell(prefix string, change stream.Type, o, base *cluster.Object, view *View) {
+func (c *group) Tell(prefix string, change stream.Type, o, base *cluster.Object, view *View) {
 	c.emit(message{kind: msgChange, prefix: prefix, change: change, object: o, base: base, view: view})
 }
 
-// emit collects a message, with the members' position behind it.
-func (c *cohort) emit(m message) {
+// emit collects a message, with the position that its members have then.
+func (c *group) emit(m message) {
 	c.claims[0] = c.source.Claim()
-	c.claims[0].Epoch = c.kin.epoch
+	c.claims[0].Epoch = c.peers.epoch
 	c.id = stream.AppendID(c.id[:0], c.names, c.claims)
 	m.id = c.id
 	c.out.add(&c.encoder, m)
 }
 
 // Relay implements Sink: what was collected is sent before there is more.
-func (c *cohort) Relay() Outcome {
+func (c *group) Relay() Outcome {
 	if !c.out.full() {
 		return GoOn
 	}
@@ -528,12 +534,12 @@ func (c *cohort) Relay() Outcome {
 }
 
 // Step implements Sink.
-func (c *cohort) Step(bytes int) bool { return c.task.Step(bytes) }
+func (c *group) Step(bytes int) bool { return c.task.Step(bytes) }
 
 // Prompt implements Sink.
-func (c *cohort) Prompt() bool { return true }
+func (c *group) Prompt() bool { return true }
 
-func (c *cohort) aside(do func(context.Context)) context.CancelFunc { return c.hub.aside(do) }
+func (c *group) aside(do func(context.Context)) context.CancelFunc { return c.hub.aside(do) }
 
-func (c *cohort) relists() bool          { return false }
-func (c *cohort) outgrowing(func() bool) {}
+func (c *group) relists() bool          { return false }
+func (c *group) outgrowing(func() bool) {}

@@ -10,12 +10,12 @@ import (
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
-// Whoever has the same places of the same question before them is told the same. So of counts and pages, too, what is next is made once for
-// all of them: see eventstream.Alike. One that was told alone may so be told again before its conflate has passed, once: from then on it
-// is told when the others are.
+// Clients that look at the same places of the same question are told the same. So what is next of counts and pages is made once for
+// all of them (eventstream.Shareable). A client that was told alone may be told again before its conflate has passed, once. From then
+// on it is told when the others are.
 
-// likeness is the Likeness of counts and pages.
-type likeness struct {
+// shareKey is the ShareKey of counts and pages.
+type shareKey struct {
 	question any
 	places   board.Places // counts have only a limit
 	view     string
@@ -23,13 +23,13 @@ type likeness struct {
 	stale    eventstream.Freshness
 }
 
-// likeness is nil as long as there is something to be told to the client alone. What is to be told anew is told at once: only a page may be cut
-// then, and has moved until it is told to its end.
-func (s *source) likeness() any {
+// shareKey is nil while there is something to tell to the client alone. What has to be told anew is told at once. Only a page may be
+// cut off then; it counts as moved until it is told to its end.
+func (s *source) shareKey() any {
 	if !s.begun || s.Outdated() || s.next != nil || s.last || s.told.IsZero() {
 		return nil
 	}
-	return likeness{s.asked.Identity(), board.Places{Offset: s.offset, Limit: s.limit}, s.view.Key(), s.conflate, s.freshness}
+	return shareKey{s.asked.Identity(), board.Places{Offset: s.offset, Limit: s.limit}, s.view.Key(), s.conflate, s.freshness}
 }
 
 // place is where a source stands: what it was told, and when it may be told again.
@@ -46,16 +46,16 @@ func (s *source) resume(at place) {
 	s.told, s.claim, s.notBefore, s.freshness, s.due = at.told, at.claim, at.notBefore, at.freshness, time.Time{}
 }
 
-// fork is a source that others' clients are told by.
-func (s *source) fork() source {
-	fork := *s
-	fork.asked = s.asked.Fork()
-	fork.in.Release = func() {}
-	return fork
+// clone is a source by which other clients are told.
+func (s *source) clone() source {
+	clone := *s
+	clone.asked = s.asked.Clone()
+	clone.in.Release = func() {}
+	return clone
 }
 
-// For implements eventstream.Alike.
-func (s *source) For(user string) { s.asked.For(user) }
+// ChargeTo implements eventstream.Shareable.
+func (s *source) ChargeTo(user string) { s.asked.ChargeTo(user) }
 
 // countsPlace is the Place of counts.
 type countsPlace struct {
@@ -69,24 +69,24 @@ func (p *countsPlace) Compare(other eventstream.Place) (order int, ok bool) {
 	return 0, p.sum == o.sum && p.freshness == o.freshness
 }
 
-// Likeness implements eventstream.Alike.
-func (c *counts) Likeness() any { return c.likeness() }
+// ShareKey implements eventstream.Shareable.
+func (c *counts) ShareKey() any { return c.shareKey() }
 
-// Place implements eventstream.Alike.
+// Place implements eventstream.Shareable.
 func (c *counts) Place() eventstream.Place { return &countsPlace{c.place(), c.sum} }
 
-// Resume implements eventstream.Alike.
-func (c *counts) Resume(at eventstream.Place) {
+// Seek implements eventstream.Shareable.
+func (c *counts) Seek(at eventstream.Place) {
 	p := at.(*countsPlace)
 	c.resume(p.place)
 	c.sum = p.sum
 }
 
-// Rest implements eventstream.Alike.
-func (c *counts) Rest() { c.asked.Rest() }
+// Suspend implements eventstream.Shareable.
+func (c *counts) Suspend() { c.asked.Suspend() }
 
-// Fork implements eventstream.Alike.
-func (c *counts) Fork() eventstream.Alike { return &counts{source: c.fork(), sum: c.sum} }
+// Clone implements eventstream.Shareable.
+func (c *counts) Clone() eventstream.Shareable { return &counts{source: c.clone(), sum: c.sum} }
 
 // pagePlace is the Place of pages.
 type pagePlace struct {
@@ -102,33 +102,33 @@ func (p *pagePlace) Compare(other eventstream.Place) (order int, ok bool) {
 	return 0, p.freshness == o.freshness && p.total == o.total && p.moved == o.moved && slices.Equal(p.shown, o.shown) && slices.EqualFunc(p.order, o.order, isSame)
 }
 
-// Likeness implements eventstream.Alike.
-func (p *page) Likeness() any {
+// ShareKey implements eventstream.Shareable.
+func (p *page) ShareKey() any {
 	if !p.paged || p.vague || p.moved {
 		return nil
 	}
-	return p.likeness()
+	return p.shareKey()
 }
 
-// Place implements eventstream.Alike.
+// Place implements eventstream.Shareable.
 func (p *page) Place() eventstream.Place {
 	return &pagePlace{p.place(), p.shown, p.order, p.total, p.moved}
 }
 
-// Resume implements eventstream.Alike.
-func (p *page) Resume(at eventstream.Place) {
+// Seek implements eventstream.Shareable.
+func (p *page) Seek(at eventstream.Place) {
 	from := at.(*pagePlace)
 	p.resume(from.place)
 	p.shown, p.order, p.total, p.moved = from.shown, from.order, from.total, from.moved
 }
 
-// Rest implements eventstream.Alike.
-func (p *page) Rest() {
-	p.asked.Rest()
+// Suspend implements eventstream.Shareable.
+func (p *page) Suspend() {
+	p.asked.Suspend()
 	p.shown, p.order = nil, nil
 }
 
-// Fork implements eventstream.Alike.
-func (p *page) Fork() eventstream.Alike {
-	return &page{source: p.fork(), shown: p.shown, order: p.order, total: p.total, paged: true}
+// Clone implements eventstream.Shareable.
+func (p *page) Clone() eventstream.Shareable {
+	return &page{source: p.clone(), shown: p.shown, order: p.order, total: p.total, paged: true}
 }

@@ -133,7 +133,7 @@ func (l *listener) note(event string) {
 	}
 }
 
-// TestEachIsToldWhatTheyWouldBeToldAlone: streams that are alike are told together, whatever happens to some of them. So what each
+// TestEachIsToldWhatTheyWouldBeToldAlone: streams of one group key are told together, whatever happens to some of them. So what each
 // is told is compared with what one is told that is like nobody, byte for byte.
 //
 // What happens comes from a seed; $KUBECAST_SEED is another one.
@@ -212,8 +212,8 @@ func TestEachIsToldWhatTheyWouldBeToldAlone(t *testing.T) {
 	t.Logf("%d events; %d streams together at most", len(alone[queries[0]].told), together)
 }
 
-// TestStreamsThatAreAlikeHearOfTheirSource: what a source says of itself, and what was found when it was back, comes to each once.
-func TestStreamsThatAreAlikeHearOfTheirSource(t *testing.T) {
+// TestMembersOfAGroupHearOfTheirSource: what a source says of itself, and what was found when it was back, comes to each once.
+func TestMembersOfAGroupHearOfTheirSource(t *testing.T) {
 	r := run(t, func(c net.Conn) net.Conn { return c })
 	r.api.Put("pods", "team-a/first")
 	var listening sync.WaitGroup
@@ -315,18 +315,18 @@ func TestWhoIsAboutToBeIdleIsNotPassedOver(t *testing.T) {
 }
 
 // changedSource is not like its members any more.
-type changedSource struct{ Alike }
+type changedSource struct{ Shareable }
 
-func (changedSource) Likeness() any { return "changed" }
+func (changedSource) ShareKey() any { return "changed" }
 
-// TestWhoIsToldByACohortIsStillLikeIt: what a cohort has told may make its members others than those who are about to join it: they know that
+// TestWhoeverAGroupTellsStillHasItsKey: what a group has told may give its members another key than those who are about to join it: they know that
 // their data is stale, say. Whoever joined it now would never be told that.
-func TestWhoIsToldByACohortIsStillLikeIt(t *testing.T) {
+func TestWhoeverAGroupTellsStillHasItsKey(t *testing.T) {
 	r := run(t, func(c net.Conn) net.Conn { return c })
 	clients := []*bufio.Reader{r.open(), r.open()}
 	r.awaitTogether(2)
-	k := r.kin()
-	c := k.cohorts[0]
+	k := r.peers()
+	c := k.groups[0]
 	for !c.take() {
 		time.Sleep(time.Millisecond)
 	}
@@ -355,27 +355,27 @@ func TestWhoIsToldByACohortIsStillLikeIt(t *testing.T) {
 	}
 }
 
-// kin is the only one that there is.
-func (r *running) kin() *kin {
-	kins := &r.hub.kins
-	kins.mu.Lock()
-	defer kins.mu.Unlock()
-	if len(kins.all) != 1 {
-		r.t.Fatalf("%d kins", len(kins.all))
+// peers is the only one that there is.
+func (r *running) peers() *peers {
+	groupIndex := &r.hub.groupIndex
+	groupIndex.mu.Lock()
+	defer groupIndex.mu.Unlock()
+	if len(groupIndex.all) != 1 {
+		r.t.Fatalf("%d groupIndex", len(groupIndex.all))
 	}
-	for _, k := range kins.all {
+	for _, k := range groupIndex.all {
 		return k
 	}
 	return nil
 }
 
 // panickingSource fails when it is read.
-type panickingSource struct{ Alike }
+type panickingSource struct{ Shareable }
 
 func (panickingSource) Read(context.Context, Sink) Progress { panic(apitest.SecretDetail) }
 
-// TestPanicOfACohortIsNobodysEnd: its members go on by themselves.
-func TestPanicOfACohortIsNobodysEnd(t *testing.T) {
+// TestPanicOfAGroupEndsNoStream: its members go on by themselves.
+func TestPanicOfAGroupEndsNoStream(t *testing.T) {
 	r := run(t, func(c net.Conn) net.Conn { return c })
 	clients := []*bufio.Reader{r.open(), r.open(), r.open()}
 	r.awaitTogether(3)
@@ -383,7 +383,7 @@ func TestPanicOfACohortIsNobodysEnd(t *testing.T) {
 		for !ss.take() {
 			time.Sleep(time.Millisecond)
 		}
-		for c := ss.member.cohort; ; time.Sleep(time.Millisecond) {
+		for c := ss.member.group; ; time.Sleep(time.Millisecond) {
 			if c.take() {
 				if _, is := c.source.(panickingSource); !is {
 					c.source = panickingSource{c.source}
@@ -401,7 +401,7 @@ func TestPanicOfACohortIsNobodysEnd(t *testing.T) {
 		r.expect(c, `"name":"second"`)
 	}
 	r.await(3, 3)
-	if log := r.log(); !strings.Contains(log, "msg=panic") || !strings.Contains(log, "cohort_test.go") {
+	if log := r.log(); !strings.Contains(log, "msg=panic") || !strings.Contains(log, "broadcast_group_test.go") {
 		t.Errorf("the log does not say where it panicked: %s", log)
 	}
 }
