@@ -82,7 +82,7 @@ func (ss *session) await(ctx context.Context, patience time.Time) Outcome {
 		late = late || ss.times.take(dueBegin, time.Now())
 		switch {
 		case ctx.Err() != nil:
-			return endLeft
+			return endClientGone
 		case ss.reads() > 0:
 			return GoOn
 		case waits == 0, late && ss.count((*beginning).isReady) == 0:

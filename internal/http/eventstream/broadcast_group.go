@@ -31,8 +31,8 @@ import (
 //  6. If the source has something to tell that is no batch (a reset, an end), the group disbands. Each member is woken, and finds
 //     out itself.
 type group struct {
-	attention
-	waiting
+	runState
+	queueEntry
 	hub     *Hub
 	peers   *peers
 	source  Shareable
@@ -220,7 +220,7 @@ func newGroup(ss *session, k *peers, source Shareable) *group {
 	c := &group{
 		hub: ss.hub, peers: k, source: source.Clone(), encoder: serverSentEvents{memory: ss.hub.opts.Memory},
 		out: frames{coding: ss.out.coding, body: coding.Begun()}, names: []string{source.Name()}, claims: make([]stream.Claim, 1), alarm: entry{index: -1},
-		waiting: waiting{line: ss.line},
+		queueEntry: queueEntry{queue: ss.queue},
 	}
 	c.alarm.wake = c.Wake
 	c.since = c.source.Place()
@@ -308,19 +308,19 @@ func (c *group) close() {
 // Wake implements stream.Waiter: there may be something to tell.
 func (c *group) Wake() {
 	if c.woken() {
-		c.queue()
+		c.enqueue()
 	}
 }
 
-// queue arranges that the group is served, in the turn of a member's user. If groups had turns of their own, a user with streams in
+// enqueue arranges that the group is served, in the turn of a member's user. If groups had turns of their own, a user with streams in
 // many groups would have as many turns. If it were always the same member's turn, all members would wait behind that user's other
 // streams.
-func (c *group) queue() {
-	var lines [8]*line
+func (c *group) enqueue() {
+	var queues [8]*runQueue
 	n := 0
 	c.peers.mu.Lock()
-	for ; n < min(len(lines), len(c.members)); n++ {
-		lines[n] = c.members[(c.turns+n)%len(c.members)].line
+	for ; n < min(len(queues), len(c.members)); n++ {
+		queues[n] = c.members[(c.turns+n)%len(c.members)].queue
 	}
 	c.turns += n
 	c.peers.mu.Unlock()
@@ -328,7 +328,7 @@ func (c *group) queue() {
 		c.hub.workers.push(c)
 		return
 	}
-	c.hub.workers.pushAmong(c, lines[:n])
+	c.hub.workers.pushAmong(c, queues[:n])
 }
 
 // work serves the group for a worker: it reads a batch, or goes on sending one.
@@ -352,7 +352,7 @@ func (c *group) work(task *budget.Task) (long bool) {
 	case over:
 		c.close()
 	case again || !c.idle():
-		c.queue()
+		c.enqueue()
 	}
 	return long
 }
@@ -488,12 +488,12 @@ func (ss *session) tell(b *batch) {
 	ss.leaveGroup()
 	if err != nil {
 		ss.out.failed = true
-		ss.finish(endLeft)
+		ss.finish(endClientGone)
 		return
 	}
 	b.kept = true
 	ss.out.take(b.piece[n:])
-	ss.hub.goroutines.Go(func() { ss.run(MustWait) })
+	ss.hub.goroutines.Go(func() { ss.run(WouldBlock) })
 }
 
 // rest makes a session idle again that was taken.
@@ -530,14 +530,14 @@ func (c *group) Relay() Outcome {
 		return GoOn
 	}
 	c.cut = true
-	return MustWait
+	return WouldBlock
 }
 
 // Step implements Sink.
 func (c *group) Step(bytes int) bool { return c.task.Step(bytes) }
 
-// Prompt implements Sink.
-func (c *group) Prompt() bool { return true }
+// NonBlocking implements Sink.
+func (c *group) NonBlocking() bool { return true }
 
 func (c *group) aside(do func(context.Context)) context.CancelFunc { return c.hub.aside(do) }
 

@@ -12,10 +12,10 @@ import (
 // frames collects what is written to a client, and sends it in one piece, with one flush and under one deadline. So many
 // events cost one system call, and a client that takes nothing cannot hold the stream for ever.
 type frames struct {
-	to       conn.Conn
-	patience time.Duration // how long a client may take nothing before it is cut
-	prompt   bool          // flush must not wait
-	outgrown func() bool   // what is being told is too old to be kept for a slow client; nil: it never is
+	to          conn.Conn
+	patience    time.Duration // how long a client may take nothing before it is cut
+	nonBlocking bool          // flush must not wait
+	outgrown    func() bool   // what is being told is too old to be kept for a slow client; nil: it never is
 
 	coding *coding.Coding // in which the client is sent what was collected; nil: as it is
 	body   coding.Body    // what was sent in it, which is all that an idle stream keeps of its coding
@@ -116,7 +116,7 @@ func (f *frames) flush() error {
 		return nil
 	}
 	patience := f.patience
-	if f.prompt {
+	if f.nonBlocking {
 		patience = 0
 	}
 	n, err := f.to.Send(f.rest, patience, f.outgrown)

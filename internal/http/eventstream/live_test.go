@@ -89,7 +89,7 @@ func TestWhoJoinsABroadcastIsToldThatItsSourceIsStale(t *testing.T) {
 	r.api.CutWatches("pods")
 	r.soon("it is stale", func() bool { return !store.Upstream().Live })
 	r.soon("the broadcast is woken", func() bool { return !c.idle() })
-	c.queue()
+	c.enqueue()
 	for _, client := range clients {
 		r.told(client, "stale")
 	}

@@ -6,14 +6,14 @@ type Outcome uint8
 const (
 	// GoOn means that the stream goes on.
 	GoOn Outcome = iota
-	// MustWait means that the stream goes on, but that the next step may wait, or takes long: a worker leaves it to a
-	// goroutine of the session's own.
-	MustWait
+	// WouldBlock means that the stream goes on, but that the next step may wait, or takes long. A worker leaves it to a goroutine
+	// of the session's own.
+	WouldBlock
 
 	// The ends of which the client is not told, or has been told otherwise.
-	endLeft  // the client has left
-	endTold  // the client was told an error that ends the stream
-	endPanic // the goroutine that served the stream panicked
+	endClientGone // the client has left
+	endAfterError // the client was told an error that ends the stream
+	endPanic      // the goroutine that served the stream panicked
 
 	// The ends that are told with the event goodbye.
 	endDrain
@@ -29,7 +29,7 @@ const (
 )
 
 var outcomes = [...]string{
-	GoOn: "on", MustWait: "wait", endLeft: "left", endTold: "told", endPanic: "panic", endDrain: "drain", endAge: "age",
+	GoOn: "on", WouldBlock: "wait", endClientGone: "left", endAfterError: "told", endPanic: "panic", endDrain: "drain", endAge: "age",
 	endExpired: "expired", endRevoked: "revoked", Limit: "limit", Unavailable: "unavailable", Gone: "gone",
 }
 
@@ -37,7 +37,7 @@ var outcomes = [...]string{
 func (o Outcome) String() string { return outcomes[o] }
 
 // ends reports whether the stream is over.
-func (o Outcome) ends() bool { return o > MustWait }
+func (o Outcome) ends() bool { return o > WouldBlock }
 
 // hasGoodbye reports whether the client is told why the stream ends.
 func (o Outcome) hasGoodbye() bool { return o >= endDrain }

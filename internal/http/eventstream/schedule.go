@@ -115,7 +115,7 @@ func (ss *session) nextDue() time.Time {
 // with what the sources have.
 func (ss *session) due() Outcome {
 	if ss.gone.Load() {
-		return endLeft
+		return endClientGone
 	}
 	if ss.revoked.Load() {
 		return endRevoked

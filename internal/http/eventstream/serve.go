@@ -61,12 +61,12 @@ func (ss *session) leave() {
 // start serves a session to its end, or until it goes on without the request.
 func (h *Hub) start(r *http.Request, ss *session, refusal Outcome) {
 	h.metrics.streams.Inc()
-	ss.line = h.workers.join(ss.id.Payer())
+	ss.queue = h.workers.join(ss.id.Payer())
 	reads := trailOf(ss.sources)
 	ss.trail.Began(reads, len(reads) < len(ss.sources))
 	if !h.open.add(ss) { // the server has ended
 		ss.out.failed = true
-		ss.finish(endLeft)
+		ss.finish(endClientGone)
 		return
 	}
 	ss.checkRevoked() // it may have been between the request and now
@@ -113,15 +113,15 @@ func (h *Hub) watchDisconnects() (*conn.Disconnects, error) {
 // work serves the session for a worker, whose task it may use meanwhile. It reports whether that took a whole slice.
 func (ss *session) work(task *budget.Task) (long bool) {
 	defer ss.recover()
-	ss.out.prompt = true
+	ss.out.nonBlocking = true
 	*task = budget.Slice()
 	ss.task = task
 	again, outcome := ss.turn(ss.hub.serving)
 	long = task.Err() != nil
-	ss.out.prompt, ss.task = false, nil
+	ss.out.nonBlocking, ss.task = false, nil
 	switch {
-	case outcome == endLeft:
-		ss.finish(endLeft)
+	case outcome == endClientGone:
+		ss.finish(endClientGone)
 	case outcome != GoOn:
 		ss.hub.goroutines.Go(func() { ss.run(outcome) })
 	case again || !ss.park():
@@ -181,7 +181,7 @@ func (ss *session) serve(ctx context.Context) Outcome {
 		case outcome != GoOn:
 			return outcome
 		case ss.task.Err() != nil:
-			return endLeft
+			return endClientGone
 		case again:
 		case ss.parks:
 			return GoOn
@@ -224,7 +224,7 @@ func (ss *session) finish(end Outcome) {
 	}
 	ss.leavePeers()
 	ss.out.to.Close(ss.complete(end))
-	ss.hub.workers.leave(ss.line)
+	ss.hub.workers.leave(ss.queue)
 	closeAll(ss.sources)
 	ss.permission.stop()
 	ss.leavePermission()

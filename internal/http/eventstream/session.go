@@ -42,11 +42,11 @@ type session struct {
 	several  bool      // there may be several sources, so events have their names
 	finite   bool      // the answer is complete only if it ends with its source
 
-	waiting              // in the line of its user
-	task    *budget.Task // in which it is served; nil while it is not
-	at      int          // the source that is read first, since the turn before did not get to it
+	queueEntry              // in the run queue of its user
+	task       *budget.Task // in which it is served; nil while it is not
+	at         int          // the source that is read first, since the turn before did not get to it
 
-	attention
+	runState
 	member  membership
 	bell    *stream.Bell // for which its own goroutine waits; nil: it is parked when it is idle
 	parks   bool         // its connection allows it to have no goroutine
@@ -107,8 +107,8 @@ func (ss *session) Relay() Outcome {
 // Step implements Sink.
 func (ss *session) Step(bytes int) bool { return ss.task.Step(bytes) }
 
-// Prompt implements Sink.
-func (ss *session) Prompt() bool { return ss.out.prompt }
+// NonBlocking implements Sink.
+func (ss *session) NonBlocking() bool { return ss.out.nonBlocking }
 
 func (ss *session) aside(do func(context.Context)) context.CancelFunc { return ss.hub.aside(do) }
 
@@ -119,8 +119,8 @@ func (ss *session) outgrowing(outgrown func() bool) { ss.out.outgrown = outgrown
 
 // sayGoodbye tells the client why the stream ends. It returns the outcome under which that is counted.
 func (ss *session) sayGoodbye(end Outcome) Outcome {
-	if end == endLeft || ss.flush() != GoOn {
-		return endLeft
+	if end == endClientGone || ss.flush() != GoOn {
+		return endClientGone
 	}
 	if ss.times == nil { // refused at once
 		ss.greet()
@@ -140,14 +140,14 @@ func (ss *session) sayGoodbye(end Outcome) Outcome {
 		ss.out.complete()
 	}
 	if ss.flush() != GoOn {
-		return endLeft
+		return endClientGone
 	}
 	return end
 }
 
 // complete reports whether a stream that ends so is to look complete.
 func (ss *session) complete(end Outcome) bool {
-	return end != endLeft && !ss.out.failed && (end == Gone || !ss.finite)
+	return end != endClientGone && !ss.out.failed && (end == Gone || !ss.finite)
 }
 
 // greet tells what a stream begins with.
@@ -159,7 +159,7 @@ func (ss *session) greet() {
 // flush sends what was collected.
 func (ss *session) flush() Outcome {
 	ss.out.pack(ss.out.to) // within the turn, as it may be long work
-	if ss.task != nil && !ss.out.prompt {
+	if ss.task != nil && !ss.out.nonBlocking {
 		ss.task.Rest() // it may have to wait for the client
 	}
 	before := ss.counted
@@ -171,11 +171,11 @@ func (ss *session) flush() Outcome {
 	case nil:
 		return GoOn
 	case errBusy:
-		return MustWait
+		return WouldBlock
 	case conn.ErrOutgrown:
 		ss.logger().Info("stream is cut in its snapshot", "path", ss.path, "user", ss.id.Username, "cause", err)
 	}
-	return endLeft
+	return endClientGone
 }
 
 // readCost is what looking into a source counts, in bytes, beside what it tells.
@@ -282,7 +282,7 @@ func (ss *session) reset(s Source, reason string) Outcome {
 	}
 	ss.emit(message{kind: msgReset, prefix: prefix, name: reason})
 	if ss.encoder.relists() {
-		return endTold
+		return endAfterError
 	}
 	return GoOn
 }

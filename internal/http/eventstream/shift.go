@@ -30,7 +30,7 @@ func (w *watch) shift(to Sink) Progress {
 		// This form's clients list again, and find what their caller may see now. Single deletions and additions would not
 		// do, since a position in this form does not say under which permissions it was made.
 		to.emit(message{kind: msgReset, name: resetPermissions})
-		return Progress{Outcome: endTold}
+		return Progress{Outcome: endAfterError}
 	}
 	s := shift{to: to, watch: w, next: w.permitted, snapshot: w.Store.Snapshot()}
 	events, err := w.cursor.Until(s.snapshot.Head)
@@ -121,7 +121,7 @@ func (s *shift) emitLost() Outcome {
 	w.emitVisible(s.to, "narrowed", s.next)
 	lost := s.lost()
 	if !s.to.Step(0) {
-		return endLeft
+		return endClientGone
 	}
 	for _, o := range lost {
 		s.to.Emit(w.prefix, stream.Deleted.String(), reply.MustJSON(IdentityOf(w.Store.Kind(), o, s.snapshot.Version())))
@@ -178,7 +178,7 @@ func (s *shift) emitNew() Outcome {
 		}
 	}
 	if !s.to.Step(0) {
-		return endLeft
+		return endClientGone
 	}
 	return GoOn
 }

@@ -37,7 +37,7 @@ type Source interface {
 	// first Read.
 	Begin(told Freshness) (reset string)
 	// Read tells the client a batch of what there is. If the client has no place, the state comes first, and then what
-	// follows it. Read may take long, unless Sink.Prompt is true: then it returns MustWait instead, and is called again where
+	// follows it. Read may take long, unless Sink.NonBlocking is true: then it returns WouldBlock instead, and is called again where
 	// that is fine. It waits for nobody, since the other sources of the stream would have to: see Aside.
 	Read(ctx context.Context, to Sink) Progress
 	// Due is when Read has to be called at the latest, even if nothing wakes the session; the zero time: never.
@@ -141,8 +141,8 @@ type Sink interface {
 	// Step counts work, by about how many bytes are looked at. If it returns false, Read returns with what it has, and
 	// with More.
 	Step(bytes int) bool
-	// Prompt reports whether Read must not wait.
-	Prompt() bool
+	// NonBlocking reports whether Read must not wait.
+	NonBlocking() bool
 
 	// emit, relists, and outgrowing are for the objects of a kind.
 	emit(m message)

@@ -26,8 +26,8 @@ func (w *watch) Read(ctx context.Context, to Sink) Progress {
 	switch {
 	case w.cursor != nil && !w.outdated:
 		return w.follow(to)
-	case to.Prompt(): // the state may be long
-		return Progress{More: true, Outcome: MustWait}
+	case to.NonBlocking(): // the state may be long
+		return Progress{More: true, Outcome: WouldBlock}
 	case w.cursor == nil:
 		return w.state(to)
 	}
@@ -74,7 +74,7 @@ func (w *watch) state(to Sink) Progress {
 		}
 	}
 	if !to.Step(0) {
-		return Progress{More: true, Outcome: endLeft}
+		return Progress{More: true, Outcome: endClientGone}
 	}
 	w.begin(w.Store.Topic().From(snapshot.Head, w.part().Scope()), snapshot.Head.Known())
 	to.emit(message{kind: msgSynced, prefix: w.prefix, version: w.known.All, count: count})
@@ -99,8 +99,8 @@ func (w *watch) follow(to Sink) (p Progress) {
 		w.freshness.Tell(to, w.prefix, now)
 	}
 	if err != nil {
-		if to.Prompt() { // a snapshot has to follow, and may be long
-			p.Outcome = MustWait
+		if to.NonBlocking() { // a snapshot has to follow, and may be long
+			p.Outcome = WouldBlock
 			return p
 		}
 		return w.miss(resetReason(err))

@@ -30,13 +30,13 @@ type told struct {
 
 // client is a Sink without a session: it keeps what it is told.
 type client struct {
-	t      *testing.T
-	source Source
-	bell   *stream.Bell
-	form   serverSentEvents
-	prompt bool
-	relay  func() Outcome // nil: it goes on
-	told   []told
+	t           *testing.T
+	source      Source
+	bell        *stream.Bell
+	form        serverSentEvents
+	nonBlocking bool
+	relay       func() Outcome // nil: it goes on
+	told        []told
 }
 
 func (c *client) Wake() { c.bell.Wake() }
@@ -47,7 +47,7 @@ func (c *client) Tell(prefix string, change stream.Type, o, base *cluster.Object
 	c.emit(message{kind: msgChange, prefix: prefix, change: change, object: o, base: base, view: view})
 }
 func (c *client) Step(int) bool          { return true }
-func (c *client) Prompt() bool           { return c.prompt }
+func (c *client) NonBlocking() bool      { return c.nonBlocking }
 func (c *client) relists() bool          { return false }
 func (c *client) outgrowing(func() bool) {}
 
@@ -202,16 +202,16 @@ func TestWatchLeavesToOthersWhatTakesLong(t *testing.T) {
 	w := watchedPods(t)
 	w.put("a/one", "1")
 	c, _ := w.begin(nil, From{}, watchRequest{})
-	c.prompt = true
-	if p := c.source.Read(t.Context(), c); p.Outcome != MustWait || len(c.told) != 0 {
+	c.nonBlocking = true
+	if p := c.source.Read(t.Context(), c); p.Outcome != WouldBlock || len(c.told) != 0 {
 		t.Errorf("%+v, %v", p, c.events())
 	}
-	c.prompt = false
+	c.nonBlocking = false
 	c.read()
 	wants(t, "then", c.events(), "added one", "synced")
 	c.source.Permit(visible("b"))
-	c.prompt = true
-	if p := c.source.Read(t.Context(), c); p.Outcome != MustWait || len(c.told) != 2 {
+	c.nonBlocking = true
+	if p := c.source.Read(t.Context(), c); p.Outcome != WouldBlock || len(c.told) != 2 {
 		t.Errorf("%+v, %v", p, c.events())
 	}
 }
@@ -278,9 +278,9 @@ func TestWatchThatIsStoppedInTheMiddleGoesOnThere(t *testing.T) {
 	other, _ := w.begin(nil, From{}, watchRequest{})
 	other.readUntil("added 8")
 	c.told = nil
-	c.relay = func() Outcome { return MustWait }
+	c.relay = func() Outcome { return WouldBlock }
 	for i := range 9 {
-		if p := c.source.Read(t.Context(), c); p.Outcome != MustWait || len(c.told) != i+1 {
+		if p := c.source.Read(t.Context(), c); p.Outcome != WouldBlock || len(c.told) != i+1 {
 			t.Fatalf("after %d: %+v, %v", i, p, c.events())
 		}
 	}

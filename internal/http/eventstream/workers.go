@@ -8,56 +8,58 @@ import (
 	"github.com/kubecast/kubecast/internal/budget"
 )
 
-// workers serve the sessions and groups that were woken. There are a few workers for all sessions, since an idle stream has no
-// goroutine. A worker never waits for a client. A session that would have to wait gets a goroutine of its own.
+// workers serve the sessions and broadcast groups that were woken. There are a few workers for all of them, since an idle stream has
+// no goroutine. Each user has a run queue.
 //
-// Users are served in turn, and a turn ends after a slice of time. So a user whose streams take much time waits behind
-// all others, and nobody waits for that user longer than a slice. Where several users have streams, one user's streams
-// are served by all workers but one at most. If they had all processors, events would also be read from the network
-// late.
+// These must hold:
 //
-// One worker does the work alone as long as it needs no longer than helpAfter; only then do the others help. If all of
-// them worked at once, they would take the processors from everything else, which is faster only where many streams are
-// woken. A worker in a long turn does not count as the one at work: others would wait until its turn ends.
+//  1. A worker never waits for a client. A session that would have to wait gets a goroutine of its own.
+//  2. Run queues are served in turn, and a turn ends after a slice of time. So a user whose streams take much time waits behind all
+//     others, and nobody waits for that user longer than a slice.
+//  3. Where several users have streams, one user's streams are served by all workers but one at most. If they had all processors,
+//     events would also be read from the network late.
+//  4. One worker does the work alone as long as it needs no longer than helpAfter; only then do the others help. If all of them
+//     worked at once, they would take the processors from everything else, which is faster only where many streams are woken. A
+//     worker in a long turn does not count as the one at work: others would wait until its turn ends.
 type workers struct {
 	helpAfter time.Duration
 
 	mu     sync.Mutex
 	more   sync.Cond
-	lines  map[string]*line // the lines of users who have streams
-	first  *line            // the lines that wait to be served, in this order
-	last   *line
-	since  time.Time // since when there are lines that wait
+	queues map[string]*runQueue // the run queues of users who have streams
+	first  *runQueue            // the run queues that wait to be served, in this order
+	last   *runQueue
+	since  time.Time // since when some wait
 	total  int       // workers
-	long   int       // workers that serve a line whose last turn took a whole slice
+	long   int       // workers that serve a run queue whose last turn took a whole slice
 	asleep int       // workers that sleep and were not called
 	closed bool
 }
 
-// servable is what the workers serve: a session or a group.
-type servable interface {
+// runnable is what the workers serve: a session or a group.
+type runnable interface {
 	// work serves it for a worker, whose task it may use meanwhile. It reports whether that took a whole slice.
 	work(task *budget.Task) (long bool)
-	place() *waiting
+	entry() *queueEntry
 }
 
-// waiting is where one waits to be served.
-type waiting struct {
-	line *line
-	next servable // behind this one in the line
+// queueEntry is a place in a run queue.
+type queueEntry struct {
+	queue *runQueue
+	next  runnable // behind this one
 }
 
-func (w *waiting) place() *waiting { return w }
+func (e *queueEntry) entry() *queueEntry { return e }
 
-// line holds the sessions of one user that were woken, in this order, and groups that are served in this user's turn.
-type line struct {
+// runQueue holds what was woken of one user, in this order: sessions, and groups that are served in this user's turn.
+type runQueue struct {
 	user        string
 	streams     int
 	served      int  // how many workers serve it at the moment
 	long        bool // its last turn took a whole slice
-	listed      bool // it is among the lines that wait
-	first, last servable
-	next        *line
+	listed      bool // it is among those that wait
+	first, last runnable
+	next        *runQueue
 }
 
 // helpAfter is how long one worker works alone. By default, events are gathered for as long. One worker serves some five
@@ -65,92 +67,92 @@ type line struct {
 const helpAfter = 5 * time.Millisecond
 
 func newWorkers() *workers {
-	w := &workers{helpAfter: helpAfter, lines: map[string]*line{}}
+	w := &workers{helpAfter: helpAfter, queues: map[string]*runQueue{}}
 	w.more.L = &w.mu
 	return w
 }
 
-// join returns the line of a user who has one more stream.
-func (w *workers) join(user string) *line {
+// join returns the run queue of a user who has one more stream.
+func (w *workers) join(user string) *runQueue {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	l := w.lines[user]
-	if l == nil {
-		l = &line{user: user}
-		w.lines[user] = l
+	q := w.queues[user]
+	if q == nil {
+		q = &runQueue{user: user}
+		w.queues[user] = q
 	}
-	l.streams++
-	return l
+	q.streams++
+	return q
 }
 
-// leave records that a stream has ended. It is in no line then.
-func (w *workers) leave(l *line) {
+// leave records that a stream has ended. It is in no run queue then.
+func (w *workers) leave(q *runQueue) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if l.streams--; l.streams == 0 {
-		delete(w.lines, l.user)
+	if q.streams--; q.streams == 0 {
+		delete(w.queues, q.user)
 	}
 }
 
 // push arranges for one to be served. The caller must not touch it any more.
-func (w *workers) push(s servable) {
+func (w *workers) push(s runnable) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.wait(s)
 }
 
-// pushAmong does the same for one that is served for several users: it waits in the first of their lines in which nobody does.
-func (w *workers) pushAmong(s servable, lines []*line) {
+// pushAmong does the same for one that is served for several users. It waits in the first of their queues that is empty.
+func (w *workers) pushAmong(s runnable, queues []*runQueue) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	at := lines[0]
-	for _, l := range lines {
-		if l.first == nil && l.served == 0 {
-			at = l
+	at := queues[0]
+	for _, q := range queues {
+		if q.first == nil && q.served == 0 {
+			at = q
 			break
 		}
 	}
-	s.place().line = at
+	s.entry().queue = at
 	w.wait(s)
 }
 
-// wait puts one at the end of its line. The lock is held.
-func (w *workers) wait(s servable) {
+// wait puts one at the end of its run queue. The lock is held.
+func (w *workers) wait(s runnable) {
 	if w.first == nil {
 		w.since = time.Now()
 	}
-	l := s.place().line
-	if l.first != nil {
-		l.last.place().next, l.last = s, s
+	q := s.entry().queue
+	if q.first != nil {
+		q.last.entry().next, q.last = s, s
 	} else {
-		l.first, l.last = s, s
-		if w.allows(l) {
-			w.append(l)
+		q.first, q.last = s, s
+		if w.allows(q) {
+			w.append(q)
 		}
 	}
 	w.call()
 }
 
-// allows reports whether one more worker may serve a line.
-func (w *workers) allows(l *line) bool {
-	return l.served == 0 || l.served < w.total-1 || len(w.lines) == 1
+// allows reports whether one more worker may serve a run queue.
+func (w *workers) allows(q *runQueue) bool {
+	return q.served == 0 || q.served < w.total-1 || len(w.queues) == 1
 }
 
 // shared reports whether several users have streams.
 func (w *workers) shared() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return len(w.lines) > 1
+	return len(w.queues) > 1
 }
 
-// append puts a line behind the others.
-func (w *workers) append(l *line) {
-	l.listed = true
+// append puts a run queue behind the others.
+func (w *workers) append(q *runQueue) {
+	q.listed = true
 	if w.first == nil {
-		w.first, w.last = l, l
+		w.first, w.last = q, q
 		return
 	}
-	w.last.next, w.last = l, l
+	w.last.next, w.last = q, q
 }
 
 // call wakes a worker if no other will soon have time: if all are asleep, in long turns, or late.
@@ -166,12 +168,12 @@ func (w *workers) run() {
 	w.mu.Lock()
 	w.total++
 	w.mu.Unlock()
-	var last *line
+	var last *runQueue
 	var long bool
 	var task budget.Task
 	turns := 0 // long turns since this processor last looked around
 	for s := w.pop(nil, false); s != nil; s = w.pop(last, long) {
-		last = s.place().line // read now, since it belongs to another goroutine once it was served
+		last = s.entry().queue // read now, since it belongs to another goroutine once it was served
 		if long = s.work(&task); !long {
 			continue
 		}
@@ -188,29 +190,29 @@ func (w *workers) run() {
 // lookAround is how many long turns a worker serves before it lets its processor look for what came from the network.
 const lookAround = 4
 
-// serves counts one worker more, or less, that serves a line.
-func (w *workers) serves(l *line, change int) {
-	l.served += change
-	if l.long {
+// serves counts one worker more, or less, that serves a run queue.
+func (w *workers) serves(q *runQueue, change int) {
+	q.served += change
+	if q.long {
 		w.long += change
 	}
 }
 
 // turned notes how long a turn took.
-func (w *workers) turned(l *line, long bool) {
-	if l.long == long {
+func (w *workers) turned(q *runQueue, long bool) {
+	if q.long == long {
 		return
 	}
-	if l.long = long; long {
-		w.long += l.served
+	if q.long = long; long {
+		w.long += q.served
 	} else {
-		w.long -= l.served
+		w.long -= q.served
 	}
 }
 
-// pop returns who is served next. The worker names the line that it has served last, and whether that turn took a whole
+// pop returns what is served next. The worker names the run queue that it has served last, and whether that turn took a whole
 // slice.
-func (w *workers) pop(last *line, long bool) servable {
+func (w *workers) pop(last *runQueue, long bool) runnable {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if last != nil {
@@ -227,13 +229,13 @@ func (w *workers) pop(last *line, long bool) servable {
 		w.asleep++
 		w.more.Wait()
 	}
-	l := w.first
-	w.first, l.next, l.listed = l.next, nil, false
-	s := l.first
-	l.first, s.place().next = s.place().next, nil
-	w.serves(l, 1)
-	if l.first != nil && w.allows(l) {
-		w.append(l)
+	q := w.first
+	w.first, q.next, q.listed = q.next, nil, false
+	s := q.first
+	q.first, s.entry().next = s.entry().next, nil
+	w.serves(q, 1)
+	if q.first != nil && w.allows(q) {
+		w.append(q)
 	}
 	if w.first != nil {
 		w.call()

@@ -12,7 +12,7 @@ func TestOneUserLeavesAWorkerToOthers(t *testing.T) {
 	w := newWorkers()
 	w.total = 2
 	w.close() // so that nobody is waited for
-	push := func(l *line) { w.push(&session{waiting: waiting{line: l}}) }
+	push := func(l *runQueue) { w.push(&session{queueEntry: queueEntry{queue: l}}) }
 	many := w.join("many")
 	push(many)
 	push(many)
@@ -26,10 +26,10 @@ func TestOneUserLeavesAWorkerToOthers(t *testing.T) {
 		t.Fatal("two workers serve one user, and there is none left")
 	}
 	push(few)
-	if ss := w.pop(nil, false); ss == nil || ss.place().line != few {
+	if ss := w.pop(nil, false); ss == nil || ss.entry().queue != few {
 		t.Fatal("the other user is not served")
 	}
-	if ss := w.pop(many, false); ss == nil || ss.place().line != many { // as the only one now
+	if ss := w.pop(many, false); ss == nil || ss.entry().queue != many { // as the only one now
 		t.Fatal("who was to wait is forgotten")
 	}
 }
@@ -40,7 +40,7 @@ func TestNobodyWaitsForALongTurn(t *testing.T) {
 	w.total, w.asleep = 2, 2
 	w.helpAfter = time.Hour
 	busy, other := w.join("busy"), w.join("other")
-	push := func(l *line) { w.push(&session{waiting: waiting{line: l}}) }
+	push := func(l *runQueue) { w.push(&session{queueEntry: queueEntry{queue: l}}) }
 	push(busy)
 	if w.asleep != 1 {
 		t.Fatal("nobody was called")
@@ -66,7 +66,7 @@ func TestNobodyWaitsForALongTurn(t *testing.T) {
 // However many streams of one user are woken, those of another are served next.
 func TestStreamsAreServedByUserInTurn(t *testing.T) {
 	w := newWorkers()
-	push := func(l *line, path string) { w.push(&session{waiting: waiting{line: l}, path: path}) }
+	push := func(l *runQueue, path string) { w.push(&session{queueEntry: queueEntry{queue: l}, path: path}) }
 	many, few := w.join("many"), w.join("few")
 	for i := range 100 {
 		push(many, fmt.Sprint("many ", i))
@@ -75,10 +75,10 @@ func TestStreamsAreServedByUserInTurn(t *testing.T) {
 	push(few, "few 1")
 	w.close() // so that nobody is waited for
 	var order []string
-	var served *line
+	var served *runQueue
 	for range 102 {
 		ss := w.pop(served, false)
-		served = ss.place().line
+		served = ss.entry().queue
 		order = append(order, ss.(*session).path)
 	}
 	if w.pop(served, false); served.served != 0 {
@@ -89,8 +89,8 @@ func TestStreamsAreServedByUserInTurn(t *testing.T) {
 	}
 	w.leave(many)
 	w.leave(few)
-	if len(w.lines) != 0 {
-		t.Errorf("%d lines are left", len(w.lines))
+	if len(w.queues) != 0 {
+		t.Errorf("%d queues are left", len(w.queues))
 	}
 }
 
@@ -102,19 +102,19 @@ func TestGroupsAreServedInTheTurnsOfTheirMembers(t *testing.T) {
 	w.close() // so that nobody is waited for
 	hub, peers := &Hub{workers: w}, &peers{}
 	many, few := w.join("many"), w.join("few")
-	of := func(lines ...*line) *group {
-		c := &group{hub: hub, peers: peers, waiting: waiting{line: lines[0]}}
-		for _, l := range lines {
-			c.members = append(c.members, &session{waiting: waiting{line: l}})
+	of := func(queues ...*runQueue) *group {
+		c := &group{hub: hub, peers: peers, queueEntry: queueEntry{queue: queues[0]}}
+		for _, l := range queues {
+			c.members = append(c.members, &session{queueEntry: queueEntry{queue: l}})
 		}
 		return c
 	}
 	for range 50 {
-		of(many, many).queue()
+		of(many, many).enqueue()
 	}
 	shared := of(many, few)
-	shared.queue()
-	if first, second := w.pop(nil, false), w.pop(nil, false); first.place().line != many || second != servable(shared) {
+	shared.enqueue()
+	if first, second := w.pop(nil, false), w.pop(nil, false); first.entry().queue != many || second != runnable(shared) {
 		t.Errorf("behind one of the 50, %v is served", second)
 	}
 	if third := w.pop(few, false); third != nil { // the other worker serves many

@@ -31,8 +31,8 @@ type teller struct {
 	told  []string
 }
 
-func (t *teller) Wake()        {}
-func (t *teller) Prompt() bool { return false }
+func (t *teller) Wake()             {}
+func (t *teller) NonBlocking() bool { return false }
 
 func (t *teller) Emit(_, name, _ string) { t.told = append(t.told, name) }
 

@@ -37,8 +37,8 @@ func (s *source) Read(ctx context.Context, to eventstream.Sink) eventstream.Prog
 	if s.Outdated() {
 		s.adopt()
 	}
-	if s.cursor == nil && to.Prompt() { // there may be many pods
-		return eventstream.Progress{More: true, Outcome: eventstream.MustWait}
+	if s.cursor == nil && to.NonBlocking() { // there may be many pods
+		return eventstream.Progress{More: true, Outcome: eventstream.WouldBlock}
 	}
 	if s.cursor == nil {
 		s.list(ctx)
@@ -112,9 +112,9 @@ func (s *source) changes(ctx context.Context) (outcome eventstream.Outcome, ok b
 			s.relist()
 			return eventstream.GoOn, false
 		}
-		if len(events) > 0 && s.family != nil && s.to.Prompt() { // other kinds may have to be looked for
+		if len(events) > 0 && s.family != nil && s.to.NonBlocking() { // other kinds may have to be looked for
 			s.cursor.Back(events)
-			return eventstream.MustWait, true
+			return eventstream.WouldBlock, true
 		}
 		for _, e := range events {
 			changed = true
@@ -134,8 +134,8 @@ func (s *source) changes(ctx context.Context) (outcome eventstream.Outcome, ok b
 		}
 	}
 	if !s.sureAgain.IsZero() && !time.Now().Before(s.sureAgain) {
-		if s.to.Prompt() {
-			return eventstream.MustWait, true
+		if s.to.NonBlocking() {
+			return eventstream.WouldBlock, true
 		}
 		changed = true
 		s.lookAtUnsure(ctx)

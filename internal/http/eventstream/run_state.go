@@ -2,8 +2,8 @@ package eventstream
 
 import "sync/atomic"
 
-// attention says whether a session or a group is served, or idle and waits to be woken. Whoever serves it owns it.
-type attention struct{ state atomic.Int32 }
+// runState says whether a session or a group is served, or idle and waits to be woken. Whoever serves it owns it.
+type runState struct{ state atomic.Int32 }
 
 // Its states.
 const (
@@ -14,7 +14,7 @@ const (
 )
 
 // woken notes that there is something to look at. If it is true, the caller has to arrange that it is served.
-func (a *attention) woken() bool {
+func (a *runState) woken() bool {
 	for {
 		switch state := a.state.Load(); state {
 		case stateServed:
@@ -32,10 +32,10 @@ func (a *attention) woken() bool {
 }
 
 // take makes the caller the owner, if it was idle.
-func (a *attention) take() bool { return a.state.CompareAndSwap(stateIdle, stateServed) }
+func (a *runState) take() bool { return a.state.CompareAndSwap(stateIdle, stateServed) }
 
 // idle makes it idle, and is false if it was woken meanwhile. Until it is, its server still owns it.
-func (a *attention) idle() bool {
+func (a *runState) idle() bool {
 	if a.state.CompareAndSwap(stateServed, stateIdle) {
 		return true
 	}
