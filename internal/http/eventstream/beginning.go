@@ -49,7 +49,7 @@ type beginning struct {
 
 	first   <-chan opened // what comes of opening it, which is under way since before the stream began; nil: it is not
 	abandon func()        // ends that; nil: there is nothing to end
-	among   int           // how many sources with long positions the stream may have; see Sharer
+	among   int           // how many sources with long positions the stream may have; see PositionBudgeted
 
 	since  time.Time     // when the wait began
 	tellAt time.Time     // when the client is told of it
@@ -176,8 +176,8 @@ func (b *beginning) openShared(ctx context.Context, id auth.Identity) (Source, e
 	} else {
 		now.source, now.err = b.open(ctx, id)
 	}
-	if sharer, is := now.source.(Sharer); is && now.err == nil && b.among > 0 {
-		if now.err = sharer.ShareID(b.among); now.err != nil {
+	if budgeted, is := now.source.(PositionBudgeted); is && now.err == nil && b.among > 0 {
+		if now.err = budgeted.SetPositionBudget(b.among); now.err != nil {
 			now.source.Close()
 		}
 	}

@@ -137,7 +137,7 @@ func (ss *session) shareIDs() error {
 	among := 0
 	for _, source := range ss.sources {
 		_, waits := source.(*beginning)
-		if _, shares := source.(Sharer); shares || waits {
+		if _, shares := source.(PositionBudgeted); shares || waits {
 			among++
 		}
 	}
@@ -145,8 +145,8 @@ func (ss *session) shareIDs() error {
 		switch s := source.(type) {
 		case *beginning:
 			s.among = among
-		case Sharer:
-			if err := s.ShareID(among); err != nil {
+		case PositionBudgeted:
+			if err := s.SetPositionBudget(among); err != nil {
 				return named(ss.openings[i].name, err)
 			}
 		}

@@ -57,10 +57,10 @@ type Source interface {
 	Close()
 }
 
-// Sharer is a Source with a long position. An event id has room for one such, which those of one stream share.
-type Sharer interface {
-	// ShareID says how many they are, before Ready. An error refuses the stream.
-	ShareID(among int) error
+// PositionBudgeted is a Source with a long position. An event id has room for one; those of one stream share it.
+type PositionBudgeted interface {
+	// SetPositionBudget says among how many sources the room is shared. It is called before Ready. An error refuses the stream.
+	SetPositionBudget(among int) error
 }
 
 // From is where the client of a source comes from.

@@ -17,7 +17,7 @@ import (
 type conflator = stream.Conflator[*cluster.Object]
 
 // watch is the Source of the objects that a path names: those that are there, and what becomes of them. This file has
-// its cursor and what it shows; resume.go finds the resume point, watch_read.go reads on from it, and shift.go goes over to
+// its cursor and what it shows; resume.go finds the resume point, watch_read.go reads on from it, and visibilityChange.go goes over to
 // other permissions.
 type watch struct {
 	watchRequest
@@ -43,7 +43,7 @@ type watch struct {
 	announced *access.Visibility // what the client was last told that its caller may see
 	permitted *access.Visibility // what its caller may see now; it counts only if outdated is set
 	outdated  bool               // announced is not what the caller may see now
-	shifting  bool               // the client is just being told of that, so its position is of neither visibility
+	changing  bool               // the client is just being told of that, so its position is of neither visibility
 }
 
 func newWatch(a *access.Access, id *auth.Identity, req watchRequest, granted access.Grant) *watch {
@@ -161,7 +161,7 @@ func (w *watch) end() {
 	if w.cursor != nil {
 		w.cursor.Disarm()
 	}
-	w.cursor, w.held, w.known, w.before, w.shifting = nil, nil, stream.Known{}, 0, false
+	w.cursor, w.held, w.known, w.before, w.changing = nil, nil, stream.Known{}, 0, false
 }
 
 // Claim implements Source. All is everything below the lowest version that the client was not told, and Some is the
@@ -172,8 +172,8 @@ func (w *watch) Claim() stream.Claim {
 		all = w.held.Claim(all)
 	}
 	claim := stream.Claim{Known: stream.Known{All: all, Some: max(all, w.known.Some)}, Visibility: w.Visible.Name()}
-	if w.shifting {
-		claim.Visibility = shiftingVisibility
+	if w.changing {
+		claim.Visibility = changingVisibility
 	}
 	return claim
 }

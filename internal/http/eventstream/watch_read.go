@@ -31,7 +31,7 @@ func (w *watch) Read(ctx context.Context, to Sink) Progress {
 	case w.cursor == nil:
 		return w.state(to)
 	}
-	return w.shift(to)
+	return w.changeVisibility(to)
 }
 
 // introduce tells the client what its caller may see, if that is not everything, or was not when the client's position

@@ -33,7 +33,7 @@ func (p *watchPlace) Compare(other Place) (order int, ok bool) {
 
 // ShareKey implements Shareable. Modifications that are conflated are held back from when the client was told last, which is its own.
 func (w *watch) ShareKey() any {
-	if w.cursor == nil || w.conflate > 0 || w.outdated || w.shifting || !w.begun || w.known.Some > w.known.All && !w.open {
+	if w.cursor == nil || w.conflate > 0 || w.outdated || w.changing || !w.begun || w.known.Some > w.known.All && !w.open {
 		return nil
 	}
 	if _, ok := w.cursor.Place(); !ok || w.view.deltas && w.before >= w.known.All { // see base

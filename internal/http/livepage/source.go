@@ -21,7 +21,7 @@ import (
 // source is what counts and pages have in common: the question that they ask for their caller, and when they tell of it.
 type source struct {
 	request
-	eventstream.Permitted
+	eventstream.VisibilityTracker
 	access *access.Access
 	board  *board.Board
 	in     access.Grant
@@ -53,7 +53,7 @@ func (h *Handler) open(ctx context.Context, id auth.Identity, name string, req r
 		return nil, err
 	}
 	s := source{
-		request: req, Permitted: eventstream.Permitted{Visible: granted.Visible}, access: h.opts.Access, board: h.opts.Board,
+		request: req, VisibilityTracker: eventstream.VisibilityTracker{Visible: granted.Visible}, access: h.opts.Access, board: h.opts.Board,
 		in: granted, payer: id.Payer(), name: name,
 	}
 	if name != "" {
@@ -125,7 +125,7 @@ func (s *source) look(to eventstream.Sink, places *board.Places) (*board.View, e
 		s.from = eventstream.From{}
 	}
 	if s.Outdated() {
-		if outcome := s.shift(); outcome != eventstream.GoOn {
+		if outcome := s.changeVisibility(); outcome != eventstream.GoOn {
 			return nil, outcome
 		}
 	}
@@ -190,8 +190,8 @@ func (s *source) tellLive(to eventstream.Sink, view *board.View) {
 	}
 }
 
-// shift asks for what may be seen from now on. Nothing is told until the answer is there.
-func (s *source) shift() eventstream.Outcome {
+// changeVisibility asks for what may be seen from now on. Nothing is told until the answer is there.
+func (s *source) changeVisibility() eventstream.Outcome {
 	if event := s.Adopt(); s.announce != "narrowed" {
 		s.announce = event
 	}

@@ -30,7 +30,7 @@ const maxContainers = 64
 // source is the eventstream.Source of logs. This file has its place and what may be seen; read.go tells what there is.
 type source struct {
 	question
-	eventstream.Permitted
+	eventstream.VisibilityTracker
 	feeds  *logs.Feeds
 	access *access.Access
 	in     access.Grant
@@ -74,7 +74,7 @@ func (h *Handler) open(ctx context.Context, id auth.Identity, name string, q que
 	}
 	s := &source{
 		question: q, feeds: h.opts.Feeds, access: h.opts.Access, kind: kind, ownerKind: owner, match: q.selector.Match(), payer: id.Payer(),
-		name: name, plain: plain, among: 1, Permitted: eventstream.Permitted{Visible: granted.Visible}, containers: map[string]*container{}, unsure: map[string]doubt{},
+		name: name, plain: plain, among: 1, VisibilityTracker: eventstream.VisibilityTracker{Visible: granted.Visible}, containers: map[string]*container{}, unsure: map[string]doubt{},
 	}
 	if s.name == "" {
 		s.name = "l"
@@ -98,8 +98,8 @@ func (h *Handler) open(ctx context.Context, id auth.Identity, name string, q que
 	return s, nil
 }
 
-// ShareID implements eventstream.Sharer.
-func (s *source) ShareID(among int) error {
+// SetPositionBudget implements eventstream.PositionBudgeted.
+func (s *source) SetPositionBudget(among int) error {
 	if s.among = among; among == 1 {
 		return nil
 	}

@@ -46,7 +46,7 @@ func (h *Handler) Stream(name, path string, query url.Values) (eventstream.Opene
 // When its caller may see something else from now on, the client is reset: what it holds and may not see any more goes that way,
 // and what is unread is counted anew.
 type source struct {
-	eventstream.Permitted
+	eventstream.VisibilityTracker
 	eventstream.Aside
 	handler  *Handler
 	id       auth.Identity
@@ -74,7 +74,7 @@ func (h *Handler) open(ctx context.Context, id auth.Identity, name string, newes
 		return nil, err
 	}
 	s := &source{
-		Permitted: eventstream.Permitted{Visible: visible}, handler: h, id: id, follower: h.opts.Inbox.Follow(id.Username), name: name, newest: newest,
+		VisibilityTracker: eventstream.VisibilityTracker{Visible: visible}, handler: h, id: id, follower: h.opts.Inbox.Follow(id.Username), name: name, newest: newest,
 	}
 	if s.name == "" {
 		s.name = "n"

@@ -60,7 +60,7 @@ func (h *Handler) target(path string) (access.Target, error) {
 
 // changes is the eventstream.Source of the transitions of a kind's jobs, or of the runs of their pods.
 type changes struct {
-	eventstream.Permitted
+	eventstream.VisibilityTracker
 	eventstream.Aside
 	place
 	handler  *Handler
@@ -100,7 +100,7 @@ func (h *Handler) open(ctx context.Context, id auth.Identity, name string, t acc
 	}
 	s := &changes{
 		handler: h, database: h.opts.Archive.For(id.Payer()), turns: h.opts.Turns, in: granted, kind: kind, target: t, own: own, payer: id.Payer(),
-		name: name, newest: q.limit, filter: q.filter, Permitted: eventstream.Permitted{Visible: granted.Visible},
+		name: name, newest: q.limit, filter: q.filter, VisibilityTracker: eventstream.VisibilityTracker{Visible: granted.Visible},
 	}
 	if s.what, s.event = archive.Transitions, "transition"; q.view == viewRuns {
 		s.what, s.event, s.shared = archive.Runs, "run", true
