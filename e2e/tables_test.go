@@ -208,6 +208,65 @@ func TestTablesEqualTheAPIServers(t *testing.T) {
 	}
 }
 
+// describeAlike gives columns of the same name one description. Descriptions come from the API's types, of which the gateway may have
+// others than the API server: they change from version to version, and kubectl does not print them.
+func describeAlike(theirs, ours []metav1.TableColumnDefinition) {
+	for i := range theirs {
+		if i < len(ours) && theirs[i].Name == ours[i].Name {
+			theirs[i].Description = ours[i].Description
+		}
+	}
+}
+
+// Each kind that the API server has and the gateway serves is printed as there, in all its versions.
+func TestTablesOfAllKindsEqualTheAPIServers(t *testing.T) {
+	t.Parallel()
+	s := onStage(t)
+	s.namespaces(t, "tables-listed")
+	s.create(t, "tables-listed", "testdata/tables-listed.yaml")
+	config, err := s.cluster.RESTConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := cluster.Connect(cluster.Options{Name: "all-tables", Config: config})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, lists, err := s.kube.Discovery().ServerGroupsAndResources()
+	if err != nil {
+		t.Fatal(err)
+	}
+	empty := 0
+	for _, list := range lists {
+		of, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, resource := range list.APIResources {
+			kind, err := c.Resolve(context.Background(), of.Group, of.Version, resource.Name)
+			if err != nil || !kind.Watchable {
+				continue
+			}
+			t.Run(of.String()+"/"+resource.Name, func(t *testing.T) {
+				began := time.Now()
+				theirs := s.tableOf(t, kind.Path(), "Object")
+				if len(theirs.Rows) == 0 {
+					empty++
+					t.Logf("there is no object of the kind %s", kind)
+				}
+				ours := table.For(context.Background(), c, kind)
+				describeAlike(theirs.ColumnDefinitions, ours.Columns())
+				if err := sameTable(ours, theirs, began, time.Now()); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+	if empty > 4 {
+		t.Errorf("%d kinds have no object", empty)
+	}
+}
+
 // columnsManifest defines a kind with a column of each type, and some columns whose JSONPath has more than names.
 const columnsManifest = `apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition

@@ -15,7 +15,7 @@ type groupResource struct{ group, name string }
 
 // builtin are the kinds with printers of their own. The fields that these read exist in all served versions of the
 // kind.
-var builtin = map[groupResource]*Table{
+var builtin = withListed(map[groupResource]*Table{
 	{"", "pods"}:                   newTable(podColumns(), printPod),
 	{"batch", "jobs"}:              newTable(jobColumns(), printJob),
 	{"apps", "deployments"}:        newTable(deploymentColumns(), printDeployment),
@@ -31,7 +31,7 @@ var builtin = map[groupResource]*Table{
 	{"", "persistentvolumeclaims"}: newTable(claimColumns(), printClaim),
 	{"metrics.k8s.io", "pods"}:     newTable(measuredColumns(), printMeasured),
 	{"metrics.k8s.io", "nodes"}:    newTable(measuredColumns(), printMeasured),
-}
+})
 
 // plain prints all other kinds.
 var plain = newTable([]metav1.TableColumnDefinition{

@@ -4,9 +4,9 @@
 // A row is appended to a buffer, so that a list of any length is printed without being built in memory. Ages are
 // counted up to Options.Now; everything else in a row depends only on the object.
 //
-// The most used kinds are printed as the API server's own printers do it (builtin.go lists them), and custom
-// resources by the columns of their definition (custom.go). All other kinds are printed by name and creation time, as
-// an API server does for kinds without a printer.
+// Built-in kinds are printed as the API server's own printers do it (builtin.go, listed.go), and custom resources by the columns
+// of their definition (custom.go). All other kinds are printed by name and creation time, as an API server does for kinds without a
+// printer.
 package table
 
 import (
