@@ -207,7 +207,7 @@ func TestEveryParameterIsDescribed(t *testing.T) {
 	ofLists = append(ofLists, ofViews...)
 	ofObjects := slices.Concat(readParameters(t, "rest/list_request.go", "versionOf"), ofViews, []string{"watch"})
 	ofStreams := eventstream.Parameters()
-	ofLists = append(ofLists, eventstream.BoardParameters()...)
+	ofLists = append(ofLists, eventstream.LiveQueryParameters()...)
 	if len(ofLists) < 10 || len(ofObjects) < 3 {
 		t.Fatalf("this test does not find what the code reads: %v, %v", ofLists, ofObjects)
 	}

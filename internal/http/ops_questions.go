@@ -12,12 +12,12 @@ func (s *Server) debugQuestions(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	table := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(table, "CLUSTER\tKIND\tNAMESPACE\tNARROWED\tSELECTED\tCOUNT BY\tSORT\tASKED BY\tREADERS\tOBJECTS\tBYTES\tVERSION")
-	for _, q := range s.board.List() {
+	for _, q := range s.queries.List() {
 		objects, version := "-", "-"
-		if q.View != nil {
-			version = fmt.Sprint(q.View.Version)
-			if q.View.Ranking != nil {
-				objects = fmt.Sprint(q.View.Ranking.Len())
+		if q.Snapshot != nil {
+			version = fmt.Sprint(q.Snapshot.Version)
+			if q.Snapshot.Ranking != nil {
+				objects = fmt.Sprint(q.Snapshot.Ranking.Len())
 			}
 		}
 		fmt.Fprintf(table, "%s\t%s\t%s\t%t\t%t\t%s\t%s\t%q\t%d\t%s\t%d\t%s\n", orDash(q.Part.Cluster), q.Kind, orDash(q.Part.Namespace), q.Part.Visible != nil,

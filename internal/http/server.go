@@ -34,10 +34,10 @@ import (
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/history/archive"
 	"github.com/kubecast/kubecast/internal/http/access"
-	"github.com/kubecast/kubecast/internal/http/board"
 	"github.com/kubecast/kubecast/internal/http/coding"
 	"github.com/kubecast/kubecast/internal/http/eventstream"
 	"github.com/kubecast/kubecast/internal/http/livepage"
+	"github.com/kubecast/kubecast/internal/http/livequery"
 	"github.com/kubecast/kubecast/internal/http/logstream"
 	"github.com/kubecast/kubecast/internal/http/notifications"
 	"github.com/kubecast/kubecast/internal/http/pace"
@@ -102,7 +102,7 @@ type Server struct {
 	logs        *podlog.Handler
 	feeds       *logs.Feeds
 	followed    *logstream.Handler
-	board       *board.Board
+	queries     *livequery.Registry
 	streams     *eventstream.Hub
 	processors  *budget.Queue // who does something that takes long
 	rates       *pace.Rates
@@ -140,11 +140,11 @@ func New(opts Options) (*Server, error) {
 		return nil, fmt.Errorf("http.Options.Clusters: %w", err)
 	}
 	turns := pace.NewTurns(opts.Limits.RequestsPerUser, s.rates)
-	s.board = board.New(board.Options{
-		Questions: keptQuestions, Bytes: questionBytes, Linger: questionLinger, Processors: s.processors, Registerer: opts.Registerer,
+	s.queries = livequery.New(livequery.Options{
+		Queries: keptQuestions, Bytes: questionBytes, Linger: questionLinger, Processors: s.processors, Registerer: opts.Registerer,
 	})
 	s.rest = rest.New(rest.Options{
-		Access: s.access, Processors: s.processors, Memory: s.memory, Board: s.board, Turns: turns,
+		Access: s.access, Processors: s.processors, Memory: s.memory, Queries: s.queries, Turns: turns,
 		WriteTimeout: opts.Stream.WriteTimeout, SyncTimeout: opts.SyncTimeout, Codings: codings, Log: opts.Log,
 	})
 	s.past = past.New(past.Options{
@@ -164,7 +164,7 @@ func New(opts Options) (*Server, error) {
 		Parsers: eventstream.Parsers{
 			strings.TrimPrefix(past.Prefix, "/"): s.past.Stream, strings.TrimPrefix(logstream.Prefix, "/"): s.followed.Stream,
 			strings.TrimPrefix(notifications.Path, "/"): s.told.Stream,
-			eventstream.Boards:                          livepage.New(livepage.Options{Access: s.access, Board: s.board}).Stream,
+			eventstream.LiveQueries:                     livepage.New(livepage.Options{Access: s.access, Queries: s.queries}).Stream,
 		},
 		Access: s.access, Authorizer: opts.Authorizer, Confirm: s.signin.Confirm, Revocations: opts.Revocations,
 		Processors: s.processors, Memory: s.memory, Codings: codings, Times: opts.Stream,
@@ -186,7 +186,7 @@ func (s *Server) Run(ctx context.Context) {
 	following, stop := context.WithCancel(context.WithoutCancel(ctx)) // logs and questions outlive the streams that read them
 	var feeding sync.WaitGroup
 	feeding.Go(func() { s.feeds.Run(following) })
-	feeding.Go(func() { s.board.Run(following) })
+	feeding.Go(func() { s.queries.Run(following) })
 	s.streams.Run(ctx)
 	stop()
 	feeding.Wait()

@@ -13,7 +13,7 @@ import (
 var meeting = []struct{ directory, through string }{
 	{"http/access", "Narrow|Permission|Sight|Visib|Lists|Namespace|Discover|Kinds"},
 	{"http/eventstream", "Narrow|Permission|Sight|Stream|Watch|Resum|Replay|Held|Conflat"},
-	{"http/board", "Live"},
+	{"http/livequery", "Live"},
 	{"http/livepage", "Live"},
 	{"http/rest", "List|Page|Narrow|Count|Document|Get|Discover"},
 	{"http/past", "History"},

@@ -24,7 +24,7 @@ func (h *Hub) Single(w http.ResponseWriter, r *http.Request, id auth.Identity, t
 	if err != nil {
 		return err
 	}
-	if parse := h.opts.Parsers[Boards]; parse != nil && asksBoard(query) {
+	if parse := h.opts.Parsers[LiveQueries]; parse != nil && asksLiveQuery(query) {
 		return h.other(w, r, id, parse, false)
 	}
 	req, err := parseSingle(t, query)

@@ -60,8 +60,8 @@ var (
 	// Parameters that Kubernetes' clients add to a watch, and that ask for what every event stream does anyway.
 	ignoredParameters = []string{"watch", "allowWatchBookmarks", "timeoutSeconds", "resourceVersionMatch", "pretty"}
 	listParameters    = []string{"continue"}
-	// Parameters that make a watch another source: counts, or a page; see Boards.
-	boardParameters = []string{"countBy", "limit", "sort", "offset"}
+	// Parameters that make a watch another source: counts, or a page; see LiveQueries.
+	liveQueryParameters = []string{"countBy", "limit", "sort", "offset"}
 	// Parameters that are taken off the address before a handler sees it; see signin.TakeTicket.
 	takenParameters = []string{request.TicketParameter}
 )
@@ -71,23 +71,23 @@ func Parameters() []string {
 	return slices.Concat(watchParameters, connectionParameters)
 }
 
-// BoardParameters are the names of those that make a watch counts or a page.
-func BoardParameters() []string { return slices.Clone(boardParameters) }
+// LiveQueryParameters are the names of those that make a watch counts or a page.
+func LiveQueryParameters() []string { return slices.Clone(liveQueryParameters) }
 
 // WatchParameters are those that every watch may have, and that stand beside the watches on /stream as well.
 func WatchParameters() []string { return slices.Concat(watchParameters, ignoredParameters) }
 
-// asksBoard reports whether a watch's own query makes it counts or a page.
-func asksBoard(own url.Values) bool {
-	return slices.ContainsFunc(boardParameters, func(key string) bool { return own.Has(key) })
+// asksLiveQuery reports whether a watch's own query makes it counts or a page.
+func asksLiveQuery(own url.Values) bool {
+	return slices.ContainsFunc(liveQueryParameters, func(key string) bool { return own.Has(key) })
 }
 
 // Parsers are the parsers of sources other than the objects of a kind, by the first part of their paths: "history".
-// The one of Boards is for the paths of kinds.
+// The one of LiveQueries is for the paths of kinds.
 type Parsers map[string]Parser
 
-// Boards is the parser of counts and pages: of paths that would be those of a watch, if their query did not ask for that.
-const Boards = "?"
+// LiveQueries is the parser of counts and pages: of paths that would be those of a watch, if their query did not ask for that.
+const LiveQueries = "?"
 
 // of is the parser for a path; nil if the path is that of a kind's objects, or of nothing.
 func (p Parsers) of(path string) Parser {
@@ -163,8 +163,8 @@ func parseMulti(query url.Values, parsers Parsers) (streamRequest, error) {
 			return req, reply.BadRequest("%s%s", prefix(name), err)
 		}
 		parse := parsers.of(path)
-		if parse == nil && asksBoard(own) {
-			parse = parsers[Boards]
+		if parse == nil && asksLiveQuery(own) {
+			parse = parsers[LiveQueries]
 			for _, key := range watchParameters {
 				if defaults.Has(key) && !own.Has(key) {
 					own[key] = defaults[key]
@@ -234,7 +234,7 @@ func parseWatchOf(name, path string, own, defaults url.Values) (watchRequest, er
 
 func isParameter(key string) bool {
 	return slices.Contains(watchParameters, key) || slices.Contains(connectionParameters, key) ||
-		slices.Contains(boardParameters, key) || slices.Contains(ignoredParameters, key) || slices.Contains(listParameters, key) || slices.Contains(takenParameters, key)
+		slices.Contains(liveQueryParameters, key) || slices.Contains(ignoredParameters, key) || slices.Contains(listParameters, key) || slices.Contains(takenParameters, key)
 }
 
 // checkParameters refuses parameters that are unknown or not built. Otherwise a client that asked for less than it gets,
@@ -244,7 +244,7 @@ func checkParameters(query url.Values) error {
 		switch {
 		case slices.Contains(listParameters, key):
 			return reply.BadRequest("%s: has no meaning for an event stream", key)
-		case slices.Contains(boardParameters, key):
+		case slices.Contains(liveQueryParameters, key):
 			return reply.BadRequest("%s: stands in the query of the watch that it concerns", key)
 		case slices.Contains(takenParameters, key):
 			return reply.BadRequest("%s: is the request's, so it stands beside its watches", key)

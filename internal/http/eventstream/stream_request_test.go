@@ -86,7 +86,7 @@ func TestStreamQueries(t *testing.T) {
 // TestNamesOfParametersAreReserved: a watch called so would be passed over in silence.
 func TestNamesOfParametersAreReserved(t *testing.T) {
 	reserved := 0
-	for _, name := range slices.Concat(watchParameters, connectionParameters, boardParameters, ignoredParameters, listParameters, takenParameters) {
+	for _, name := range slices.Concat(watchParameters, connectionParameters, liveQueryParameters, ignoredParameters, listParameters, takenParameters) {
 		if !stream.ValidName(name) {
 			continue
 		}

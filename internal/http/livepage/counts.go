@@ -22,7 +22,7 @@ func (c *counts) Read(_ context.Context, to eventstream.Sink) eventstream.Progre
 	switch {
 	case view == nil:
 		return eventstream.Progress{Outcome: outcome}
-	case view.Moment == c.told && !c.anew:
+	case view.Ref == c.told && !c.anew:
 		c.tellLive(to, view)
 		return eventstream.Progress{}
 	}

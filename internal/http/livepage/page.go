@@ -7,8 +7,8 @@ import (
 
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/http/access"
-	"github.com/kubecast/kubecast/internal/http/board"
 	"github.com/kubecast/kubecast/internal/http/eventstream"
+	"github.com/kubecast/kubecast/internal/http/livequery"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/stream"
 )
@@ -30,7 +30,7 @@ type page struct {
 // The position is the same within the batch that follows the page. So the client may have been told a part of that, by a replica
 // that had seen more than this one has. Then the next change makes this the page anew.
 func (p *page) Find(ctx context.Context, from eventstream.From) {
-	p.from, p.told, p.claim, p.shown, p.paged = from, board.Moment{}, stream.Claim{}, nil, false
+	p.from, p.told, p.claim, p.shown, p.paged = from, livequery.Ref{}, stream.Claim{}, nil, false
 	known := from.Claim.Known
 	if from.Reset != "" || !from.Named || from.Claim.Visibility != p.mark(p.Visible) {
 		return
@@ -42,23 +42,23 @@ func (p *page) Find(ctx context.Context, from eventstream.From) {
 	if p.asked.Ready(ctx) != nil {
 		return // Read finds out why
 	}
-	view, err := p.asked.View(nil, nil)
+	view, err := p.asked.Snapshot(nil, nil)
 	if err != nil || view.Void() || !unchanged(view, known) {
 		return
 	}
 	p.shown = p.places().Of(view)
 	p.order, p.total, p.paged, p.vague = p.shown, view.Ranking.Len(), true, true
-	p.told, p.claim = view.Moment, from.Claim
+	p.told, p.claim = view.Ref, from.Claim
 }
 
 // unchanged reports whether a view is what a client knows that was told one before. Of a version that came in parts, the client may
 // have been told the first only, though its position does not say so.
-func unchanged(view *board.View, known stream.Known) bool {
+func unchanged(view *livequery.Snapshot, known stream.Known) bool {
 	changed := view.Changed
 	return known.Some <= view.Version && (changed.Version < known.All || changed.Version == known.All && changed.Part == 1)
 }
 
-func (p *page) places() board.Places { return board.Places{Offset: p.offset, Limit: p.limit} }
+func (p *page) places() livequery.Window { return livequery.Window{Offset: p.offset, Limit: p.limit} }
 
 // change is what became of an object on the page.
 type change struct {
@@ -78,7 +78,7 @@ func (p *page) Read(_ context.Context, to eventstream.Sink) eventstream.Progress
 	switch {
 	case view == nil:
 		return eventstream.Progress{Outcome: outcome}
-	case view.Moment == p.told && !p.anew:
+	case view.Ref == p.told && !p.anew:
 		p.tellLive(to, view)
 		return eventstream.Progress{}
 	}
@@ -120,7 +120,7 @@ func (p *page) Read(_ context.Context, to eventstream.Sink) eventstream.Progress
 }
 
 // tell tells the client of a change.
-func (p *page) tell(to eventstream.Sink, c change, view *board.View) {
+func (p *page) tell(to eventstream.Sink, c change, view *livequery.Snapshot) {
 	if c.what != stream.Deleted {
 		to.Tell(p.prefix, c.what, c.object, c.base, &p.view)
 		return
@@ -133,7 +133,7 @@ func (p *page) tell(to eventstream.Sink, c change, view *board.View) {
 }
 
 // pageData is the data of the event page.
-func (p *page) pageData(view *board.View) string {
+func (p *page) pageData(view *livequery.Snapshot) string {
 	places := struct {
 		UIDs            []string `json:"uids"`
 		Offset          int      `json:"offset"`

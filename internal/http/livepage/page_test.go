@@ -17,8 +17,8 @@ import (
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/http/access"
-	"github.com/kubecast/kubecast/internal/http/board"
 	"github.com/kubecast/kubecast/internal/http/eventstream"
+	"github.com/kubecast/kubecast/internal/http/livequery"
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
@@ -124,7 +124,7 @@ func onPods(t *testing.T, test func(*apitest.API, *page)) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b := board.New(board.Options{Questions: 8, Bytes: 1 << 20, Linger: 5 * time.Second, Processors: budget.NewQueue(2, 0, 0), Registerer: prometheus.NewRegistry()})
+		b := livequery.New(livequery.Options{Queries: 8, Bytes: 1 << 20, Linger: 5 * time.Second, Processors: budget.NewQueue(2, 0, 0), Registerer: prometheus.NewRegistry()})
 		ctx, cancel := context.WithCancel(context.Background())
 		var running sync.WaitGroup
 		defer running.Wait()
@@ -141,7 +141,7 @@ func onPods(t *testing.T, test func(*apitest.API, *page)) {
 		}
 		p := &page{source: source{
 			request: request{target: access.Target{Version: "v1", Resource: "pods"}, order: order, limit: 1},
-			board:   b, in: access.Grant{Kinds: kinds, Store: store, Release: release}, payer: "user",
+			queries: b, in: access.Grant{Kinds: kinds, Store: store, Release: release}, payer: "user",
 		}}
 		defer p.Close()
 		if p.asked, err = p.ask(); err != nil {

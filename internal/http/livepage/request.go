@@ -14,15 +14,15 @@ import (
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/http/access"
-	"github.com/kubecast/kubecast/internal/http/board"
 	"github.com/kubecast/kubecast/internal/http/eventstream"
+	"github.com/kubecast/kubecast/internal/http/livequery"
 	"github.com/kubecast/kubecast/internal/http/reply"
 )
 
 // Options configure a Handler; all are required.
 type Options struct {
-	Access *access.Access
-	Board  *board.Board
+	Access  *access.Access
+	Queries *livequery.Registry
 }
 
 // Handler opens live counts and pages.

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/kubecast/kubecast/internal/cluster"
-	"github.com/kubecast/kubecast/internal/http/board"
 	"github.com/kubecast/kubecast/internal/http/eventstream"
+	"github.com/kubecast/kubecast/internal/http/livequery"
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
@@ -17,7 +17,7 @@ import (
 // shareKey is the ShareKey of counts and pages.
 type shareKey struct {
 	question any
-	places   board.Places // counts have only a limit
+	places   livequery.Window // counts have only a limit
 	view     string
 	conflate time.Duration
 	stale    eventstream.Freshness
@@ -29,12 +29,12 @@ func (s *source) shareKey() any {
 	if !s.begun || s.Outdated() || s.next != nil || s.last || s.told.IsZero() {
 		return nil
 	}
-	return shareKey{s.asked.Identity(), board.Places{Offset: s.offset, Limit: s.limit}, s.view.Key(), s.conflate, s.freshness}
+	return shareKey{s.asked.Identity(), livequery.Window{Offset: s.offset, Limit: s.limit}, s.view.Key(), s.conflate, s.freshness}
 }
 
 // place is where a source stands: what it was told, and when it may be told again.
 type place struct {
-	told      board.Moment
+	told      livequery.Ref
 	claim     stream.Claim
 	notBefore time.Time
 	freshness eventstream.Freshness

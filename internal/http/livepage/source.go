@@ -11,8 +11,8 @@ import (
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/http/access"
-	"github.com/kubecast/kubecast/internal/http/board"
 	"github.com/kubecast/kubecast/internal/http/eventstream"
+	"github.com/kubecast/kubecast/internal/http/livequery"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/http/trail"
 	"github.com/kubecast/kubecast/internal/stream"
@@ -22,21 +22,21 @@ import (
 type source struct {
 	request
 	eventstream.VisibilityTracker
-	access *access.Access
-	board  *board.Board
-	in     access.Grant
-	payer  string
-	name   string
-	prefix string // of events' names
+	access  *access.Access
+	queries *livequery.Registry
+	in      access.Grant
+	payer   string
+	name    string
+	prefix  string // of events' names
 
 	from      eventstream.From
 	begun     bool // something was read
 	freshness eventstream.Freshness
 
-	asked     *board.Reader
-	next      *board.Reader // of what may be seen from now on, of which the client is not told yet; nil: that has not changed
-	announce  string        // the event that says so
-	told      board.Moment  // of the view of which the client was told all; zero: of none
+	asked     *livequery.Reader
+	next      *livequery.Reader // of what may be seen from now on, of which the client is not told yet; nil: that has not changed
+	announce  string            // the event that says so
+	told      livequery.Ref     // of the view of which the client was told all; zero: of none
 	claim     stream.Claim
 	marked    string             // what is asked and may be seen, as positions name it; "": not known yet
 	markedFor *access.Visibility // of which marked is the mark
@@ -53,7 +53,7 @@ func (h *Handler) open(ctx context.Context, id auth.Identity, name string, req r
 		return nil, err
 	}
 	s := source{
-		request: req, VisibilityTracker: eventstream.VisibilityTracker{Visible: granted.Visible}, access: h.opts.Access, board: h.opts.Board,
+		request: req, VisibilityTracker: eventstream.VisibilityTracker{Visible: granted.Visible}, access: h.opts.Access, queries: h.opts.Queries,
 		in: granted, payer: id.Payer(), name: name,
 	}
 	if name != "" {
@@ -70,14 +70,14 @@ func (h *Handler) open(ctx context.Context, id auth.Identity, name string, req r
 }
 
 // ask asks the question for what may be seen now.
-func (s *source) ask() (*board.Reader, error) {
-	reader, err := s.board.Ask(s.in.Kinds, s.in.Store, board.Question{
+func (s *source) ask() (*livequery.Reader, error) {
+	reader, err := s.queries.Ask(s.in.Kinds, s.in.Store, livequery.Query{
 		Part: access.Part{Target: s.target, Visible: s.Visible}, Selector: s.selector, Order: s.order, By: s.by,
 	}, s.payer)
 	switch {
-	case errors.Is(err, board.ErrFull):
+	case errors.Is(err, livequery.ErrFull):
 		return nil, reply.TooManyRequests("too many different live counts and pages are open", err)
-	case errors.Is(err, board.ErrClosed):
+	case errors.Is(err, livequery.ErrClosed):
 		return nil, reply.Unavailable("the gateway ends", time.Second, err)
 	}
 	return reader, err
@@ -113,7 +113,7 @@ func (s *source) Upstream() cache.Upstream { return s.in.Store.Upstream() }
 
 // look returns the view that the client is to be told now; nil: there is none yet, or it is not time. The outcome of the
 // stream is GoOn if it goes on. Of places, unless they are nil, the session is woken only by what changes on them.
-func (s *source) look(to eventstream.Sink, places *board.Places) (*board.View, eventstream.Outcome) {
+func (s *source) look(to eventstream.Sink, places *livequery.Window) (*livequery.Snapshot, eventstream.Outcome) {
 	if !s.begun {
 		s.begun = true
 		switch {
@@ -146,12 +146,12 @@ func (s *source) look(to eventstream.Sink, places *board.Places) (*board.View, e
 	if s.next != nil {
 		reader = s.next
 	}
-	view, err := reader.View(to, places)
+	view, err := reader.Snapshot(to, places)
 	s.tellStale(to, view)
 	switch {
-	case errors.Is(err, board.ErrFull):
+	case errors.Is(err, livequery.ErrFull):
 		return nil, eventstream.Limit
-	case s.in.Store.Err() != nil && (err != nil || view != nil && s.told == view.Moment && !s.anew):
+	case s.in.Store.Err() != nil && (err != nil || view != nil && s.told == view.Ref && !s.anew):
 		return nil, eventstream.Gone
 	case err != nil:
 		return nil, eventstream.Unavailable
@@ -172,19 +172,19 @@ func (s *source) look(to eventstream.Sink, places *board.Places) (*board.View, e
 
 // isBack reports whether the client is to be told that its data is fresh again. It then has to be told what was missed, whenever it was told
 // last.
-func (s *source) isBack(view *board.View) bool {
+func (s *source) isBack(view *livequery.Snapshot) bool {
 	return view != nil && view.Upstream.Live && s.freshness.IsStale()
 }
 
 // tellStale tells the client that its data is not fresh any more.
-func (s *source) tellStale(to eventstream.Sink, view *board.View) {
+func (s *source) tellStale(to eventstream.Sink, view *livequery.Snapshot) {
 	if view != nil && !view.Upstream.Live {
 		s.freshness.Tell(to, s.prefix, view.Upstream)
 	}
 }
 
 // tellLive tells the client that its data is fresh again, when it has been told all of a view that has what was missed.
-func (s *source) tellLive(to eventstream.Sink, view *board.View) {
+func (s *source) tellLive(to eventstream.Sink, view *livequery.Snapshot) {
 	if view.Upstream.Live {
 		s.freshness.Tell(to, s.prefix, view.Upstream)
 	}
@@ -204,7 +204,7 @@ func (s *source) changeVisibility() eventstream.Outcome {
 	case err == nil:
 		s.next = reader
 		return eventstream.GoOn
-	case errors.Is(err, board.ErrFull):
+	case errors.Is(err, livequery.ErrFull):
 		return eventstream.Limit
 	case s.in.Store.Err() != nil:
 		return eventstream.Gone
@@ -213,8 +213,8 @@ func (s *source) changeVisibility() eventstream.Outcome {
 }
 
 // complete says that the client has been told all of a view.
-func (s *source) complete(view *board.View, something bool) {
-	s.told, s.anew = view.Moment, false
+func (s *source) complete(view *livequery.Snapshot, something bool) {
+	s.told, s.anew = view.Ref, false
 	s.claims(view)
 	if something {
 		s.notBefore = time.Now().Add(s.conflate)
@@ -222,7 +222,7 @@ func (s *source) complete(view *board.View, something bool) {
 }
 
 // claims moves the client's position to a view.
-func (s *source) claims(view *board.View) {
+func (s *source) claims(view *livequery.Snapshot) {
 	if s.marked == "" || s.markedFor != s.Visible {
 		s.marked, s.markedFor = s.mark(s.Visible), s.Visible
 	}

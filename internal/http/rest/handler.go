@@ -9,8 +9,8 @@ import (
 	"github.com/kubecast/kubecast/internal/budget"
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/http/access"
-	"github.com/kubecast/kubecast/internal/http/board"
 	"github.com/kubecast/kubecast/internal/http/coding"
+	"github.com/kubecast/kubecast/internal/http/livequery"
 	"github.com/kubecast/kubecast/internal/http/pace"
 	"github.com/kubecast/kubecast/internal/http/reply"
 )
@@ -18,13 +18,13 @@ import (
 // Options configure a Handler; all are required.
 type Options struct {
 	Access       *access.Access
-	Processors   *budget.Queue   // turns for long work
-	Memory       *budget.Memory  // memory for results that are kept
-	Board        *board.Board    // orders that are kept for live pages
-	Turns        *pace.Turns     // of lists and gets
-	WriteTimeout time.Duration   // a client that takes no byte for so long is disconnected
-	SyncTimeout  time.Duration   // how long /auth/me may ask what may be watched
-	Codings      *coding.Codings // nil: none
+	Processors   *budget.Queue       // turns for long work
+	Memory       *budget.Memory      // memory for results that are kept
+	Queries      *livequery.Registry // orders that are kept for live pages
+	Turns        *pace.Turns         // of lists and gets
+	WriteTimeout time.Duration       // a client that takes no byte for so long is disconnected
+	SyncTimeout  time.Duration       // how long /auth/me may ask what may be watched
+	Codings      *coding.Codings     // nil: none
 	Log          *slog.Logger
 }
 
@@ -37,7 +37,7 @@ type Handler struct {
 
 // New returns a Handler.
 func New(opts Options) *Handler {
-	return &Handler{opts: opts, access: opts.Access, pages: newPages(opts.Memory, opts.Board)}
+	return &Handler{opts: opts, access: opts.Access, pages: newPages(opts.Memory, opts.Queries)}
 }
 
 // Kept returns how many snapshots are kept for lists whose pages are being read, and of how many stores.

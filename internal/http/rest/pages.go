@@ -13,7 +13,7 @@ import (
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/http/access"
-	"github.com/kubecast/kubecast/internal/http/board"
+	"github.com/kubecast/kubecast/internal/http/livequery"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/stream"
 )
@@ -70,8 +70,8 @@ type reader struct {
 	task *budget.Task
 }
 
-func newPages(memory *budget.Memory, board *board.Board) *pages {
-	return &pages{memory: memory, sorted: newSortedLists(memory, board), kept: map[*cache.Store][]*keptSnapshot{}}
+func newPages(memory *budget.Memory, queries *livequery.Registry) *pages {
+	return &pages{memory: memory, sorted: newSortedLists(memory, queries), kept: map[*cache.Store][]*keptSnapshot{}}
 }
 
 // page is the place at which a list goes on.

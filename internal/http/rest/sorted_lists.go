@@ -9,15 +9,15 @@ import (
 	"github.com/kubecast/kubecast/internal/budget"
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/http/access"
-	"github.com/kubecast/kubecast/internal/http/board"
+	"github.com/kubecast/kubecast/internal/http/livequery"
 )
 
 // sortedLists remembers lists that were sorted recently, so that they are not sorted again for the next page, or for
 // another user who looks at the same list. Only pointers are sorted; the objects are the snapshot's.
 type sortedLists struct {
-	memory *budget.Memory
-	board  *board.Board  // has some lists in order already
-	sorts  *budget.Queue // turns for sorting, whose memory is charged only when it is done
+	memory  *budget.Memory
+	queries *livequery.Registry // has some lists in order already
+	sorts   *budget.Queue       // turns for sorting, whose memory is charged only when it is done
 
 	mu   sync.Mutex
 	kept map[sortedKey]*sortedList
@@ -38,8 +38,8 @@ type sortedList struct {
 
 const keepSortedFor = time.Minute
 
-func newSortedLists(memory *budget.Memory, board *board.Board) sortedLists {
-	return sortedLists{memory: memory, board: board, sorts: budget.NewQueue(runtime.GOMAXPROCS(0), 1, 0), kept: map[sortedKey]*sortedList{}}
+func newSortedLists(memory *budget.Memory, queries *livequery.Registry) sortedLists {
+	return sortedLists{memory: memory, queries: queries, sorts: budget.NewQueue(runtime.GOMAXPROCS(0), 1, 0), kept: map[sortedKey]*sortedList{}}
 }
 
 // get returns a page's list in order. Concurrent requests for the same list wait for the one that sorts it.
@@ -96,8 +96,8 @@ func (l *sortedLists) sort(ctx context.Context, key sortedKey, into *sortedList,
 		}
 		close(into.done)
 	}()
-	asked := board.Question{Part: page.part, Selector: req.selector, Order: req.order}
-	if kept := l.board.Find(page.store, asked, page.changed, page.snapshot.Revision()); kept != nil {
+	asked := livequery.Query{Part: page.part, Selector: req.selector, Order: req.order}
+	if kept := l.queries.Find(page.store, asked, page.changed, page.snapshot.Revision()); kept != nil {
 		into.list = kept.Ranking.Sorted()
 		into.charge.Set(int64(into.list.Size()))
 		return nil

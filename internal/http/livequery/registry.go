@@ -1,4 +1,4 @@
-package board
+package livequery
 
 import (
 	"cmp"
@@ -19,43 +19,43 @@ import (
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
-// Options configure a Board; all are required.
+// Options configure a Registry; all are required.
 type Options struct {
-	Questions  int           // kept at once
+	Queries    int           // kept at once
 	Bytes      int64         // that their answers may occupy together, beside the objects
-	Linger     time.Duration // for how long a question is kept once nobody asks it
+	Linger     time.Duration // for how long a query is kept once nobody asks it
 	Processors *budget.Queue // turns for making an answer from a whole state
 	Registerer prometheus.Registerer
 }
 
 var (
-	// ErrFull means that no more questions can be kept, or not this one any longer.
-	ErrFull = errors.New("too many questions are kept")
-	// ErrClosed means that the board's time has ended.
-	ErrClosed = errors.New("the board is closed")
+	// ErrFull means that no more queries can be kept, or not this one any longer.
+	ErrFull = errors.New("too many queries are kept")
+	// ErrClosed means that the registry's time has ended.
+	ErrClosed = errors.New("the registry is closed")
 )
 
-// Question is what a board keeps the answer to: counts by a grouping, or an order.
-type Question struct {
+// Query is what a registry keeps the answer to: counts by a grouping, or an order.
+type Query struct {
 	Part     access.Part
 	Selector cache.Selector
 	Order    cache.Order
 	By       cache.Grouping // counts by it are asked for, unless it is the zero value
 }
 
-// key identifies a question.
+// key identifies a query.
 type key struct {
 	store               *cache.Store
 	part                access.PartKey
 	selector, order, by string
 }
 
-func (q Question) key(store *cache.Store) key {
+func (q Query) key(store *cache.Store) key {
 	return key{store, q.Part.Key(), q.Selector.Key(), q.Order.String(), q.By.String()}
 }
 
-// Board keeps questions. Its methods may be called concurrently.
-type Board struct {
+// Registry keeps queries. Its methods may be called concurrently.
+type Registry struct {
 	opts    Options
 	memory  *budget.Memory
 	metrics metrics
@@ -63,21 +63,21 @@ type Board struct {
 	mu      sync.Mutex
 	life    context.Context // ends with Run
 	stop    context.CancelFunc
-	kept    map[key]*question
+	kept    map[key]*query
 	paid    map[string]int // how many of them each user pays for
 	running sync.WaitGroup
 }
 
-// New returns a board that keeps nothing.
-func New(opts Options) *Board {
-	b := &Board{opts: opts, memory: budget.NewMemory(opts.Bytes), kept: map[key]*question{}, paid: map[string]int{}}
+// New returns a registry that keeps nothing.
+func New(opts Options) *Registry {
+	b := &Registry{opts: opts, memory: budget.NewMemory(opts.Bytes), kept: map[key]*query{}, paid: map[string]int{}}
 	b.life, b.stop = context.WithCancel(context.Background())
 	b.metrics = newMetrics(b, opts.Registerer)
 	return b
 }
 
-// Run ends with its context, and with it all questions.
-func (b *Board) Run(ctx context.Context) {
+// Run ends with its context, and with it all queries.
+func (b *Registry) Run(ctx context.Context) {
 	<-ctx.Done()
 	b.mu.Lock()
 	b.stop()
@@ -85,17 +85,17 @@ func (b *Board) Run(ctx context.Context) {
 	b.running.Wait()
 }
 
-// Ask returns a reader of a question about a store for a user, who may come to pay for it: see handOver. The reader must be closed. An error
+// Ask returns a reader of a query about a store for a user, who may come to pay for it: see reassign. The reader must be closed. An error
 // is ErrFull or ErrClosed, or that of cache.Kinds.Use.
-func (b *Board) Ask(kinds *cache.Kinds, store *cache.Store, asked Question, user string) (*Reader, error) {
+func (b *Registry) Ask(kinds *cache.Kinds, store *cache.Store, asked Query, user string) (*Reader, error) {
 	b.mu.Lock()
 	r, err := b.ask(kinds, store, asked, user)
 	if err != nil {
 		b.mu.Unlock()
 		return nil, err
 	}
-	q := r.question
-	settle := b.handOver(q, user)
+	q := r.query
+	settle := b.reassign(q, user)
 	b.mu.Unlock()
 	settle()
 	r.fresh = q.refresh()
@@ -103,14 +103,14 @@ func (b *Board) Ask(kinds *cache.Kinds, store *cache.Store, asked Question, user
 }
 
 // ask counts a reader more. The lock is held.
-func (b *Board) ask(kinds *cache.Kinds, store *cache.Store, asked Question, user string) (*Reader, error) {
+func (b *Registry) ask(kinds *cache.Kinds, store *cache.Store, asked Query, user string) (*Reader, error) {
 	if b.life.Err() != nil {
 		return nil, ErrClosed
 	}
 	of := asked.key(store)
 	q := b.kept[of]
 	if q == nil {
-		// A question that cannot be kept must displace none, so this comes first.
+		// A query that cannot be kept must displace none, so this comes first.
 		used, release, err := kinds.Use(store.Kind(), user)
 		if err != nil {
 			return nil, err
@@ -119,7 +119,7 @@ func (b *Board) ask(kinds *cache.Kinds, store *cache.Store, asked Question, user
 			release()
 			return nil, cache.ErrNotServed
 		}
-		if len(b.kept) >= b.opts.Questions && !b.dropIdle() && !b.displace(user) {
+		if len(b.kept) >= b.opts.Queries && !b.dropIdle() && !b.displace(user) {
 			release()
 			return nil, ErrFull
 		}
@@ -131,12 +131,12 @@ func (b *Board) ask(kinds *cache.Kinds, store *cache.Store, asked Question, user
 		q.idle.Stop()
 		q.idle = nil
 	}
-	return &Reader{board: b, key: of, question: q, user: user}, nil
+	return &Reader{registry: b, key: of, query: q, user: user}, nil
 }
 
-// Find is the view of a question if it is kept already, and the same as at all revisions between two; nil if it is not. A nil
-// board keeps nothing.
-func (b *Board) Find(store *cache.Store, asked Question, first, last stream.Revision) *View {
+// Find is the snapshot of a query if it is kept already, and the same as at all revisions between two; nil if it is not. A nil
+// registry keeps nothing.
+func (b *Registry) Find(store *cache.Store, asked Query, first, last stream.Revision) *Snapshot {
 	if b == nil {
 		return nil
 	}
@@ -146,53 +146,53 @@ func (b *Board) Find(store *cache.Store, asked Question, first, last stream.Revi
 	if q == nil {
 		return nil
 	}
-	if view := q.view.Load(); view != nil && view.Changed.Compare(last) <= 0 && first.Compare(view.Revision) <= 0 && !view.Void() {
-		q.payment.Load().charge.Use()
-		return view
+	if snapshot := q.snapshot.Load(); snapshot != nil && snapshot.Changed.Compare(last) <= 0 && first.Compare(snapshot.Revision) <= 0 && !snapshot.Void() {
+		q.ownership.Load().charge.Use()
+		return snapshot
 	}
 	return nil
 }
 
-// begin keeps one more question. The lock is held.
-func (b *Board) begin(of key, asked Question, store *cache.Store, release func(), user string) *question {
+// begin keeps one more query. The lock is held.
+func (b *Registry) begin(of key, asked Query, store *cache.Store, release func(), user string) *query {
 	ctx, cancel := context.WithCancel(b.life)
-	var q *question
-	q = newQuestion(asked, store, func(err error) { b.drop(of, q, err) })
+	var q *query
+	q = newQuery(asked, store, func(err error) { b.drop(of, q, err) })
 	q.cancel = cancel
 	b.kept[of] = q
 	b.pay(q, user)
 	b.running.Go(func() {
 		defer release()
-		defer func() { q.payment.Load().charge.Release() }()
+		defer func() { q.ownership.Load().charge.Release() }()
 		q.run(ctx, b.opts.Processors, user)
 	})
 	return q
 }
 
-// payment is who pays for a question.
-type payment struct {
+// ownership is who pays for a query.
+type ownership struct {
 	user   string
 	charge *budget.Charge
 }
 
-// pay makes a user pay for a question. The lock is held. What the answer occupies is charged by question.show.
-func (b *Board) pay(q *question, user string) {
+// pay makes a user pay for a query. The lock is held. What the answer occupies is charged by query.show.
+func (b *Registry) pay(q *query, user string) {
 	drop := func() { q.drop(ErrFull) }
-	q.payment.Store(&payment{user, b.memory.Charge(user, math.MaxInt64, drop).Measure(q.bytes.Load)})
+	q.ownership.Store(&ownership{user, b.memory.Charge(user, math.MaxInt64, drop).Measure(q.bytes.Load)})
 	b.paid[user]++
 }
 
-// handOver makes a user who asks a question pay for it if the one who does asks it no more, or pays for more than the user then will. So who
+// reassign makes a user who asks a query pay for it if the one who does asks it no more, or pays for more than the user then will. So who
 // has left pays for nothing that others keep, and who has asked first what many ask is not the first to lose. The lock is held; what
 // is returned is to be called without it.
-func (b *Board) handOver(q *question, to string) (settle func()) {
-	before := q.payment.Load()
+func (b *Registry) reassign(q *query, to string) (settle func()) {
+	before := q.ownership.Load()
 	if before.user == to || q.askers[before.user] > 0 && b.paid[to]+1 >= b.paid[before.user] {
 		return func() {}
 	}
 	b.unpay(before.user)
 	b.pay(q, to)
-	now := q.payment.Load()
+	now := q.ownership.Load()
 	return func() {
 		before.charge.Release()
 		if size := q.bytes.Load(); size > 0 {
@@ -201,24 +201,24 @@ func (b *Board) handOver(q *question, to string) (settle func()) {
 	}
 }
 
-func (b *Board) unpay(user string) {
+func (b *Registry) unpay(user string) {
 	if b.paid[user]--; b.paid[user] == 0 {
 		delete(b.paid, user)
 	}
 }
 
-// remove takes a question out, if it is still kept: there may be another by its key since, which stays. The lock is held.
-func (b *Board) remove(of key, q *question) bool {
+// remove takes a query out, if it is still kept: there may be another by its key since, which stays. The lock is held.
+func (b *Registry) remove(of key, q *query) bool {
 	if b.kept[of] != q {
 		return false
 	}
 	delete(b.kept, of)
-	b.unpay(q.payment.Load().user)
+	b.unpay(q.ownership.Load().user)
 	return true
 }
 
-// drop ends a question, if it is still kept.
-func (b *Board) drop(of key, q *question, err error) {
+// drop ends a query, if it is still kept.
+func (b *Registry) drop(of key, q *query, err error) {
 	b.mu.Lock()
 	removed := b.remove(of, q)
 	b.mu.Unlock()
@@ -231,8 +231,8 @@ func (b *Board) drop(of key, q *question, err error) {
 	q.end(err)
 }
 
-// dropIdle makes room for another question, if one is kept that nobody asks. The lock is held.
-func (b *Board) dropIdle() bool {
+// dropIdle makes room for another query, if one is kept that nobody asks. The lock is held.
+func (b *Registry) dropIdle() bool {
 	for of, q := range b.kept {
 		if q.readers == 0 {
 			b.remove(of, q)
@@ -243,16 +243,16 @@ func (b *Board) dropIdle() bool {
 	return false
 }
 
-// displace makes room for another question of a user at the cost of whoever pays for most, as the memory does: so nobody can keep
+// displace makes room for another query of a user at the cost of whoever pays for most, as the memory does: so nobody can keep
 // others from asking. It is false if nobody pays for more than the user will. The lock is held.
-func (b *Board) displace(user string) bool {
+func (b *Registry) displace(user string) bool {
 	var victim key
 	most := b.paid[user] + 1
-	var losing *question
+	var losing *query
 	for of, q := range b.kept {
-		by := q.payment.Load().user
-		// Of one who pays for most, the question that the fewest others ask.
-		if n := b.paid[by]; n > most || losing != nil && by == losing.payment.Load().user && q.readers < losing.readers {
+		by := q.ownership.Load().user
+		// Of one who pays for most, the query that the fewest others ask.
+		if n := b.paid[by]; n > most || losing != nil && by == losing.ownership.Load().user && q.readers < losing.readers {
 			most, victim, losing = n, of, q
 		}
 	}
@@ -266,7 +266,7 @@ func (b *Board) displace(user string) bool {
 }
 
 // leave counts a reader of a user less.
-func (b *Board) leave(of key, q *question, user string) {
+func (b *Registry) leave(of key, q *query, user string) {
 	b.mu.Lock()
 	settle := b.left(of, q, user)
 	b.mu.Unlock()
@@ -274,7 +274,7 @@ func (b *Board) leave(of key, q *question, user string) {
 }
 
 // left counts a reader less. The lock is held; what is returned is to be called without it.
-func (b *Board) left(of key, q *question, user string) (settle func()) {
+func (b *Registry) left(of key, q *query, user string) (settle func()) {
 	q.readers--
 	if q.askers[user]--; q.askers[user] == 0 {
 		delete(q.askers, user)
@@ -282,8 +282,8 @@ func (b *Board) left(of key, q *question, user string) (settle func()) {
 	switch {
 	case b.kept[of] != q:
 	case q.readers > 0:
-		if q.askers[q.payment.Load().user] == 0 {
-			return b.handOver(q, b.lightest(q))
+		if q.askers[q.ownership.Load().user] == 0 {
+			return b.reassign(q, b.lightest(q))
 		}
 	default:
 		q.idle = time.AfterFunc(b.opts.Linger, func() {
@@ -298,8 +298,8 @@ func (b *Board) left(of key, q *question, user string) (settle func()) {
 	return func() {}
 }
 
-// lightest is who of those that ask a question pays for the fewest. The lock is held.
-func (b *Board) lightest(q *question) (user string) {
+// lightest is who of those that ask a query pays for the fewest. The lock is held.
+func (b *Registry) lightest(q *query) (user string) {
 	least := math.MaxInt
 	for asker := range q.askers {
 		if n := b.paid[asker]; n < least || n == least && asker < user {
@@ -309,17 +309,17 @@ func (b *Board) lightest(q *question) (user string) {
 	return user
 }
 
-// Stats is what a board keeps at a moment.
+// Stats is what a registry keeps at a moment.
 type Stats struct {
-	Questions, Readers int
-	Bytes              int64 // that the answers occupy beside the objects
+	Queries, Readers int
+	Bytes            int64 // that the answers occupy beside the objects
 }
 
 // Stats returns what is kept now.
-func (b *Board) Stats() (s Stats) {
+func (b *Registry) Stats() (s Stats) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	s.Questions = len(b.kept)
+	s.Queries = len(b.kept)
 	for _, q := range b.kept {
 		s.Readers += q.readers
 		s.Bytes += q.bytes.Load()
@@ -327,22 +327,22 @@ func (b *Board) Stats() (s Stats) {
 	return s
 }
 
-// Kept is a question that is kept, as operators are told of it: without what it selects by, which may be secret.
+// Kept is a query that is kept, as operators are told of it: without what it selects by, which may be secret.
 type Kept struct {
-	Question
-	Kind    cluster.Kind
-	Payer   string // of those who ask; or who asked last
-	Readers int
-	Bytes   int64 // that its answer occupies beside the objects
-	View    *View // the newest; nil: there is none yet
+	Query
+	Kind     cluster.Kind
+	Payer    string // of those who ask; or who asked last
+	Readers  int
+	Bytes    int64     // that its answer occupies beside the objects
+	Snapshot *Snapshot // the newest; nil: there is none yet
 }
 
 // List returns what is kept now, what occupies most first.
-func (b *Board) List() (all []Kept) {
+func (b *Registry) List() (all []Kept) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for of, q := range b.kept {
-		all = append(all, Kept{q.Question, of.store.Kind(), q.payment.Load().user, q.readers, q.bytes.Load(), q.view.Load()})
+		all = append(all, Kept{q.Query, of.store.Kind(), q.ownership.Load().user, q.readers, q.bytes.Load(), q.snapshot.Load()})
 	}
 	slices.SortFunc(all, func(a, b Kept) int {
 		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), strings.Compare(a.Payer, b.Payer), strings.Compare(a.Order.String(), b.Order.String()))

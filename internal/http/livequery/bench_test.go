@@ -1,4 +1,4 @@
-package board
+package livequery
 
 import (
 	"fmt"
@@ -16,10 +16,10 @@ import (
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
-// BenchmarkChange is what a change costs each of 50 questions about 20,000 pods, with the view that is made after it. Of the change
-// all questions see both states, and a third of them select it.
+// BenchmarkChange is what a change costs each of 50 queries about 20,000 pods, with the snapshot that is made after it. Of the change
+// all queries see both states, and a third of them select it.
 func BenchmarkChange(b *testing.B) {
-	const pods, questions = 20000, 50
+	const pods, queries = 20000, 50
 	random := rand.New(rand.NewPCG(1, 1))
 	pod := func(i, version int) *cluster.Object {
 		o, err := cluster.NewObject(fmt.Sprintf(`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web-%x-%d","namespace":"team-%d","uid":"%x","resourceVersion":"%d",`+
@@ -35,10 +35,10 @@ func BenchmarkChange(b *testing.B) {
 	for i := range all {
 		all[i] = pod(i, i+1)
 	}
-	board := New(Options{Questions: questions, Bytes: 1 << 30, Linger: time.Second, Processors: budget.NewQueue(2, 0, 0), Registerer: prometheus.NewRegistry()})
-	var asked []*question
+	registry := New(Options{Queries: queries, Bytes: 1 << 30, Linger: time.Second, Processors: budget.NewQueue(2, 0, 0), Registerer: prometheus.NewRegistry()})
+	var asked []*query
 	orders := []string{"-metadata.creationTimestamp", "status.phase,metadata.name", "-status.startTime", "spec.nodeName", ""}
-	for i := range questions {
+	for i := range queries {
 		order, err := cache.ParseOrder(orders[i%len(orders)])
 		if err != nil {
 			b.Fatal(err)
@@ -47,8 +47,8 @@ func BenchmarkChange(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		q := newQuestion(Question{Part: access.Part{Target: access.Target{Resource: "pods"}}, Selector: selector, Order: order}, nil, nil)
-		q.payment.Store(&payment{charge: board.memory.Charge("ann", time.Hour, func() {})})
+		q := newQuery(Query{Part: access.Part{Target: access.Target{Resource: "pods"}}, Selector: selector, Order: order}, nil, nil)
+		q.ownership.Store(&ownership{charge: registry.memory.Charge("ann", time.Hour, func() {})})
 		q.ranking = order.Ranking(func(yield func(*cluster.Object) bool) {
 			for _, o := range all {
 				if selector.Matches(o) && !yield(o) {
@@ -75,6 +75,6 @@ func BenchmarkChange(b *testing.B) {
 	for _, q := range asked {
 		held += q.bytes.Load()
 	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/questions, "ns/change·question")
-	b.ReportMetric(float64(held)/questions/(pods/3), "B/object")
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/queries, "ns/change·query")
+	b.ReportMetric(float64(held)/queries/(pods/3), "B/object")
 }

@@ -1,4 +1,4 @@
-package board
+package livequery
 
 import (
 	"context"
@@ -28,19 +28,19 @@ var pods = cluster.Kind{Version: "v1", Resource: "pods", Kind: "Pod", Namespaced
 
 type asked struct {
 	*testing.T
-	api   *apitest.API
-	kinds *cache.Kinds
-	store *cache.Store
-	board *Board
+	api      *apitest.API
+	kinds    *cache.Kinds
+	store    *cache.Store
+	registry *Registry
 }
 
-// inBubble gives a board that keeps so many questions, in so many bytes.
-func inBubble(t *testing.T, questions int, bytes int64, test func(*asked)) {
-	withRing(t, 8, questions, bytes, test)
+// inBubble gives a registry that keeps so many queries, in so many bytes.
+func inBubble(t *testing.T, queries int, bytes int64, test func(*asked)) {
+	withRing(t, 8, queries, bytes, test)
 }
 
 // withRing does so on a kind of which so many events are kept.
-func withRing(t *testing.T, events, questions int, bytes int64, test func(*asked)) {
+func withRing(t *testing.T, events, queries int, bytes int64, test func(*asked)) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &asked{T: t, api: apitest.New(pods)}
 		for _, key := range []string{"a/1", "a/2", "b/1"} {
@@ -52,11 +52,11 @@ func withRing(t *testing.T, events, questions int, bytes int64, test func(*asked
 		if err != nil {
 			t.Fatal(err)
 		}
-		a.board = New(Options{Questions: questions, Bytes: bytes, Linger: 5 * time.Second, Processors: budget.NewQueue(2, 0, 0), Registerer: prometheus.NewRegistry()})
+		a.registry = New(Options{Queries: queries, Bytes: bytes, Linger: 5 * time.Second, Processors: budget.NewQueue(2, 0, 0), Registerer: prometheus.NewRegistry()})
 		ctx, cancel := context.WithCancel(context.Background())
 		var running sync.WaitGroup
 		running.Go(func() { _ = a.kinds.Run(ctx) })
-		running.Go(func() { a.board.Run(ctx) })
+		running.Go(func() { a.registry.Run(ctx) })
 		var release func()
 		if a.store, release, err = a.kinds.Use(pods, ""); err != nil {
 			t.Fatal(err)
@@ -75,19 +75,19 @@ func (a *asked) ask(sort, user string) (*Reader, error) {
 	if err != nil {
 		a.Fatal(err)
 	}
-	return a.board.Ask(a.kinds, a.store, Question{Part: access.Part{Target: access.Target{Version: "v1", Resource: "pods"}}, Order: order}, user)
+	return a.registry.Ask(a.kinds, a.store, Query{Part: access.Part{Target: access.Target{Version: "v1", Resource: "pods"}}, Order: order}, user)
 }
 
-func (a *asked) view(r *Reader, w stream.Waiter) *View {
+func (a *asked) snapshot(r *Reader, w stream.Waiter) *Snapshot {
 	a.Helper()
 	if err := r.Ready(a.Context()); err != nil {
 		a.Fatal(err)
 	}
-	view, err := r.View(w, nil)
-	if err != nil || view == nil {
-		a.Fatal(view, err)
+	snapshot, err := r.Snapshot(w, nil)
+	if err != nil || snapshot == nil {
+		a.Fatal(snapshot, err)
 	}
-	return view
+	return snapshot
 }
 
 // TestQuestionsAreKeptOnceAndDroppedWhenNobodyAsks, with their number bounded: those that nobody asks make room first.
@@ -95,28 +95,28 @@ func TestQuestionsAreKeptOnceAndDroppedWhenNobodyAsks(t *testing.T) {
 	inBubble(t, 2, 1<<20, func(a *asked) {
 		one, _ := a.ask("spec.n", "ann")
 		same, _ := a.ask("spec.n", "bob")
-		if a.view(one, nil).Ranking == nil || a.view(same, nil) != a.view(one, nil) || a.board.Stats().Questions != 1 {
-			t.Error("the same question is kept twice")
+		if a.snapshot(one, nil).Ranking == nil || a.snapshot(same, nil) != a.snapshot(one, nil) || a.registry.Stats().Queries != 1 {
+			t.Error("the same query is kept twice")
 		}
 		two, _ := a.ask("-spec.n", "ann")
 		if _, err := a.ask("metadata.name", "ann"); !errors.Is(err, ErrFull) {
-			t.Errorf("a third question: %v", err)
+			t.Errorf("a third query: %v", err)
 		}
 		two.Close()
 		three, err := a.ask("metadata.name", "bob")
 		if err != nil {
 			t.Fatal(err)
 		}
-		a.view(three, nil)
+		a.snapshot(three, nil)
 		one.Close()
 		three.Close()
 		time.Sleep(6 * time.Second)
-		if s := a.board.Stats(); s.Questions != 1 || s.Readers != 1 {
+		if s := a.registry.Stats(); s.Queries != 1 || s.Readers != 1 {
 			t.Errorf("%+v", s)
 		}
 		same.Close()
 		time.Sleep(6 * time.Second)
-		if s := a.board.Stats(); s != (Stats{}) || a.store.Topic().Stats().Waiting != 0 {
+		if s := a.registry.Stats(); s != (Stats{}) || a.store.Topic().Stats().Waiting != 0 {
 			t.Errorf("left: %+v", s)
 		}
 	})
@@ -129,7 +129,7 @@ func TestNobodyKeepsOthersFromAsking(t *testing.T) {
 		ask := func(sort, user string) error {
 			r, err := a.ask(sort, user)
 			if err == nil {
-				a.view(r, nil)
+				a.snapshot(r, nil)
 				readers = append(readers, r)
 			}
 			return err
@@ -151,12 +151,12 @@ func TestNobodyKeepsOthersFromAsking(t *testing.T) {
 		}
 		lost := 0
 		for _, r := range readers[:4] {
-			if _, err := r.View(nil, nil); errors.Is(err, ErrFull) {
+			if _, err := r.Snapshot(nil, nil); errors.Is(err, ErrFull) {
 				lost++
 			}
 		}
-		if _, err := shared.View(nil, nil); lost != 1 || err != nil || a.board.Stats().Questions != 4 {
-			t.Errorf("ann lost %d of 4, and the one that others ask: %v; %+v", lost, err, a.board.Stats())
+		if _, err := shared.Snapshot(nil, nil); lost != 1 || err != nil || a.registry.Stats().Queries != 4 {
+			t.Errorf("ann lost %d of 4, and the one that others ask: %v; %+v", lost, err, a.registry.Stats())
 		}
 		for _, r := range append(readers, shared) {
 			r.Close()
@@ -169,7 +169,7 @@ func TestAQuestionIsPaidForByThoseWhoAskIt(t *testing.T) {
 	inBubble(t, 10, 1<<20, func(a *asked) {
 		payers := func() map[string]string {
 			by := map[string]string{}
-			for _, kept := range a.board.List() {
+			for _, kept := range a.registry.List() {
 				by[kept.Order.String()] = kept.Payer
 			}
 			return by
@@ -183,11 +183,11 @@ func TestAQuestionIsPaidForByThoseWhoAskIt(t *testing.T) {
 			for _, user := range payers() {
 				byUser[user]++
 			}
-			if !maps.Equal(a.board.paid, byUser) {
-				t.Errorf("%s: counted are %v, not %v", what, a.board.paid, byUser)
+			if !maps.Equal(a.registry.paid, byUser) {
+				t.Errorf("%s: counted are %v, not %v", what, a.registry.paid, byUser)
 			}
-			if bytes, users := a.board.memory.Held(); bytes != a.board.Stats().Bytes || users != len(byUser) {
-				t.Errorf("%s: %d bytes of %d users are charged, not %d of %d", what, bytes, users, a.board.Stats().Bytes, len(byUser))
+			if bytes, users := a.registry.memory.Held(); bytes != a.registry.Stats().Bytes || users != len(byUser) {
+				t.Errorf("%s: %d bytes of %d users are charged, not %d of %d", what, bytes, users, a.registry.Stats().Bytes, len(byUser))
 			}
 		}
 		readers := map[string]*Reader{}
@@ -196,7 +196,7 @@ func TestAQuestionIsPaidForByThoseWhoAskIt(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			a.view(r, nil)
+			a.snapshot(r, nil)
 			readers[user+" "+sort] = r
 		}
 		ask("spec.a", "ann")
@@ -222,7 +222,7 @@ func TestAQuestionIsPaidForByThoseWhoAskIt(t *testing.T) {
 
 // TestNobodyHoldsUpAQuestionByOtherWork: who has asked it first, and then much else, does not make the others wait.
 func TestNobodyHoldsUpAQuestionByOtherWork(t *testing.T) {
-	q := newQuestion(Question{}, nil, nil)
+	q := newQuery(Query{}, nil, nil)
 	for _, user := range []string{"ann", "bob"} {
 		q.waiting[&Reader{user: user}] = awaited{}
 	}
@@ -237,21 +237,21 @@ func TestNobodyHoldsUpAQuestionByOtherWork(t *testing.T) {
 
 // TestWhoHoldsMostLosesAQuestion when the memory is full, and is woken to be told.
 func TestWhoHoldsMostLosesAQuestion(t *testing.T) {
-	inBubble(t, 10, 2*questionBytes+4000, func(a *asked) {
+	inBubble(t, 10, 2*queryBytes+4000, func(a *asked) {
 		first, _ := a.ask("spec.n", "ann")
 		bell := stream.NewBell()
-		a.view(first, bell)
+		a.snapshot(first, bell)
 		second, _ := a.ask("-spec.n", "ann")
-		a.view(second, nil)
+		a.snapshot(second, nil)
 		third, _ := a.ask("metadata.name", "bob")
-		if a.view(third, nil); a.board.Stats().Questions != 2 {
-			t.Errorf("%+v", a.board.Stats())
+		if a.snapshot(third, nil); a.registry.Stats().Queries != 2 {
+			t.Errorf("%+v", a.registry.Stats())
 		}
 		<-bell.C
-		if _, err := first.View(nil, nil); !errors.Is(err, ErrFull) {
+		if _, err := first.Snapshot(nil, nil); !errors.Is(err, ErrFull) {
 			t.Errorf("the oldest of ann: %v", err)
 		}
-		if n := testutil.ToFloat64(a.board.metrics.displaced); n != 1 {
+		if n := testutil.ToFloat64(a.registry.metrics.displaced); n != 1 {
 			t.Errorf("%v displaced", n)
 		}
 		for _, r := range []*Reader{first, second, third} {
@@ -264,74 +264,74 @@ func TestWhoHoldsMostLosesAQuestion(t *testing.T) {
 func TestAViewIsMadeAnewInAnotherHistory(t *testing.T) {
 	inBubble(t, 10, 1<<20, func(a *asked) {
 		r, _ := a.ask("", "ann")
-		before := a.view(r, nil)
+		before := a.snapshot(r, nil)
 		a.api.Put("pods", "c/1")
 		a.api.Put("pods", "c/2")
 		synctest.Wait()
-		after := a.view(r, nil)
+		after := a.snapshot(r, nil)
 		if before.Ranking.Len() != 3 || after.Ranking.Len() != 5 || after.Version != a.api.Version() || after.Changed != after.Revision {
 			t.Errorf("%+v, %+v", before, after)
 		}
 		bell := stream.NewBell()
-		a.view(r, bell)
+		a.snapshot(r, bell)
 		a.api.Restore(before.Version)
-		for end := time.After(5 * time.Minute); !after.Void() || a.view(r, nil).Void(); {
+		for end := time.After(5 * time.Minute); !after.Void() || a.snapshot(r, nil).Void(); {
 			select {
 			case <-bell.C:
-				a.view(r, bell)
+				a.snapshot(r, bell)
 			case <-end:
 				t.Fatal("never anew")
 			}
 		}
-		if now := a.view(r, nil); now.Ranking.Len() != 3 || now.Version != a.api.Version() {
+		if now := a.snapshot(r, nil); now.Ranking.Len() != 3 || now.Version != a.api.Version() {
 			t.Errorf("%+v", now)
 		}
 		r.Close()
 	})
 }
 
-// watcher looks at each view that it is woken for, and waits for the next.
+// watcher looks at each snapshot that it is woken for, and waits for the next.
 type watcher struct {
 	*asked
-	reader *Reader
-	views  []*View
+	reader    *Reader
+	snapshots []*Snapshot
 }
 
-func (w *watcher) Wake() { w.views = append(w.views, w.view(w.reader, w)) }
+func (w *watcher) Wake() { w.snapshots = append(w.snapshots, w.snapshot(w.reader, w)) }
 
-// TestChangesThatDoNotEndAreShownMeanwhile looks at a burst that the question finds as a whole: one that goes on for ever looks the same to it.
+// TestChangesThatDoNotEndAreShownMeanwhile looks at a burst that the query finds as a whole: one that goes on for ever looks the same to it.
 func TestChangesThatDoNotEndAreShownMeanwhile(t *testing.T) {
 	const burst = 5 * mostUntold
 	withRing(t, 2*burst, 10, 16<<20, func(a *asked) {
 		r, _ := a.ask("", "ann")
 		defer r.Close()
 		w := &watcher{asked: a, reader: r}
-		a.view(r, w)
+		a.snapshot(r, w)
 		synctest.Wait()
-		// The question stands still until all of it is there.
-		w.views = nil
-		r.question.mu.Lock()
+		// The query stands still until all of it is there.
+		w.snapshots = nil
+		r.query.mu.Lock()
 		for n := range burst {
 			a.api.Put("pods", fmt.Sprintf("burst/%d", n))
 		}
 		for a.store.Topic().Head().Version < a.api.Version() {
 			runtime.Gosched()
 		}
-		r.question.mu.Unlock()
-		late, _ := a.ask("", "ben") // is owed all that was there by now
+		r.query.mu.Unlock()
+		late, _ := a.ask("", "ben") // is promised all that was there by now
 		defer late.Close()
 		if err := late.Ready(a.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if v := a.view(late, nil); v.Ranking.Len() != 3+burst {
+		if v := a.snapshot(late, nil); v.Ranking.Len() != 3+burst {
 			t.Errorf("who came late was told of %d of %d", v.Ranking.Len(), 3+burst)
 		}
 		synctest.Wait()
-		if len(w.views) < 5 {
-			t.Errorf("%d views of %d changes", len(w.views), burst)
+		if len(w.snapshots) < 5 {
+			t.Errorf("%d snapshots of %d changes", len(w.snapshots), burst)
 		}
-		for n, v := range w.views[1:] {
-			if before := w.views[n]; v.Version < before.Version || v.Ranking.Len() < before.Ranking.Len() {
+		for n, v := range w.snapshots[1:] {
+			if before := w.snapshots[n]; v.Version < before.Version || v.Ranking.Len() < before.Ranking.Len() {
 				t.Errorf("%+v after %+v", v, before)
 			}
 		}
@@ -352,9 +352,9 @@ func TestAQuestionThatIsOverTakesNoOtherWithIt(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a.view(again, nil)
-		before.question.drop(context.Canceled)
-		if _, err := again.View(nil, nil); err != nil {
+		a.snapshot(again, nil)
+		before.query.drop(context.Canceled)
+		if _, err := again.Snapshot(nil, nil); err != nil {
 			t.Errorf("the new one ended with the one before it: %v", err)
 		}
 		again.Close()
@@ -364,7 +364,7 @@ func TestAQuestionThatIsOverTakesNoOtherWithIt(t *testing.T) {
 // TestWhoWasPromisedAnAnswerLearnsThatThereWillBeNone, and need not wait until their own time is over.
 func TestWhoWasPromisedAnAnswerLearnsThatThereWillBeNone(t *testing.T) {
 	inBubble(t, 10, 1<<20, func(a *asked) {
-		a.api.Hang("pods") // so that there is nothing to answer from when the question ends
+		a.api.Hang("pods") // so that there is nothing to answer from when the query ends
 		kinds, err := cache.NewKinds(a.api.Connect(a.T), cache.Options{Topic: stream.Options{Events: 8}}, slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Fatal(err)
@@ -378,12 +378,12 @@ func TestWhoWasPromisedAnAnswerLearnsThatThereWillBeNone(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer release()
-		q := newQuestion(Question{}, store, func(error) {})
+		q := newQuery(Query{}, store, func(error) {})
 		q.cancel = cancel
-		r := &Reader{question: q, fresh: q.refresh()}
-		q.take() // takes the promise over, which the end of the question finds nowhere else
+		r := &Reader{query: q, fresh: q.refresh()}
+		q.take() // takes the promise over, which the end of the query finds nowhere else
 		cancel()
-		q.run(ctx, a.board.opts.Processors, "ann")
+		q.run(ctx, a.registry.opts.Processors, "ann")
 		waiting, end := context.WithTimeout(a.Context(), time.Minute)
 		defer end()
 		if err := r.Ready(waiting); !errors.Is(err, ErrClosed) {
@@ -411,10 +411,10 @@ func TestAQuestionThatCannotBeKeptDisplacesNone(t *testing.T) {
 				t.Errorf("%v %v, of kinds that have ended", r, err)
 			}
 			a.kinds = served
-			if _, err := one.View(nil, nil); err != nil {
+			if _, err := one.Snapshot(nil, nil); err != nil {
 				t.Errorf("the first: %v", err)
 			}
-			if s := a.board.Stats(); s.Questions != 2 {
+			if s := a.registry.Stats(); s.Queries != 2 {
 				t.Errorf("%+v", s)
 			}
 			if two != nil { // then nobody asks it, and it may make room
@@ -426,17 +426,17 @@ func TestAQuestionThatCannotBeKeptDisplacesNone(t *testing.T) {
 	})
 }
 
-// TestWhatIsWholeIsNotHeldBack: only of a revision that deletes something may there be more, for which the question waits.
+// TestWhatIsWholeIsNotHeldBack: only of a revision that deletes something may there be more, for which the query waits.
 func TestWhatIsWholeIsNotHeldBack(t *testing.T) {
 	inBubble(t, 10, 1<<20, func(a *asked) {
 		r, _ := a.ask("", "ann")
 		defer r.Close()
-		a.view(r, nil)
+		a.snapshot(r, nil)
 		synctest.Wait()
 		version := a.api.Put("pods", "c/1")
 		synctest.Wait() // which lets no time pass
-		if v := a.view(r, nil); v.Version != version {
-			t.Errorf("at %d, the view is of %d", version, v.Version)
+		if v := a.snapshot(r, nil); v.Version != version {
+			t.Errorf("at %d, the snapshot is of %d", version, v.Version)
 		}
 	})
 }

@@ -1,4 +1,4 @@
-package board
+package livequery
 
 import (
 	"maps"
@@ -14,14 +14,14 @@ import (
 	"github.com/kubecast/kubecast/internal/http/access"
 )
 
-// TestNobodyIsGivenTheAnswerToAnotherQuestion: questions differ in what may be seen, in the target, the selectors, the order or the
+// TestNobodyIsGivenTheAnswerToAnotherQuestion: queries differ in what may be seen, in the target, the selectors, the order or the
 // grouping, and in nothing else. Each is answered for itself, also once something has changed.
 func TestNobodyIsGivenTheAnswerToAnotherQuestion(t *testing.T) {
 	inBubble(t, 20, 1<<20, func(a *asked) {
 		target := access.Target{Version: "v1", Resource: "pods"}
-		sees := func(scope auth.Scope) Question {
+		sees := func(scope auth.Scope) Query {
 			visible, _ := access.VisibilityOf(scope, target, pods)
-			return Question{Part: access.Part{Target: target, Visible: visible}}
+			return Query{Part: access.Part{Target: target, Visible: visible}}
 		}
 		all := sees(auth.Scope{All: true})
 		within, selected, sorted, labelled := all, all, all, all
@@ -31,8 +31,8 @@ func TestNobodyIsGivenTheAnswerToAnotherQuestion(t *testing.T) {
 		sorted.Order = must(cache.ParseOrder("-metadata.namespace"))
 		byName, byNamespace := all, all
 		byName.By, byNamespace.By = must(cache.ParseGrouping("metadata.name")), must(cache.ParseGrouping("metadata.namespace"))
-		questions := map[string]struct {
-			Question
+		queries := map[string]struct {
+			Query
 			before, after []string // in their order; or the values that are counted
 		}{
 			"all":              {all, []string{"a/1", "a/2", "b/1"}, []string{"a/1", "a/2", "a/3", "b/1", "b/3"}},
@@ -40,7 +40,7 @@ func TestNobodyIsGivenTheAnswerToAnotherQuestion(t *testing.T) {
 			"another":          {sees(auth.Scope{Namespaces: []string{"b"}}), []string{"b/1"}, []string{"b/1", "b/3"}},
 			"two namespaces":   {sees(auth.Scope{Namespaces: []string{"b", "c"}}), []string{"b/1"}, []string{"b/1", "b/3"}},
 			"one object":       {sees(auth.Scope{Names: map[string][]string{"a": {"3"}}}), nil, []string{"a/3"}},
-			"nothing":          {Question{Part: access.Part{Target: target, Visible: access.Nothing()}}, nil, nil},
+			"nothing":          {Query{Part: access.Part{Target: target, Visible: access.Nothing()}}, nil, nil},
 			"the path's":       {within, []string{"a/1", "a/2"}, []string{"a/1", "a/2", "a/3"}},
 			"a field":          {selected, []string{"a/1", "b/1"}, []string{"a/1", "b/1"}},
 			"a label":          {labelled, nil, []string{"a/3", "b/3"}},
@@ -52,17 +52,17 @@ func TestNobodyIsGivenTheAnswerToAnotherQuestion(t *testing.T) {
 		check := func(name string, want []string) {
 			t.Helper()
 			synctest.Wait() // an answer may be shown once more, as it is, just after it was ready
-			view := a.view(readers[name], nil)
-			if got := shown(view); !slices.Equal(got, want) {
+			snapshot := a.snapshot(readers[name], nil)
+			if got := shown(snapshot); !slices.Equal(got, want) {
 				t.Errorf("%s: %v, not %v", name, got, want)
 			}
-			if found := a.board.Find(a.store, questions[name].Question, view.Revision, view.Revision); found != view {
+			if found := a.registry.Find(a.store, queries[name].Query, snapshot.Revision, snapshot.Revision); found != snapshot {
 				t.Errorf("%s: another answer is found than is told", name)
 			}
 		}
-		names := slices.Sorted(maps.Keys(questions))
+		names := slices.Sorted(maps.Keys(queries))
 		for _, name := range names {
-			r, err := a.board.Ask(a.kinds, a.store, questions[name].Question, name)
+			r, err := a.registry.Ask(a.kinds, a.store, queries[name].Query, name)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -70,26 +70,26 @@ func TestNobodyIsGivenTheAnswerToAnotherQuestion(t *testing.T) {
 			readers[name] = r
 		}
 		for _, name := range names {
-			check(name, questions[name].before)
+			check(name, queries[name].before)
 		}
 		a.api.Put("pods", "a/3", "metadata.labels.app=web")
 		a.api.Put("pods", "b/3", "metadata.labels.app=web")
 		for _, name := range names {
-			check(name, questions[name].after)
+			check(name, queries[name].after)
 		}
 	})
 }
 
 // shown is the objects of an order, or the values that are counted.
-func shown(view *View) (all []string) {
-	if view.Tally != nil {
-		for _, value := range gjson.GetBytes(view.Tally.AppendJSON(nil, 0), "#.value").Array() {
+func shown(snapshot *Snapshot) (all []string) {
+	if snapshot.Tally != nil {
+		for _, value := range gjson.GetBytes(snapshot.Tally.AppendJSON(nil, 0), "#.value").Array() {
 			all = append(all, value.Str)
 		}
 		slices.Sort(all)
 		return all
 	}
-	for _, o := range view.Ranking.Window(make([]*cluster.Object, 0, view.Ranking.Len()), 0, view.Ranking.Len()) {
+	for _, o := range snapshot.Ranking.Window(make([]*cluster.Object, 0, snapshot.Ranking.Len()), 0, snapshot.Ranking.Len()) {
 		all = append(all, o.Key())
 	}
 	return all

@@ -1,4 +1,4 @@
-package board
+package livequery
 
 import (
 	"context"
@@ -12,83 +12,83 @@ import (
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
-// View is the answer at one revision. It never changes, and may be read concurrently.
-type View struct {
-	Moment
+// Snapshot is the answer at one revision. It never changes, and may be read concurrently.
+type Snapshot struct {
+	Ref
 	At       time.Time      // when the newest change came to be known; zero for a state that was read whole
-	Upstream cache.Upstream // whether what the store knows is fresh; if it is live, the view has all that was missed before
+	Upstream cache.Upstream // whether what the store knows is fresh; if it is live, the snapshot has all that was missed before
 	Ranking  *cache.Ranking // a copy; nil for counts
 	Tally    *cache.Tally   // a copy; nil for an order
 }
 
-// Moment is what is left of a View when nobody needs its objects any more. Two views have different ones.
-type Moment struct {
+// Ref is what is left of a Snapshot when nobody needs its objects any more. No two snapshots have the same.
+type Ref struct {
 	stream.Revision // at which it is true
 	// Changed is since when it is: at all revisions between the two it is the same. It may be later than the true one, since
-	// the time before the question was kept is not known; it is never earlier.
+	// the time before the query was kept is not known; it is never earlier.
 	Changed stream.Revision
 
 	all    uint64        // everything up to this version is in it; less than its own, if there may be more of that
-	number uint64        // of the views by this cursor: two may be of one version
+	number uint64        // of the snapshots by this cursor: two may be of one version
 	cursor *cache.Cursor // that it came by; only Void may be asked of it
 }
 
-// IsZero reports whether it is of no view.
-func (m Moment) IsZero() bool { return m.cursor == nil }
+// IsZero reports whether it is of no snapshot.
+func (m Ref) IsZero() bool { return m.cursor == nil }
 
-// Known is what a client knows that was told the view.
-func (m Moment) Known() stream.Known { return stream.Known{All: m.all, Some: max(m.all, m.Version)} }
+// Known is what a client knows that was told the snapshot.
+func (m Ref) Known() stream.Known { return stream.Known{All: m.all, Some: max(m.all, m.Version)} }
 
 // Void reports whether another history has begun since, in which the version means something else.
-func (m Moment) Void() bool { return m.cursor != nil && m.cursor.Void() }
+func (m Ref) Void() bool { return m.cursor != nil && m.cursor.Void() }
 
-// question is a Question that is kept. Its goroutine alone changes the answer, and shows it as views.
-type question struct {
-	Question
-	store  *cache.Store
-	match  func(*cluster.Object) bool // the selector; nil: everything
-	drop   func(error)
-	cancel context.CancelFunc
-	bell   *stream.Bell
-	view   atomic.Pointer[View]
-	bytes  atomic.Int64
+// query is a Query that is kept. Its goroutine alone changes the answer, and shows it as snapshots.
+type query struct {
+	Query
+	store    *cache.Store
+	match    func(*cluster.Object) bool // the selector; nil: everything
+	drop     func(error)
+	cancel   context.CancelFunc
+	bell     *stream.Bell
+	snapshot atomic.Pointer[Snapshot]
+	bytes    atomic.Int64
 
-	payment atomic.Pointer[payment] // changed with the board's lock only
+	ownership atomic.Pointer[ownership] // changed with the registry's lock only
 
-	// Guarded by the board's lock.
+	// Guarded by the registry's lock.
 	readers int
 	askers  map[string]int // readers by user
 	idle    *time.Timer    // ends it; nil while it is asked
 
-	mu      sync.Mutex
-	waiting map[*Reader]awaited
-	windows map[Places]*window // that those who wait have
-	asked   chan struct{}      // closed once there is a view that was made after it; nil: nobody waits for that
-	err     error              // why there is no answer any more
+	mu         sync.Mutex
+	waiting    map[*Reader]awaited
+	subscribed map[Window]*subscription // by those who wait
+	asked      chan struct{}            // closed once there is a snapshot that was made after it; nil: nobody waits for that
+	err        error                    // why there is no answer any more
 
 	// The goroutine's own.
-	ranking      *cache.Ranking
-	tally        *cache.Tally
-	cursor       *cache.Cursor
-	now, changed stream.Revision
-	all          uint64 // everything up to this version is in the answer
-	at           time.Time
-	number       uint64 // of the view that was shown last
-	standing     standing
-	owed         []chan struct{} // taken over from asked
-	due          stream.Place    // what is before it is in the answer that they were promised
-	space        [batchSize]*cache.Event
-	places       []*cluster.Object // likewise
+	ranking          *cache.Ranking
+	tally            *cache.Tally
+	cursor           *cache.Cursor
+	now, changed     stream.Revision
+	all              uint64 // everything up to this version is in the answer
+	at               time.Time
+	number           uint64 // of the snapshot that was shown last
+	upstreamStatus   upstreamStatus
+	pendingRefreshes []chan struct{} // taken over from asked
+	due              stream.Place    // what is before it is in the answer that they were promised
+	space            [batchSize]*cache.Event
+	window           []*cluster.Object // likewise
 }
 
-func newQuestion(asked Question, store *cache.Store, drop func(error)) *question {
-	return &question{
-		Question: asked, store: store, match: asked.Selector.Match(), drop: drop, bell: stream.NewBell(), waiting: map[*Reader]awaited{}, windows: map[Places]*window{}, askers: map[string]int{},
+func newQuery(asked Query, store *cache.Store, drop func(error)) *query {
+	return &query{
+		Query: asked, store: store, match: asked.Selector.Match(), drop: drop, bell: stream.NewBell(), waiting: map[*Reader]awaited{}, subscribed: map[Window]*subscription{}, askers: map[string]int{},
 	}
 }
 
 // run keeps the answer until the context ends.
-func (q *question) run(ctx context.Context, processors *budget.Queue, user string) {
+func (q *query) run(ctx context.Context, processors *budget.Queue, user string) {
 	defer func() {
 		q.end(ErrClosed)
 		q.pay()
@@ -114,7 +114,7 @@ func (q *question) run(ctx context.Context, processors *budget.Queue, user strin
 }
 
 // build makes the answer from the present state. It is false if the context has ended.
-func (q *question) build(task *budget.Task) bool {
+func (q *query) build(task *budget.Task) bool {
 	snapshot, changed := q.store.View(q.Part.Scope())
 	q.cursor = q.store.Topic().From(snapshot.Head, q.Part.Scope())
 	objects := q.Part.List(snapshot, q.Selector.Stepping(task.Step), "", "")
@@ -151,10 +151,10 @@ const sameRevision = 5 * time.Millisecond
 const mostUntold = 8 * batchSize
 
 // follow brings the answer up to date, and shows it. It is false if it has to be made anew.
-func (q *question) follow(ctx context.Context, task *budget.Task) bool {
+func (q *query) follow(ctx context.Context, task *budget.Task) bool {
 	q.workFor(task)
-	defer clear(q.space[:])         // it must not keep objects alive
-	standing := standingOf(q.store) // before the events are read: once the store is live, what it had missed is among them
+	defer clear(q.space[:])             // it must not keep objects alive
+	upstreamStatus := statusOf(q.store) // before the events are read: once the store is live, what it had missed is among them
 	before, events, awaited := q.changed, 0, false
 	for more := true; more; {
 		batch, position, err := q.cursor.Next(q.space[:0], q.bell)
@@ -173,7 +173,7 @@ func (q *question) follow(ctx context.Context, task *budget.Task) bool {
 		events += len(batch)
 		more = len(batch) == batchSize
 		if more && events >= mostUntold && position >= q.now.Version {
-			q.tell(task, before, q.standing, q.hasDue())
+			q.tell(task, before, q.upstreamStatus, q.hasDue())
 			before, events = q.changed, 0
 			q.workFor(task)
 		}
@@ -185,31 +185,31 @@ func (q *question) follow(ctx context.Context, task *budget.Task) bool {
 			}
 		}
 	}
-	q.tell(task, before, standing, true)
+	q.tell(task, before, upstreamStatus, true)
 	return true
 }
 
 // hasDue reports whether the answer has what was promised.
-func (q *question) hasDue() bool {
+func (q *query) hasDue() bool {
 	place, _ := q.cursor.Place()
 	order, ok := place.Compare(q.due)
 	return ok && order >= 0
 }
 
 // workFor has the task go on in the name of any of those who wait, if there are any.
-func (q *question) workFor(task *budget.Task) {
+func (q *query) workFor(task *budget.Task) {
 	if user := q.take(); user != "" {
 		task.For(user)
 	}
 }
 
-// tell shows the answer, and how the store stands, and wakes those for whom it may be another. Before is since when it was what was shown
-// last; pays, whether it is what is owed.
-func (q *question) tell(task *budget.Task, before stream.Revision, now standing, pays bool) {
-	shown, stood := q.view.Load(), q.standing
-	q.standing = now
+// tell shows the answer and the status of its store, and wakes those for whom it may be another. Before is since when it was what was
+// shown last. Pays says whether it has what was promised to those who asked for a refresh.
+func (q *query) tell(task *budget.Task, before stream.Revision, now upstreamStatus, pays bool) {
+	shown, stood := q.snapshot.Load(), q.upstreamStatus
+	q.upstreamStatus = now
 	q.show()
-	told := pays && len(q.owed) > 0
+	told := pays && len(q.pendingRefreshes) > 0
 	if pays {
 		q.pay()
 	}
@@ -223,41 +223,43 @@ func (q *question) tell(task *budget.Task, before stream.Revision, now standing,
 	}
 }
 
-// standing is what readers tell of the store beside what it has.
-type standing struct {
+// upstreamStatus is what readers tell of the store beside what it has.
+type upstreamStatus struct {
 	upstream cache.Upstream
 	gone     bool
 }
 
-func standingOf(store *cache.Store) standing { return standing{store.Upstream(), store.Err() != nil} }
+func statusOf(store *cache.Store) upstreamStatus {
+	return upstreamStatus{store.Upstream(), store.Err() != nil}
+}
 
-func (s standing) same(as standing) bool {
+func (s upstreamStatus) same(as upstreamStatus) bool {
 	return s.gone == as.gone && s.upstream.Live == as.upstream.Live && s.upstream.Since.Equal(as.upstream.Since)
 }
 
 // show publishes the answer as it is now.
-func (q *question) show() {
+func (q *query) show() {
 	q.number++
-	view := &View{Moment: Moment{q.now, q.changed, q.all, q.number, q.cursor}, At: q.at, Upstream: q.standing.upstream}
-	size := int64(questionBytes)
+	snapshot := &Snapshot{Ref: Ref{q.now, q.changed, q.all, q.number, q.cursor}, At: q.at, Upstream: q.upstreamStatus.upstream}
+	size := int64(queryBytes)
 	if q.tally != nil {
-		view.Tally = q.tally.Copy()
+		snapshot.Tally = q.tally.Copy()
 		size += q.tally.Size()
 	} else {
-		view.Ranking = q.ranking.Copy()
+		snapshot.Ranking = q.ranking.Copy()
 		size += q.ranking.Size()
 	}
-	q.view.Store(view)
+	q.snapshot.Store(snapshot)
 	if before := q.bytes.Swap(size); before == 0 {
-		q.payment.Load().charge.Set(size) // from then on it is measured
+		q.ownership.Load().charge.Set(size) // from then on it is measured
 	}
 }
 
-// questionBytes is what a question occupies beside its answer.
-const questionBytes = 8 << 10
+// queryBytes is what a query occupies beside its answer.
+const queryBytes = 8 << 10
 
 // apply brings an event into the answer, and reports whether that changed it.
-func (q *question) apply(event *cache.Event) bool {
+func (q *query) apply(event *cache.Event) bool {
 	o := event.Object
 	if !q.Part.Visible.Sees(o) || q.Part.Namespace != "" && o.GetNamespace() != q.Part.Namespace || q.Part.Name != "" && o.GetName() != q.Part.Name {
 		return false
@@ -282,8 +284,8 @@ func (q *question) apply(event *cache.Event) bool {
 	return was || is
 }
 
-// refresh asks for a view that is made from now on. The channel is closed once it is there, or will never be.
-func (q *question) refresh() <-chan struct{} {
+// refresh asks for a snapshot that is made from now on. The channel is closed once it is there, or will never be.
+func (q *query) refresh() <-chan struct{} {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.err != nil {
@@ -300,11 +302,11 @@ func (q *question) refresh() <-chan struct{} {
 
 // take takes over what was asked for until now, and returns in whose name to work: any of those who wait. In the name of
 // one alone, whose other work is endless, all of them would wait for that. It is "" if nobody waits.
-func (q *question) take() (user string) {
+func (q *query) take() (user string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.asked != nil {
-		q.owed = append(q.owed, q.asked)
+		q.pendingRefreshes = append(q.pendingRefreshes, q.asked)
 		q.asked, q.due = nil, q.store.Topic().Head().Place()
 	}
 	for r := range q.waiting { // begins at any of them, though not at all equally often
@@ -314,22 +316,22 @@ func (q *question) take() (user string) {
 }
 
 // pay says that what was taken over is there, or will never be.
-func (q *question) pay() {
-	for _, asked := range q.owed {
+func (q *query) pay() {
+	for _, asked := range q.pendingRefreshes {
 		close(asked)
 	}
-	q.owed = nil
+	q.pendingRefreshes = nil
 }
 
 // wake wakes some of those who wait.
-func (q *question) wake(whom func(awaited) bool) {
+func (q *query) wake(whom func(awaited) bool) {
 	var wake []stream.Waiter
 	q.mu.Lock()
 	for r, a := range q.waiting {
 		if whom(a) {
 			wake = append(wake, a.waiter)
 			delete(q.waiting, r)
-			q.left(a.window)
+			q.left(a.subscription)
 		}
 	}
 	q.mu.Unlock()
@@ -339,7 +341,7 @@ func (q *question) wake(whom func(awaited) bool) {
 }
 
 // end says that there is no answer any more, and ends the goroutine.
-func (q *question) end(err error) {
+func (q *query) end(err error) {
 	q.mu.Lock()
 	if q.err == nil {
 		q.err = err

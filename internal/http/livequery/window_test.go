@@ -1,4 +1,4 @@
-package board
+package livequery
 
 import (
 	"fmt"
@@ -11,11 +11,11 @@ import (
 	"github.com/kubecast/kubecast/internal/cluster"
 )
 
-// placed is one who has what stands on places, and looks again when woken.
+// placed is one who has what stands on window, and looks again when woken.
 type placed struct {
 	*asked
 	reader *Reader
-	places Places
+	window Window
 	has    []*cluster.Object
 	total  int
 	woken  int
@@ -31,11 +31,11 @@ func (p *placed) Wake() {
 }
 
 func (p *placed) look() {
-	view, err := p.reader.View(p, &p.places)
-	if err != nil || view == nil {
-		p.Fatal(view, err)
+	snapshot, err := p.reader.Snapshot(p, &p.window)
+	if err != nil || snapshot == nil {
+		p.Fatal(snapshot, err)
 	}
-	p.has, p.total, p.due = p.places.Of(view), view.Ranking.Len(), false
+	p.has, p.total, p.due = p.window.Of(snapshot), snapshot.Ranking.Len(), false
 }
 
 // TestWhoWaitsForPlacesIsWokenByWhatChangesThere, at once, and seldom by anything else.
@@ -51,7 +51,7 @@ func TestWhoWaitsForPlacesIsWokenByWhatChangesThere(t *testing.T) {
 			if err := reader.Ready(a.Context()); err != nil {
 				t.Fatal(err)
 			}
-			p := &placed{asked: a, reader: reader, places: Places{Offset: random.IntN(3) * 4, Limit: 1 + random.IntN(5)}, slow: n%3 == 0}
+			p := &placed{asked: a, reader: reader, window: Window{Offset: random.IntN(3) * 4, Limit: 1 + random.IntN(5)}, slow: n%3 == 0}
 			p.look()
 			all = append(all, p)
 		}
@@ -73,16 +73,16 @@ func TestWhoWaitsForPlacesIsWokenByWhatChangesThere(t *testing.T) {
 			if random.IntN(20) == 0 {
 				all[random.IntN(len(all))].reader.Touch()
 			}
-			time.Sleep(2 * sameRevision) // of the bubble, for which the question waits as well
+			time.Sleep(2 * sameRevision) // of the bubble, for which the query waits as well
 			synctest.Wait()
 			for i, p := range all {
-				view, err := p.reader.View(nil, nil)
+				snapshot, err := p.reader.Snapshot(nil, nil)
 				if err != nil {
 					t.Fatal(err)
 				}
-				is := p.places.Of(view)
-				if !p.due && (!slices.Equal(p.has, is) || p.total != view.Ranking.Len()) {
-					t.Fatalf("step %d: %d places from %d have changed, and nobody was woken", step, p.places.Limit, p.places.Offset)
+				is := p.window.Of(snapshot)
+				if !p.due && (!slices.Equal(p.has, is) || p.total != snapshot.Ranking.Len()) {
+					t.Fatalf("step %d: %d places from %d have changed, and nobody was woken", step, p.window.Limit, p.window.Offset)
 				}
 				if !slices.Equal(before[i], is) {
 					needed++
@@ -96,7 +96,7 @@ func TestWhoWaitsForPlacesIsWokenByWhatChangesThere(t *testing.T) {
 			t.Errorf("only %d times there was something to tell", needed)
 		}
 		// What stands in the middle concerns nobody who has the first place.
-		first := &placed{asked: a, reader: all[0].reader, places: Places{Limit: 1}}
+		first := &placed{asked: a, reader: all[0].reader, window: Window{Limit: 1}}
 		for n := range 20 {
 			a.api.Put("pods", "c/middle", "spec.n:=25", fmt.Sprintf("spec.m:=%d", n))
 			time.Sleep(2 * sameRevision)
@@ -111,10 +111,10 @@ func TestWhoWaitsForPlacesIsWokenByWhatChangesThere(t *testing.T) {
 		for _, p := range all {
 			p.reader.Close()
 		}
-		for _, q := range []*question{all[0].reader.question, all[1].reader.question} {
+		for _, q := range []*query{all[0].reader.query, all[1].reader.query} {
 			q.mu.Lock()
-			if len(q.windows)+len(q.waiting) > 0 {
-				t.Errorf("%d windows and %d who wait are left", len(q.windows), len(q.waiting))
+			if len(q.subscribed)+len(q.waiting) > 0 {
+				t.Errorf("%d subscriptions and %d who wait are left", len(q.subscribed), len(q.waiting))
 			}
 			q.mu.Unlock()
 		}
