@@ -125,7 +125,7 @@ func (a *arrivals) admit(conn net.Conn) {
 		a.hand(arrival{conn: conn})
 		return
 	}
-	wait, _, ok := a.pace.Reserve(from.String())
+	wait, _, ok := a.rate.Reserve(from.String())
 	switch {
 	case !ok || wait > 0 && !a.wait(conn, wait):
 		a.refuse(conn, "rate")

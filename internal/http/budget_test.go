@@ -12,7 +12,7 @@ import (
 	"github.com/kubecast/kubecast/internal/budget"
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/http/access"
-	"github.com/kubecast/kubecast/internal/http/pace"
+	"github.com/kubecast/kubecast/internal/http/ratelimit"
 	"github.com/kubecast/kubecast/internal/http/rest"
 )
 
@@ -84,7 +84,7 @@ func TestSortedListsAreBoundedInBytes(t *testing.T) {
 	g.eventually("pods are there", func() bool { return len(g.list("/api/v1/pods?fields=metadata.name").Items) == pods })
 	memory := budget.NewMemory(bound)
 	g.server.rest = rest.New(rest.Options{
-		Access: g.server.access, Processors: g.server.processors, Memory: memory, Turns: pace.NewTurns(0, g.server.rates), WriteTimeout: time.Minute, SyncTimeout: time.Minute, Log: g.server.log,
+		Access: g.server.access, Processors: g.server.processors, Memory: memory, Turns: ratelimit.NewTurns(0, g.server.rates), WriteTimeout: time.Minute, SyncTimeout: time.Minute, Log: g.server.log,
 	})
 	var asking sync.WaitGroup
 	for i := range 20 { // some 140 KB each

@@ -26,7 +26,7 @@ import (
 // take all connections for itself, not even a trusted proxy's.
 type connections struct {
 	limits  ConnectionLimits
-	pace    *budget.Rate          // the rate at which each peer may open connections
+	rate    *budget.Rate          // the rate at which each peer may open connections
 	isProxy func(netip.Addr) bool // a trusted proxy, which has many clients
 	streams func() int            // the connections that streams have taken over
 	refused *prometheus.CounterVec
@@ -61,7 +61,7 @@ type peer struct {
 
 func newConnections(limits ConnectionLimits, isProxy func(netip.Addr) bool, streams func() int, refused *prometheus.CounterVec, log *slog.Logger) *connections {
 	return &connections{
-		limits: limits, pace: newPeers(limits), isProxy: isProxy, streams: streams, refused: refused, log: log,
+		limits: limits, rate: newPeers(limits), isProxy: isProxy, streams: streams, refused: refused, log: log,
 		open: map[net.Conn]*opened{}, peers: map[netip.Addr]*peer{},
 	}
 }

@@ -7,6 +7,6 @@ type Limits struct {
 	Total      int
 
 	WatchesPerUser    int // over all streams
-	RequestsPerUser   int // lists and gets; more wait, see package pace
-	RequestsPerSecond int // of any kind, of one user; more wait, see package pace
+	RequestsPerUser   int // lists and gets; more wait, see package ratelimit
+	RequestsPerSecond int // of any kind, of one user; more wait, see package ratelimit
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/kubecast/kubecast/internal/apitest"
-	"github.com/kubecast/kubecast/internal/http/pace"
+	"github.com/kubecast/kubecast/internal/http/ratelimit"
 	"github.com/kubecast/kubecast/internal/http/rest"
 )
 
@@ -120,7 +120,7 @@ func TestSortedPagesAreOfOneVersion(t *testing.T) {
 // forgetPages makes the gateway forget all snapshots, as one does that has been restarted or that never had them.
 func (g *gateway) forgetPages() {
 	g.server.rest = rest.New(rest.Options{
-		Access: g.server.access, Processors: g.server.processors, Memory: g.server.memory, Turns: pace.NewTurns(0, g.server.rates),
+		Access: g.server.access, Processors: g.server.processors, Memory: g.server.memory, Turns: ratelimit.NewTurns(0, g.server.rates),
 		WriteTimeout: time.Minute, SyncTimeout: time.Minute, Log: g.server.log,
 	})
 }

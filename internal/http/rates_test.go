@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/kubecast/kubecast/internal/auth"
-	"github.com/kubecast/kubecast/internal/http/pace"
+	"github.com/kubecast/kubecast/internal/http/ratelimit"
 )
 
 // crowd sends requests at once, and counts what becomes of them.
@@ -60,16 +60,16 @@ func (c *crowd) of(outcome string) int {
 func TestWhoAsksTooOftenWaits(t *testing.T) {
 	const (
 		perSecond = 5
-		atOnce    = pace.BurstSeconds * perSecond
-		waiting   = int(pace.LongestWait/time.Second) * perSecond
-		held      = int(pace.RefusalLongestWait/time.Second) * pace.RefusalsPerSecond
+		atOnce    = ratelimit.BurstSeconds * perSecond
+		waiting   = int(ratelimit.LongestWait/time.Second) * perSecond
+		held      = int(ratelimit.RefusalLongestWait/time.Second) * ratelimit.RefusalsPerSecond
 		more      = 7
 	)
 	inBubble(t, func(t *testing.T, g *gateway) {
 		g.get("/api/v1/pods", "Authorization: Bearer bob")
 		c := &crowd{g: g, codes: map[string]int{}}
-		c.ask(atOnce+waiting+pace.RefusalsAtOnce+held+more, "/api/v1/pods")
-		for outcome, want := range map[string]int{"200": atOnce, "429": pace.RefusalsAtOnce, "429 closed": more} {
+		c.ask(atOnce+waiting+ratelimit.RefusalsAtOnce+held+more, "/api/v1/pods")
+		for outcome, want := range map[string]int{"200": atOnce, "429": ratelimit.RefusalsAtOnce, "429 closed": more} {
 			if got := c.of(outcome); got != want {
 				t.Errorf("at once %d were told %s, want %d (%v)", got, outcome, want, c.codes)
 			}
@@ -80,12 +80,12 @@ func TestWhoAsksTooOftenWaits(t *testing.T) {
 		}
 		pass(time.Second)
 		synctest.Wait()
-		if answered, refused := c.of("200"), c.of("429"); answered != atOnce+perSecond || refused != pace.RefusalsAtOnce+pace.RefusalsPerSecond {
-			t.Errorf("within a second %d were answered and %d refused, want %d and %d", answered, refused, atOnce+perSecond, pace.RefusalsAtOnce+pace.RefusalsPerSecond)
+		if answered, refused := c.of("200"), c.of("429"); answered != atOnce+perSecond || refused != ratelimit.RefusalsAtOnce+ratelimit.RefusalsPerSecond {
+			t.Errorf("within a second %d were answered and %d refused, want %d and %d", answered, refused, atOnce+perSecond, ratelimit.RefusalsAtOnce+ratelimit.RefusalsPerSecond)
 		}
 		c.asking.Wait()
-		if answered, refused := c.of("200"), c.of("429"); answered != atOnce+waiting || refused != pace.RefusalsAtOnce+held {
-			t.Errorf("in the end %d were answered and %d refused, want %d and %d", answered, refused, atOnce+waiting, pace.RefusalsAtOnce+held)
+		if answered, refused := c.of("200"), c.of("429"); answered != atOnce+waiting || refused != ratelimit.RefusalsAtOnce+held {
+			t.Errorf("in the end %d were answered and %d refused, want %d and %d", answered, refused, atOnce+waiting, ratelimit.RefusalsAtOnce+held)
 		}
 	}, options(func(o *Options) { o.Limits.RequestsPerSecond = perSecond }))
 }
@@ -95,8 +95,8 @@ func TestStreamsThatBeginTooOftenAreTold(t *testing.T) {
 	inBubble(t, func(t *testing.T, g *gateway) {
 		c := &crowd{g: g, codes: map[string]int{}}
 		for range 4 {
-			c.ask(pace.BurstSeconds, "/api/v1/pods")
-			c.ask(2*int(pace.LongestWait/time.Second), "/version")
+			c.ask(ratelimit.BurstSeconds, "/api/v1/pods")
+			c.ask(2*int(ratelimit.LongestWait/time.Second), "/version")
 			for _, path := range []string{"/api/v1/pods", "/stream?pods=/api/v1/pods"} {
 				g.stream(path).expect("goodbye limit")
 			}
@@ -119,13 +119,13 @@ func TestForgedTokensAreToldLate(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, g *gateway) {
-				const held, more = int(pace.RefusalLongestWait/time.Second) * pace.RefusalsPerSecond, 3
+				const held, more = int(ratelimit.RefusalLongestWait/time.Second) * ratelimit.RefusalsPerSecond, 3
 				from := "X-Forwarded-For: 2001:db8::1"
 				c := &crowd{g: g, codes: map[string]int{}}
-				c.send(pace.RefusalsAtOnce+held+more, attempt.method, attempt.path, attempt.credentials, from)
+				c.send(ratelimit.RefusalsAtOnce+held+more, attempt.method, attempt.path, attempt.credentials, from)
 				told := func() int { return c.of("401") + c.of("429") }
-				if told() != pace.RefusalsAtOnce || c.of("401 closed")+c.of("429 closed") != more {
-					t.Errorf("at once: %v; want %d told, and %d cut off", c.codes, pace.RefusalsAtOnce, more)
+				if told() != ratelimit.RefusalsAtOnce || c.of("401 closed")+c.of("429 closed") != more {
+					t.Errorf("at once: %v; want %d told, and %d cut off", c.codes, ratelimit.RefusalsAtOnce, more)
 				}
 				began := time.Now()
 				if a := g.get("/api/v1/pods", from); a.code != 200 || time.Since(began) > 0 {
@@ -136,8 +136,8 @@ func TestForgedTokensAreToldLate(t *testing.T) {
 				}
 				pass(time.Second)
 				synctest.Wait()
-				if told() != pace.RefusalsAtOnce+pace.RefusalsPerSecond {
-					t.Errorf("within a second %d were told, want %d", told(), pace.RefusalsAtOnce+pace.RefusalsPerSecond)
+				if told() != ratelimit.RefusalsAtOnce+ratelimit.RefusalsPerSecond {
+					t.Errorf("within a second %d were told, want %d", told(), ratelimit.RefusalsAtOnce+ratelimit.RefusalsPerSecond)
 				}
 				c.asking.Wait()
 			})

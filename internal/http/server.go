@@ -40,9 +40,9 @@ import (
 	"github.com/kubecast/kubecast/internal/http/livequery"
 	"github.com/kubecast/kubecast/internal/http/logstream"
 	"github.com/kubecast/kubecast/internal/http/notifications"
-	"github.com/kubecast/kubecast/internal/http/pace"
 	"github.com/kubecast/kubecast/internal/http/past"
 	"github.com/kubecast/kubecast/internal/http/podlog"
+	"github.com/kubecast/kubecast/internal/http/ratelimit"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/http/request"
 	"github.com/kubecast/kubecast/internal/http/rest"
@@ -105,7 +105,7 @@ type Server struct {
 	queries     *livequery.Registry
 	streams     *eventstream.Hub
 	processors  *budget.Queue // who does something that takes long
-	rates       *pace.Rates
+	rates       *ratelimit.Rates
 	memory      *budget.Memory // of what is kept to be made once
 	metrics     *metrics
 	log         *slog.Logger
@@ -117,7 +117,7 @@ func New(opts Options) (*Server, error) {
 		opts:       opts,
 		memory:     budget.NewMemory(keptBytes),
 		processors: budget.NewQueue(runtime.GOMAXPROCS(0), 0, 0),
-		rates:      pace.New(opts.Limits.RequestsPerSecond),
+		rates:      ratelimit.New(opts.Limits.RequestsPerSecond),
 		proxies:    newProxies(opts.TrustedProxies, opts.Log),
 		metrics:    newMetrics(opts.Registerer),
 		log:        opts.Log,
@@ -139,7 +139,7 @@ func New(opts Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("http.Options.Clusters: %w", err)
 	}
-	turns := pace.NewTurns(opts.Limits.RequestsPerUser, s.rates)
+	turns := ratelimit.NewTurns(opts.Limits.RequestsPerUser, s.rates)
 	s.queries = livequery.New(livequery.Options{
 		Queries: keptQuestions, Bytes: questionBytes, Linger: questionLinger, Processors: s.processors, Registerer: opts.Registerer,
 	})

@@ -21,7 +21,7 @@ var meeting = []struct{ directory, through string }{
 	{"http/logstream", "Log"},
 	{"http/podlog", "Log"},
 	{"http/signin", "Auth|Login|Session|Me|Token|Impersonat|CSRF|Origin"},
-	{"http/pace", "Turn|Rate|Limit"},
+	{"http/ratelimit", "Turn|Rate|Limit"},
 	{"history/archive", "History"},
 	{"history/owners", ""},
 	{"history/store", ""},

@@ -21,7 +21,7 @@ import (
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/history"
 	"github.com/kubecast/kubecast/internal/http/access"
-	"github.com/kubecast/kubecast/internal/http/pace"
+	"github.com/kubecast/kubecast/internal/http/ratelimit"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/http/request"
 	"github.com/kubecast/kubecast/internal/http/trail"
@@ -35,7 +35,7 @@ type Options struct {
 	Kinds  []string // whose history is kept, as resource[.group]
 	// SeeTheirOwn says whether callers are told of their own jobs without any other permission.
 	SeeTheirOwn bool
-	Turns       *pace.Turns // of questions to the database
+	Turns       *ratelimit.Turns // of questions to the database
 }
 
 // Handler answers requests for notifications.

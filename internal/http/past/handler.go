@@ -17,7 +17,7 @@ import (
 	"github.com/kubecast/kubecast/internal/history/wire"
 	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/coding"
-	"github.com/kubecast/kubecast/internal/http/pace"
+	"github.com/kubecast/kubecast/internal/http/ratelimit"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/http/request"
 	"github.com/kubecast/kubecast/internal/http/trail"
@@ -29,10 +29,10 @@ type Options struct {
 	Access  *access.Access
 	// SeeTheirOwn says whether owner=me shows callers their own jobs without any other permission.
 	SeeTheirOwn  bool
-	Turns        *pace.Turns     // of lists and gets
-	Processors   *budget.Queue   // turns for long work
-	WriteTimeout time.Duration   // a client that takes no byte for so long is disconnected
-	Codings      *coding.Codings // in which pages are sent; nil: none
+	Turns        *ratelimit.Turns // of lists and gets
+	Processors   *budget.Queue    // turns for long work
+	WriteTimeout time.Duration    // a client that takes no byte for so long is disconnected
+	Codings      *coding.Codings  // in which pages are sent; nil: none
 }
 
 // Handler answers requests for the history.

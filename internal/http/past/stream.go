@@ -15,7 +15,7 @@ import (
 	"github.com/kubecast/kubecast/internal/history/wire"
 	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/eventstream"
-	"github.com/kubecast/kubecast/internal/http/pace"
+	"github.com/kubecast/kubecast/internal/http/ratelimit"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/http/trail"
 	"github.com/kubecast/kubecast/internal/stream"
@@ -65,7 +65,7 @@ type changes struct {
 	place
 	handler  *Handler
 	database archive.Reader
-	turns    *pace.Turns
+	turns    *ratelimit.Turns
 	tail     *archive.Tail
 	what     archive.What
 	event    string       // the name of what is told

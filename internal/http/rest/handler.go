@@ -11,7 +11,7 @@ import (
 	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/coding"
 	"github.com/kubecast/kubecast/internal/http/livequery"
-	"github.com/kubecast/kubecast/internal/http/pace"
+	"github.com/kubecast/kubecast/internal/http/ratelimit"
 	"github.com/kubecast/kubecast/internal/http/reply"
 )
 
@@ -21,7 +21,7 @@ type Options struct {
 	Processors   *budget.Queue       // turns for long work
 	Memory       *budget.Memory      // memory for results that are kept
 	Queries      *livequery.Registry // orders that are kept for live pages
-	Turns        *pace.Turns         // of lists and gets
+	Turns        *ratelimit.Turns    // of lists and gets
 	WriteTimeout time.Duration       // a client that takes no byte for so long is disconnected
 	SyncTimeout  time.Duration       // how long /auth/me may ask what may be watched
 	Codings      *coding.Codings     // nil: none

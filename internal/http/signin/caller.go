@@ -21,7 +21,7 @@ func from(r *http.Request) context.Context {
 // network returns the network that a request comes from. Callers who did not sign in are distinguished by it.
 func network(r *http.Request) string { return request.Network(request.Address(r)) }
 
-// Caller returns who sent a request. It waits until the caller may send another one (see pace.Rates).
+// Caller returns who sent a request. It waits until the caller may send another one (see ratelimit.Rates).
 //
 // An address from which too many bad credentials came gets 429 instead of 401. The credentials are checked
 // nevertheless, so a caller with a good token is let in from there. An event stream gets 401 in any case. Both statuses

@@ -52,7 +52,7 @@ func (f *failures) add(address string) (wait time.Duration, first bool) {
 }
 
 // refused returns what a client is told that could not sign in, after holding it back if necessary (see
-// pace.Rates.Hold). Bad credentials are counted. An error that is not the client's fault is returned as it is.
+// ratelimit.Rates.Hold). Bad credentials are counted. An error that is not the client's fault is returned as it is.
 func (h *Handler) refused(r *http.Request, err error) error {
 	switch {
 	case errors.Is(err, auth.ErrNoCredentials):

@@ -20,7 +20,7 @@ import (
 	"github.com/kubecast/kubecast/internal/auth/oidc"
 	"github.com/kubecast/kubecast/internal/auth/session"
 	"github.com/kubecast/kubecast/internal/config"
-	"github.com/kubecast/kubecast/internal/http/pace"
+	"github.com/kubecast/kubecast/internal/http/ratelimit"
 	"github.com/kubecast/kubecast/internal/http/request"
 )
 
@@ -38,7 +38,7 @@ type Options struct {
 	Login         *oidc.Login              // at the identity provider; nil: there is none. It needs Sessions
 	Origins       []string                 // other origins whose pages may call; may be empty
 	Allows        func(path string) string // the methods of a path of another package that takes more than GET, as in the header Allow; else ""; may be nil
-	Rates         *pace.Rates
+	Rates         *ratelimit.Rates
 	Log           *slog.Logger
 }
 

@@ -1,9 +1,9 @@
-// Package pace bounds how often a user may ask for something, and how soon they are told a refusal. It also bounds how
+// Package ratelimit bounds how often a user may ask for something, and how soon they are told a refusal. It also bounds how
 // many answers a user may have made at the same time (Turns).
 //
 // A bound on the requests under way does not bound how often a user begins a new one. And a refusal that comes at once
 // invites the next attempt.
-package pace
+package ratelimit
 
 import (
 	"context"
