@@ -2,6 +2,7 @@ package history
 
 import (
 	"maps"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -192,12 +193,28 @@ func Name(s string) string {
 	return strings.Clone(s)
 }
 
-// requests leaves out names that Kubernetes would not accept for a resource.
+// requests leaves out names that Kubernetes would not accept for a resource, and what is too much: first what is zero, then what counts for no hours. Whoever makes pods
+// may request nothing of ever so many resources that no node has, and must not hide in that what the pods hold.
 func requests(all map[string]string) map[string]string {
-	kept := make(map[string]string, len(all))
-	for resource, quantity := range all {
-		if r := Name(resource); r != "" && len(kept) < maxRequests {
-			kept[r] = text(quantity)
+	var ranks [3][]string
+	for name, quantity := range all {
+		rank := 0
+		switch {
+		case len(all) <= maxRequests: // there is room for all of them
+		case quantity == "0":
+			rank = 2
+		case amountsOf(map[string]string{name: quantity}) == (Amounts{}):
+			rank = 1
+		}
+		ranks[rank] = append(ranks[rank], name)
+	}
+	kept := make(map[string]string, min(len(all), maxRequests))
+	for _, names := range ranks {
+		slices.Sort(names) // so that they are the same each time
+		for _, name := range names {
+			if r := Name(name); r != "" && len(kept) < maxRequests {
+				kept[r] = text(all[name])
+			}
 		}
 	}
 	return kept

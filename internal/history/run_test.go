@@ -210,3 +210,20 @@ func TestDevicesThatAPodWasGivenStayItsOwn(t *testing.T) {
 		t.Errorf("%+v", run)
 	}
 }
+
+// The scheduler passes over what a pod requests nothing of, so a pod may name ever so many resources that no node has. What it holds counts all the same, and is
+// the same each time that it is read.
+func TestWhatAPodHoldsIsNotHiddenAmongWhatItRequestsNothingOf(t *testing.T) {
+	all := map[string]string{"cpu": "4", "memory": "8Gi", "nvidia.com/gpu": "2"}
+	for i := range 1000 {
+		all[fmt.Sprintf("a%d.example.org/gpu", i)], all[fmt.Sprintf("a%d.example.org/x", i)] = "0", "1"
+	}
+	seen := SeenPod{PodSaid: PodSaid{Node: "n", Bound: 1, Requests: all}}
+	run := NextRun(nil, seen)
+	if got := AmountsOfPod(run.Requests); got != (Amounts{4, 8, 2}) || len(run.Requests) != maxRequests {
+		t.Errorf("it holds %+v, of %d resources", got, len(run.Requests))
+	}
+	if again := NextRun(run, seen); again != nil && !reflect.DeepEqual(again.Requests, run.Requests) {
+		t.Error("it requests something else when it is read again")
+	}
+}
