@@ -45,7 +45,7 @@ func (d *definitions) DefinitionRemoved(name string, version uint64) {
 // the goroutines that wait for a kind to preload.
 func (k *Kinds) tellChange(definition string) {
 	_, group, _ := strings.Cut(definition, ".")
-	k.cluster.Changed(group)
+	k.cluster.Defined(group)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	close(k.changed)

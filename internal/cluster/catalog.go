@@ -147,6 +147,14 @@ func (c *Cluster) Changed(group string) {
 	c.changed[group] = c.changes
 }
 
+// Defined is Changed for a change that is known to be one: a definition came, changed or went.
+func (c *Cluster) Defined(group string) {
+	c.Changed(group)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.defined = time.Now()
+}
+
 // latest returns the newest catalog, or nil, and the number of the last change of any of the groups.
 func (c *Cluster) latest(groups ...string) (_ *catalog, change int) {
 	c.mu.Lock()

@@ -58,6 +58,7 @@ type Cluster struct {
 
 	mu       sync.Mutex
 	catalog  *catalog             // the newest one; nil before the first
+	defined  time.Time            // when a definition changed last
 	changes  int                  // how many changes of what is served became known; see Changed
 	changed  map[string]int       // by group, the number of its last change
 	newest   map[Kind]newest      // the last answer for each kind

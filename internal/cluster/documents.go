@@ -36,6 +36,10 @@ const (
 	// new kind appears in it a second after it was installed, and all clients together cost one request per second
 	// and document, which is mostly answered with 304.
 	documentFresh = time.Second
+	// documentChanging is documentFresh while the definitions of kinds change: an API server serves a new one within half a second, and
+	// clients that have just installed it look for it.
+	documentChanging = 50 * time.Millisecond
+	changingFor      = 3 * time.Second
 	// documentWait is how long a caller waits for the API server if there is an older document.
 	documentWait = time.Second
 	// documentUnused is how long a document is kept after its last use.
@@ -75,7 +79,7 @@ type keptDocument struct {
 func (c *Cluster) Document(ctx context.Context, path, accept string) (*Document, error) {
 	name := documentName{path, accept}
 	kept := c.documents.find(name)
-	if kept.document != nil && time.Since(kept.checked) < documentFresh {
+	if kept.document != nil && time.Since(kept.checked) < c.freshFor() {
 		return kept.document, nil
 	}
 	waiting := ctx
@@ -94,6 +98,16 @@ func (c *Cluster) Document(ctx context.Context, path, accept string) (*Document,
 		return nil, err
 	}
 	return kept.document, nil // just as objects are served from the cache while the cluster is away
+}
+
+// freshFor is how long a document is served without asking.
+func (c *Cluster) freshFor() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.defined.IsZero() && time.Since(c.defined) < changingFor {
+		return documentChanging
+	}
+	return documentFresh
 }
 
 // readDocument asks the API server for a document, or, if one is kept, whether that is still current.

@@ -133,6 +133,33 @@ func TestDocumentsAreAskedForOnceASecondAndServedWhileTheClusterIsAway(t *testin
 	})
 }
 
+// TestDocumentsAreFresherWhileDefinitionsChange: clients look for a kind that they have just installed.
+func TestDocumentsAreFresherWhileDefinitionsChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := &documentServer{}
+		c := api.connect(t)
+		get := func(want string) {
+			t.Helper()
+			if d, err := c.Document(t.Context(), "/openapi/v2", "application/json"); err != nil || string(d.Body) != want {
+				t.Errorf("%+v, %v, not %s", d, err, want)
+			}
+		}
+		api.set(says("one", "1"))
+		get("one")
+		c.Defined("example.org")
+		for i, text := range []string{"two", "three", "four"} {
+			time.Sleep(100 * time.Millisecond)
+			api.set(says(text, fmt.Sprint(i+2)))
+			get(text)
+		}
+		time.Sleep(5 * time.Second)
+		get("four")
+		time.Sleep(100 * time.Millisecond)
+		api.set(says("five", "5"))
+		get("four")
+	})
+}
+
 func TestHugeDocumentIsRefused(t *testing.T) {
 	api := &documentServer{}
 	api.set(says(strings.Repeat("x", 33<<20), ""))
@@ -151,7 +178,7 @@ func TestDiscoveryPromisesOnlyWhatIsServed(t *testing.T) {
 				{"name":"pods/log","kind":"Pod","verbs":["get"]},
 				{"name":"bindings","kind":"Binding","verbs":["create"]},
 				{"name":"componentstatuses","kind":"ComponentStatus","verbs":["get","list"]}]}`,
-			`{"groupVersion":"v1","kind":"APIResourceList","resources":[{"kind":"Pod","name":"pods","shortNames":["po"],"verbs":["get","list","watch"]},{"kind":"Pod","name":"pods/log","verbs":["get"]}]}`,
+			`{"kind":"APIResourceList","groupVersion":"v1","resources":[{"name":"pods","kind":"Pod","shortNames":["po"],"verbs":["get","list","watch"]},{"name":"pods/log","kind":"Pod","verbs":["get"]}]}`,
 		},
 		"application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList": {
 			`{"kind":"APIGroupDiscoveryList","items":[{"metadata":{},"versions":[{"version":"v1","resources":[{"resource":"pods","verbs":["get","list","watch"],
@@ -160,7 +187,7 @@ func TestDiscoveryPromisesOnlyWhatIsServed(t *testing.T) {
 				{"resource":"reviews","verbs":["create"]},{"resource":"selfsubjectreviews","verbs":["create"]}]}]},
 				{"metadata":{"name":"authentication.k8s.io"},"versions":[{"version":"v1","resources":[
 				{"resource":"tokenreviews","verbs":["create"]},{"resource":"selfsubjectreviews","verbs":["create"]}]}]}]}`,
-			`{"items":[{"metadata":{},"versions":[{"resources":[{"resource":"pods","subresources":[{"responseKind":{"kind":"Pod"},"subresource":"log","verbs":["get"]}],"verbs":["get","list","watch"]}],"version":"v1"}]},{"metadata":{"name":"batch"},"versions":[{"freshness":"Current","resources":[{"categories":["all"],"resource":"jobs","verbs":["get","list","watch"]}],"version":"v1"}]},{"metadata":{"name":"authentication.k8s.io"},"versions":[{"resources":[{"resource":"selfsubjectreviews","verbs":["create"]}],"version":"v1"}]}],"kind":"APIGroupDiscoveryList"}`,
+			`{"kind":"APIGroupDiscoveryList","items":[{"metadata":{},"versions":[{"version":"v1","resources":[{"resource":"pods","verbs":["get","list","watch"],"subresources":[{"subresource":"log","responseKind":{"kind":"Pod"},"verbs":["get"]}]}]}]},{"metadata":{"name":"batch"},"versions":[{"version":"v1","freshness":"Current","resources":[{"resource":"jobs","verbs":["get","list","watch"],"categories":["all"]}]}]},{"metadata":{"name":"authentication.k8s.io"},"versions":[{"version":"v1","resources":[{"resource":"selfsubjectreviews","verbs":["create"]}]}]}]}`,
 		},
 	} {
 		api.set(says(test[0], ""))

@@ -1,12 +1,10 @@
 package cluster
 
 import (
-	"encoding/json"
-	"fmt"
 	"mime"
-	"slices"
 	"strings"
 
+	"github.com/tidwall/gjson"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -49,109 +47,138 @@ type readable struct {
 
 func (r readable) document(d *Document) (*Document, error) {
 	media, _, err := mime.ParseMediaType(d.ContentType)
-	if err != nil || media != "application/json" {
+	if err != nil || media != "application/json" || !gjson.ValidBytes(d.Body) {
 		return d, nil
 	}
-	var head struct{ Kind string }
-	if json.Unmarshal(d.Body, &head) != nil {
-		return d, nil
-	}
-	var rewrite func(map[string]any)
-	switch head.Kind {
+	var body []byte
+	switch document := gjson.ParseBytes(d.Body); document.Get("kind").Str {
 	case "APIResourceList":
-		rewrite = func(list map[string]any) {
-			version, _ := list["groupVersion"].(string)
-			group, _, _ := strings.Cut(version, "/")
-			if group == version { // "v1" alone is the core group's
-				group = ""
-			}
-			list["resources"] = r.resources(group, list["resources"], "name")
+		group, version, _ := strings.Cut(document.Get("groupVersion").Str, "/")
+		if version == "" { // "v1" alone is the core group's
+			group = ""
 		}
+		body = edited(nil, document, map[string]edit{"resources": r.resources(group, "name")})
 	case "APIGroupDiscoveryList":
-		rewrite = func(list map[string]any) {
-			for _, group := range members(list["items"]) {
-				metadata, _ := group["metadata"].(map[string]any)
-				name, _ := metadata["name"].(string)
-				for _, version := range members(group["versions"]) {
-					version["resources"] = r.resources(name, version["resources"], "resource")
-				}
-			}
-		}
+		body = edited(nil, document, map[string]edit{"items": ofEach(func(dst []byte, group gjson.Result) []byte {
+			resources := r.resources(group.Get("metadata.name").Str, "resource")
+			return edited(dst, group, map[string]edit{"versions": ofEach(func(dst []byte, version gjson.Result) []byte {
+				return edited(dst, version, map[string]edit{"resources": resources})
+			})})
+		})})
 	default:
 		return d, nil
 	}
-	var document map[string]any
-	if err := json.Unmarshal(d.Body, &document); err != nil {
-		return nil, fmt.Errorf("a %s that is none: %w", head.Kind, err)
-	}
-	rewrite(document)
-	body, err := json.Marshal(document)
-	if err != nil {
-		return nil, err
+	if d.Body[len(d.Body)-1] == '\n' {
+		body = append(body, '\n')
 	}
 	return &Document{Body: body, ContentType: d.ContentType, Hash: d.Hash}, nil
 }
 
-// resources returns the resources of a group that the gateway serves.
-func (r readable) resources(group string, resources any, name string) []any {
-	served := []any{}
-	for _, resource := range members(resources) {
-		text, _ := resource[name].(string)
-		if IsSelfReview(group, text) {
-			served = append(served, resource)
-			continue
+// edit appends what takes a value's place; nothing, if the value is left out.
+type edit func(dst []byte, value gjson.Result) []byte
+
+// edited appends an object with some of its members edited, in its own order: clients compare documents, and people read them.
+func edited(dst []byte, object gjson.Result, edits map[string]edit) []byte {
+	dst = append(dst, '{')
+	first := true
+	object.ForEach(func(key, value gjson.Result) bool {
+		before := len(dst)
+		if !first {
+			dst = append(dst, ',')
 		}
-		if group == "" && text == podLog && (r.serves == nil || r.serves("", "pods")) {
-			resource["verbs"] = []any{"get"}
-			served = append(served, resource)
-			continue
+		dst = append(append(dst, key.Raw...), ':')
+		at := len(dst)
+		if edit := edits[key.Str]; edit == nil {
+			dst = append(dst, value.Raw...)
+		} else {
+			dst = edit(dst, value)
 		}
-		if strings.Contains(text, "/") || r.serves != nil && !r.serves(group, text) {
-			continue
+		if len(dst) == at {
+			dst = dst[:before]
+			return true
 		}
-		verbs := verbsOf(group, text, resource["verbs"])
-		if verbs == nil {
-			continue
-		}
-		resource["verbs"] = verbs
-		log := slices.DeleteFunc(members(resource["subresources"]), func(sub map[string]any) bool {
-			return group != "" || text != "pods" || sub["subresource"] != "log"
+		first = false
+		return true
+	})
+	return append(dst, '}')
+}
+
+// ofEach edits the objects in an array, and leaves out what is edited to nothing.
+func ofEach(one edit) edit {
+	return func(dst []byte, array gjson.Result) []byte {
+		dst = append(dst, '[')
+		begin := len(dst)
+		array.ForEach(func(_, element gjson.Result) bool {
+			if !element.IsObject() {
+				return true
+			}
+			before := len(dst)
+			if before > begin {
+				dst = append(dst, ',')
+			}
+			at := len(dst)
+			if dst = one(dst, element); len(dst) == at {
+				dst = dst[:before]
+			}
+			return true
 		})
-		delete(resource, "subresources")
-		for _, sub := range log {
-			sub["verbs"] = []any{"get"}
-			resource["subresources"] = []any{sub}
-		}
-		served = append(served, resource)
+		return append(dst, ']')
 	}
-	return served
+}
+
+// resources leaves the resources of a group that the gateway serves.
+func (r readable) resources(group, name string) edit {
+	onlyGet := func(dst []byte, _ gjson.Result) []byte { return append(dst, `["get"]`...) }
+	return ofEach(func(dst []byte, resource gjson.Result) []byte {
+		text := resource.Get(name).Str
+		switch {
+		case IsSelfReview(group, text):
+			return append(dst, resource.Raw...)
+		case group == "" && text == podLog && (r.serves == nil || r.serves("", "pods")):
+			return edited(dst, resource, map[string]edit{"verbs": onlyGet})
+		case strings.Contains(text, "/"), r.serves != nil && !r.serves(group, text):
+			return dst
+		}
+		verbs := verbsOf(group, text, resource.Get("verbs"))
+		if verbs == nil {
+			return dst
+		}
+		return edited(dst, resource, map[string]edit{
+			"verbs": func(dst []byte, _ gjson.Result) []byte {
+				return append(append(append(dst, `["`...), strings.Join(verbs, `","`)...), `"]`...)
+			},
+			"subresources": func(dst []byte, all gjson.Result) []byte {
+				if group != "" || text != "pods" {
+					return dst
+				}
+				return ofEach(func(dst []byte, sub gjson.Result) []byte {
+					if sub.Get("subresource").Str != "log" {
+						return dst
+					}
+					return edited(dst, sub, map[string]edit{"verbs": onlyGet})
+				})(dst, all)
+			},
+		})
+	})
 }
 
 // verbsOf returns the verbs that the gateway serves of a resource; nil if it does not serve the resource.
-func verbsOf(group, resource string, verbs any) (served []any) {
-	all, _ := verbs.([]any)
-	has := func(verb string) bool { return slices.Contains(all, any(verb)) }
+func verbsOf(group, resource string, verbs gjson.Result) (served []string) {
+	has := map[string]bool{}
+	verbs.ForEach(func(_, verb gjson.Result) bool {
+		has[verb.Str] = true
+		return true
+	})
 	switch {
-	case IsMeasured(group, resource) && has("list"): // from which gets are answered, too
-		return []any{"get", "list"}
-	case IsMeasured(group, resource), !has("list"), !has("watch"):
+	case IsMeasured(group, resource) && has["list"]: // from which gets are answered, too
+		return []string{"get", "list"}
+	case IsMeasured(group, resource), !has["list"], !has["watch"]:
 		return nil
 	}
 	for _, verb := range cacheable {
-		if has(verb) {
+		if has[verb] {
 			served = append(served, verb)
 		}
 	}
 	return served
-}
-
-// members returns the objects in a JSON array, and skips all else.
-func members(array any) (objects []map[string]any) {
-	elements, _ := array.([]any)
-	for _, element := range elements {
-		if object, ok := element.(map[string]any); ok {
-			objects = append(objects, object)
-		}
-	}
-	return objects
 }
