@@ -91,6 +91,7 @@ type API struct {
 	stale     map[string]bool         // groups whose discovery fails
 	faults    map[string]Interception // by resource, by name of another endpoint, or Everything
 	served    map[string]int          // requests, by resource or endpoint
+	warnings  map[string]string       // by name of the kind
 	requests  []string                // methods, paths and queries
 }
 
@@ -123,6 +124,8 @@ func New(kinds ...cluster.Kind) *API {
 		stale:   map[string]bool{},
 		faults:  map[string]Interception{},
 		served:  map[string]int{},
+
+		warnings: map[string]string{},
 	}
 	for _, k := range kinds {
 		a.Serve(k, true)
@@ -271,6 +274,9 @@ func (a *API) Skip(versions uint64) {
 
 // Bookmark sends a bookmark on all watches.
 func (a *API) Bookmark() { a.change(func() { a.bookmarks++ }) }
+
+// Warn has each answer about a kind carry a warning, as that of a deprecated one does.
+func (a *API) Warn(resource, text string) { a.change(func() { a.warnings[resource] = text }) }
 
 // Mute suppresses bookmarks before the end of a watch's time, as an API server does that does not keep the kind in memory.
 func (a *API) Mute() { a.change(func() { a.mute = true }) }

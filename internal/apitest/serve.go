@@ -21,6 +21,9 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.mu.Lock()
 	a.served[what]++
 	a.requests = append(a.requests, r.Method+" "+r.URL.RequestURI())
+	if text := a.warnings[what]; text != "" {
+		w.Header().Set("Warning", fmt.Sprintf("299 - %q", text))
+	}
 	a.mu.Unlock()
 	for {
 		a.mu.Lock()

@@ -53,7 +53,6 @@ type Kinds struct {
 // running is a store with what Kinds needs to stop it in time.
 type running struct {
 	store *Store
-	lw    *cluster.ListWatch
 	users map[string]int     // the users that use it now, and how often
 	last  string             // the user that began to use it last
 	idle  time.Time          // when its last user released it
@@ -115,7 +114,7 @@ func (k *Kinds) Run(ctx context.Context) error {
 			k.mu.Unlock()
 			group.Go(func() {
 				defer stop()
-				_ = r.store.run(ctx, r.lw)
+				_ = r.store.run(ctx, r.store.lists)
 			})
 			group.Go(func() {
 				select {
@@ -176,9 +175,10 @@ func (k *Kinds) Use(kind cluster.Kind, user string) (_ *Store, release func(), e
 		})
 		store.away = k.cluster.Away
 		store.gone.served = func() bool { return k.serves(kind) }
-		r = &running{store: store, lw: k.cluster.ListWatch(kind, store), users: map[string]int{}}
+		store.lists = k.cluster.ListWatch(kind, store)
 		store.reaching.newest = func(ctx context.Context) (uint64, error) { return k.cluster.Newest(ctx, kind) }
-		store.reaching.confirm = r.lw.Confirm
+		store.reaching.confirm = store.lists.Confirm
+		r = &running{store: store, users: map[string]int{}}
 		k.stores[kind] = r
 	}
 	r.users[user]++

@@ -42,7 +42,8 @@ type Store struct {
 	restart func()       // begins another epoch when versions went back; called under the store's lock
 	away    func() error // says why the cluster cannot be reached; a nil func: not known
 	log     *slog.Logger
-	listing func() []any // what client-go holds: at least what the newest list brought; nil: not known
+	lists   *cluster.ListWatch // from which the store is filled; nil before it runs
+	listing func() []any       // what client-go holds: at least what the newest list brought; nil: not known
 
 	// pending is what a list has brought so far; nil while no list is under way. Like arrived, it is used only by the
 	// handler, which is one goroutine.
@@ -88,6 +89,17 @@ func newStore(kind cluster.Kind, topic stream.Options, indexes []string, restart
 
 // Kind is what the store holds.
 func (s *Store) Kind() cluster.Kind { return s.kind }
+
+// Warnings are what the API server says to each request for the kind, such as that it is deprecated.
+func (s *Store) Warnings() []string {
+	if s.lists == nil {
+		return nil
+	}
+	return s.lists.Warnings()
+}
+
+// Untyped says that the API server writes lists of the kind as those of custom resources; see cluster.ObjectList.
+func (s *Store) Untyped() bool { return s.lists != nil && s.lists.Untyped() }
 
 // Topic is the topic into which the store's changes go.
 func (s *Store) Topic() *Topic { return s.topic }

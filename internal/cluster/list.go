@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/tidwall/gjson"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -16,6 +17,9 @@ import (
 type ObjectList struct {
 	metav1.ListMeta
 	Items []*Object
+
+	// Untyped says that the API server writes lists of the kind as those of custom resources: continue is there although it is empty.
+	Untyped bool
 }
 
 // GetObjectKind implements runtime.Object.
@@ -47,6 +51,7 @@ func decodeList(kind Kind, r io.Reader) (*ObjectList, error) {
 			if err := json.Unmarshal(value, &list.ListMeta); err != nil {
 				return nil, err
 			}
+			list.Untyped = list.Continue == "" && gjson.GetBytes(value, "continue").Exists()
 		case name.String() == "items" && dec.PeekKind() != 'n': // null means none
 			if err := expect(dec, '['); err != nil {
 				return nil, err

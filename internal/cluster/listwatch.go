@@ -44,11 +44,13 @@ type ListWatch struct {
 	health   Health
 	timeline timeline
 	metadata bool        // ask for objects without their contents
+	untyped  atomic.Bool // see ObjectList
 	inPages  atomic.Bool // read lists in pages: a whole one took too long
 	listed   atomic.Bool // whether there was a list since the last watch began
 	watches  atomic.Int64
-	newest   atomic.Pointer[watcher] // of the newest watch; nil before the first
-	lost     atomic.Bool             // whether Health was told Down, and no watch has been proved to have caught up since
+	newest   atomic.Pointer[watcher]  // of the newest watch; nil before the first
+	warnings atomic.Pointer[[]string] // that came with the newest list; nil before the first
+	lost     atomic.Bool              // whether Health was told Down, and no watch has been proved to have caught up since
 }
 
 var _ toolscache.ListerWatcherWithContext = (*ListWatch)(nil)
@@ -100,6 +102,9 @@ func (lw *ListWatch) listOnce(ctx context.Context, options metav1.ListOptions) (
 	}
 	list.ResourceVersion = strconv.FormatUint(lw.timeline.listed(list), 10)
 	lw.listed.Store(true)
+	if list.Continue == "" {
+		lw.untyped.Store(list.Untyped)
+	}
 	return list, nil
 }
 
@@ -215,7 +220,33 @@ func (lw *ListWatch) get(ctx context.Context, options metav1.ListOptions) (io.Re
 	case lw.metadata:
 		request.SetHeader("Accept", metadataListOnly)
 	}
-	return request.Stream(ctx)
+	warnings := warnings{}
+	body, err := request.WarningHandlerWithContext(&warnings).Stream(ctx)
+	if err == nil && !options.Watch {
+		lw.warnings.Store(&warnings.texts)
+	}
+	return body, err
+}
+
+// Untyped says in which form the API server lists the kind; see ObjectList.
+func (lw *ListWatch) Untyped() bool { return lw.untyped.Load() }
+
+// Warnings are what the API server says to each request for the kind, such as that it is deprecated.
+func (lw *ListWatch) Warnings() []string {
+	if texts := lw.warnings.Load(); texts != nil {
+		return *texts
+	}
+	return nil
+}
+
+// warnings collects the warnings of one answer.
+type warnings struct{ texts []string }
+
+// HandleWarningHeaderWithContext implements rest.WarningHandlerWithContext. 299 is the code of all that API servers send.
+func (w *warnings) HandleWarningHeaderWithContext(_ context.Context, code int, _, text string) {
+	if code == 299 && text != "" {
+		w.texts = append(w.texts, text)
+	}
 }
 
 // fail reports a failure, unless the request was cancelled by the gateway itself.

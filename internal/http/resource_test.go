@@ -97,6 +97,40 @@ func TestListsAreKubernetesLists(t *testing.T) {
 	}
 }
 
+// TestWarningsAreRepeated: kubectl shows what the API server says to each request for a kind that is deprecated.
+func TestWarningsAreRepeated(t *testing.T) {
+	g := newGateway(t, before(func(api *apitest.API) { api.Warn("widgets", `v1 Widget is "old"`) }))
+	g.api.Put("widgets", "team-a/a")
+	const widgets = "/apis/example.org/v1/namespaces/team-a/widgets"
+	for path, want := range map[string]string{
+		widgets:                                  `299 - "v1 Widget is \"old\""`,
+		widgets + "?limit=1":                     `299 - "v1 Widget is \"old\""`,
+		widgets + "/absent":                      `299 - "v1 Widget is \"old\""`,
+		widgets + "?watch=true&timeoutSeconds=1": `299 - "v1 Widget is \"old\""`,
+		"/api/v1/pods":                           "",
+	} {
+		if a := g.get(path); a.header.Get("Warning") != want {
+			t.Errorf("%s: %q", path, a.header.Get("Warning"))
+		}
+	}
+}
+
+// TestAnswersHaveTheAPIServersWords: clients compare them, and tests of others do.
+func TestAnswersHaveTheAPIServersWords(t *testing.T) {
+	g := newGateway(t)
+	for path, want := range map[string]string{
+		"/api/v1/pods?labelSelector=%3D":       `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"found '=', expected: !, identifier, or 'end of string'","reason":"BadRequest","code":400}`,
+		"/api/v1/pods?fieldSelector=a":         `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"invalid selector: 'a'; can't understand 'a'","reason":"BadRequest","code":400}`,
+		"/api/v1/pods?watch=1&fieldSelector=a": `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"invalid selector: 'a'; can't understand 'a'","reason":"BadRequest","code":400}`,
+		"/api/v1/nothings":                     `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"the server could not find the requested resource","reason":"NotFound","details":{},"code":404}`,
+		"/healthz?verbose":                     "[+]ping ok\n[+]cluster ok\nhealthz check passed",
+	} {
+		if a := g.get(path); strings.TrimSpace(a.body) != want {
+			t.Errorf("%s:\n%s\nnot\n%s", path, a.body, want)
+		}
+	}
+}
+
 func TestBadListsAreRefused(t *testing.T) {
 	g := newGateway(t)
 	for query, code := range map[string]int{

@@ -83,7 +83,7 @@ func tooOld(reason string) string {
 }
 
 func (e *watchEvents) appendBookmark(buf []byte, version uint64, more string) []byte {
-	meta := `{"resourceVersion":"` + strconv.FormatUint(version, 10) + `","creationTimestamp":null` + more + `}`
+	meta := `{"resourceVersion":"` + strconv.FormatUint(version, 10) + `"` + more + `}`
 	return appendWatchEvent(buf, "BOOKMARK", e.printer.Bookmark([]byte(meta)))
 }
 
@@ -139,6 +139,7 @@ func (h *Hub) Watch(w http.ResponseWriter, r *http.Request, id auth.Identity, t 
 	}
 	ss.sources, ss.openings = []Source{newWatch(h.opts.Access, &id, req.watch, granted)}, make([]opening, 1)
 	ss.age, ss.position = req.timeout, ""
+	reply.Warn(w, granted.Store.Warnings())
 	if ss.out.to, err = conn.Open(w, r, "application/json"); err != nil || request.IsHead(r) {
 		granted.Release()
 		giveUp()
@@ -180,7 +181,7 @@ func parseKubernetesWatch(t access.Target, query url.Values, accepted reply.Form
 		}
 	}
 	if req.watch.selector, err = cache.ParseSelectorOf(t.GroupResource(), query.Get("labelSelector"), query.Get("fieldSelector")); err != nil {
-		return req, reply.BadRequest("%s", err)
+		return req, reply.BadSelector(err)
 	}
 	req.watch.selector = req.watch.selector.Search(query.Get("search"))
 	version := uint64(0)

@@ -84,7 +84,7 @@ func (p *Printer) Begin(meta []byte, columns bool) []byte {
 		if columns {
 			begin = p.table.AppendColumns(begin)
 		} else {
-			begin = append(begin, "[]"...)
+			begin = append(begin, "null"...)
 		}
 	}
 	return append(begin, `,"`+items+`":[`...)

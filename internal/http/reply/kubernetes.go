@@ -1,11 +1,13 @@
 package reply
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
 // Expired is a 410: what was asked for no longer exists. With the fresh continue token, unless it is "", the client
@@ -47,5 +49,22 @@ func TooLarge(asked, have uint64) error {
 			RetryAfterSeconds: 1,
 			Causes:            []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge, Message: "Too large resource version"}},
 		},
+	}
+}
+
+// BadSelector is a 400 for a selector in the API server's own words, which do not say whether it is of labels or of fields.
+func BadSelector(err error) error {
+	if cause := errors.Unwrap(err); cause != nil {
+		err = cause
+	}
+	return BadRequest("%s", err)
+}
+
+// Warn repeats what the API server says to each request for a kind, such as that it is deprecated. kubectl shows it.
+func Warn(w http.ResponseWriter, texts []string) {
+	for _, text := range texts {
+		if header, err := utilnet.NewWarningHeader(299, "-", text); err == nil {
+			w.Header().Add("Warning", header)
+		}
 	}
 }

@@ -56,6 +56,7 @@ func To(err error) *Error {
 			Code:    http.StatusNotFound,
 			Reason:  metav1.StatusReasonNotFound,
 			Message: "the server could not find the requested resource",
+			Details: &metav1.StatusDetails{}, // as at the API server
 			Cause:   err,
 		}
 	case errors.Is(err, cache.ErrNotWatchable):

@@ -44,6 +44,7 @@ func (h *Handler) get(w http.ResponseWriter, r *http.Request, id auth.Identity, 
 		return err
 	}
 	epoch := epochOf(r.Context(), granted)
+	reply.Warn(w, store.Warnings())
 	o := store.Snapshot().Get(t.Namespace, t.Name)
 	if o == nil {
 		return noObject(t)
@@ -120,6 +121,7 @@ func (h *Handler) list(w http.ResponseWriter, r *http.Request, id auth.Identity,
 		return err
 	}
 	setHeaders(w)
+	reply.Warn(w, store.Warnings())
 	if page.whole() && reply.NotModified(w, r, etag(epoch, granted, contentOf(page.changed), req.View)) {
 		return nil
 	}
@@ -136,15 +138,15 @@ func (h *Handler) list(w http.ResponseWriter, r *http.Request, id auth.Identity,
 	out := h.newListWriter(w, r, id.Payer())
 	out.of(store, page.snapshot)
 	out.task = task
-	out.list(printer, items, listMeta(page, rest))
+	out.list(printer, items, listMeta(page, rest, store.Untyped() && req.View.Form == reply.FormJSON))
 	return out.close()
 }
 
-// listMeta returns a list's metadata as JSON.
-func listMeta(page page, rest rest) []byte {
+// listMeta returns a list's metadata as JSON. Custom resources' lists have a token even if it is empty.
+func listMeta(page page, rest rest, untyped bool) []byte {
 	meta := append([]byte(`{"resourceVersion":"`), strconv.FormatUint(page.revision.Version, 10)...)
 	meta = append(meta, '"')
-	if rest.token != "" {
+	if rest.token != "" || untyped {
 		meta = append(append(append(meta, `,"continue":"`...), rest.token...), '"')
 	}
 	if rest.items > 0 {

@@ -32,7 +32,7 @@ func parseList(t access.Target, query url.Values, accepted reply.Form) (req list
 		return req, err
 	}
 	if req.selector, err = cache.ParseSelectorOf(t.GroupResource(), query.Get("labelSelector"), query.Get("fieldSelector")); err != nil {
-		return req, reply.BadRequest("%s", err)
+		return req, reply.BadSelector(err)
 	}
 	req.selector = req.selector.Search(query.Get("search"))
 	if req.order, err = cache.ParseOrder(query.Get("sort")); err != nil {
