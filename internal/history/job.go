@@ -31,16 +31,28 @@ type Progress struct {
 	Of   int64 `json:"of"`
 }
 
-// Counts are what controllers count of a job. They only grow, so that what is new in them is what is more than before.
+// Counts are what controllers count of a job, for the next version to be compared with. Numbers only grow, so that what is new in them is what is more
+// than before.
 type Counts struct {
 	Failures int64 `json:"failures,omitempty"` // pods, or starts, that have failed
 	Restarts int64 `json:"restarts,omitempty"` // how often everything was begun anew
 	Done     int64 `json:"done,omitempty"`     // pods, or steps, that have succeeded and are not done again, as the last transition found it
+	// Active says that pods of the job are there, or have succeeded since, although its state does not say that it runs: they wait, or begin anew, or its
+	// suspension has not ended them yet. An attempt that begins while the job is Retrying counts from then on.
+	Active bool `json:"active,omitempty"`
+	// Due says of what is said of a job that is Pending that its pods are still to be made, and of the job that an attempt counts once they are. It may be
+	// suspended again before.
+	Due bool `json:"due,omitempty"`
+	// Unmade says that no version of the job has told of a pod.
+	Unmade bool `json:"unmade,omitempty"`
 }
 
-// beyond are these counts, with each of the other ones that is greater.
-func (c Counts) beyond(other Counts) Counts {
-	return Counts{Failures: max(c.Failures, other.Failures), Restarts: max(c.Restarts, other.Restarts), Done: max(c.Done, other.Done)}
+// beyond are the later counts, with each number of these that is greater.
+func (c Counts) beyond(later Counts) Counts {
+	return Counts{
+		Failures: max(c.Failures, later.Failures), Restarts: max(c.Restarts, later.Restarts), Done: max(c.Done, later.Done),
+		Active: later.Active, Due: later.Due, Unmade: later.Unmade,
+	}
 }
 
 // Seen is one object in its place in the log.

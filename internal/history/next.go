@@ -46,7 +46,10 @@ func Next(was *Job, seen Seen) (*Job, *Transition) {
 		Reason: next.Reason, Message: next.Message, Owner: next.Owner, Queue: next.Queue,
 	}
 	next.Since = since(was, to, seen)
-	if was != nil {
+	next.Active = next.Active && to.Waits() && to != Retrying // what begins with this transition is counted with it
+	if was == nil {
+		next.Due = false
+	} else {
 		t.From, next.NamespaceUID, next.Parent = was.State, was.NamespaceUID, was.Parent
 		next.follow(was, seen.Kept)
 	}
@@ -67,15 +70,22 @@ func Next(was *Job, seen Seen) (*Job, *Transition) {
 // counted is the job with greater numbers of failures and restarts; nil if neither grew. What is done counts only while the job is
 // held, since its controller may tell after the suspension what was done before it. Otherwise it has no consequences between transitions, and a
 // job of many completions would be written at each of them.
+//
+// A job that is Retrying may begin anew, and fail, any number of times before a version of it says that it runs. Each is an attempt.
 func counted(was *Job, now Counts) *Job {
 	if was.State != Queued && was.State != Suspended {
 		now.Done = 0
 	}
-	if now.Failures <= was.Failures && now.Restarts <= was.Restarts && now.Done <= was.Done {
+	now.Active = now.Active && was.State.Waits()
+	now.Due = was.Due && !now.Active
+	if now.Failures <= was.Failures && now.Restarts <= was.Restarts && now.Done <= was.Done && now.Active == was.Active && now.Unmade == was.Unmade {
 		return nil
 	}
 	next := *was
 	next.Counts = was.Counts.beyond(now)
+	if was.Due && !now.Due || was.State == Retrying && now.Active && !was.Active && was.Done == 0 {
+		next.Attempt++
+	}
 	return &next
 }
 
@@ -108,7 +118,9 @@ func (j *Job) follow(was *Job, kept bool) {
 	if len(j.Requests) == 0 {
 		j.Requests = was.Requests
 	}
-	if opensAgain(was, j.State, kept || was.Done > 0) {
+	begins := opensAgain(was, j.State, kept || was.Done > 0)
+	j.Due = begins && j.Due && j.State == Pending
+	if begins && !j.Due || was.Due && (j.State == Running || j.State == Retrying || j.State == Succeeded) {
 		j.Attempt++
 	}
 	j.Spent = make(map[State]time.Duration, len(was.Spent)+1)
@@ -125,15 +137,18 @@ func opensAgain(was *Job, to State, kept bool) bool {
 	case Succeeded, Failed, Cancelled:
 		return !to.Ended() && to != Deleted
 	case Retrying:
-		return !kept && (starts || to == Submitted || to == Succeeded)
+		return !kept && !was.Active && (starts || to == Submitted || to == Succeeded)
 	case Queued, Suspended:
-		return !kept && starts && was.begun()
+		return !kept && !was.Active && starts && was.begun()
 	}
 	return false
 }
 
-// begun reports whether pods of the job were waiting or running before.
+// begun reports whether pods of the job were waiting or running before. They may have been made as it was suspended, and be told only when they failed.
 func (j *Job) begun() bool {
+	if j.Failures > 0 || j.Unmade {
+		return j.Failures > 0
+	}
 	for _, state := range []State{Pending, Running, Retrying} {
 		if _, was := j.Spent[state]; was {
 			return true

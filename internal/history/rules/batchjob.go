@@ -20,11 +20,18 @@ type batchJob struct {
 //
 // The controller looks about once a second. So a pod's end is told before its successor is there, and a Job that does one
 // completion after another has no active pod in between: it runs on. Nothing of it runs since something failed if no
-// pod is active and a failure came, or pods are being ended that nothing replaces yet (a node that died, an eviction
-// that podFailurePolicy ignores).
+// pod is active and a failure came, or no pod is any more and none has succeeded: pods that podFailurePolicy ignores are counted
+// nowhere, and those on a node that died only at last.
+//
+// A pod that fails at once is never told to be ready. What is tried again has begun once a pod of it is active, until none is, unless one of them has
+// succeeded meanwhile.
 func batchJobState(r reading) history.Said {
 	j := readBatchJob(r.status)
-	said := history.Said{Counts: history.Counts{Failures: j.failed, Done: j.succeeded}}
+	said := history.Said{Counts: history.Counts{
+		Failures: j.failed, Done: j.succeeded,
+		Active: j.active > 0 || r.was.Active && j.succeeded > r.was.Done,
+		Unmade: j.active+j.failed+j.succeeded == 0 && (r.was.State == "" || r.was.Unmade),
+	}}
 	become := func(state history.State, why gjson.Result) history.Said {
 		by := saidBy(state, why)
 		by.Counts = said.Counts
@@ -54,7 +61,7 @@ func batchJobState(r reading) history.Said {
 		said.State = r.held()
 	case j.suspended.Exists() && (was == history.Suspended || was == history.Queued): // it is resumed, and its controller has not looked at it yet
 	case j.active > 0, j.started != "":
-		said.State = history.Pending
+		said.State, said.Due = history.Pending, j.active == 0
 		if was == "" && j.succeeded > 0 {
 			said.State = history.Running
 		}
@@ -72,7 +79,8 @@ func (j *batchJob) lost(r reading) bool {
 	if parallelism := r.spec.Get("parallelism"); parallelism.Exists() && parallelism.Int() == 0 {
 		return false
 	}
-	return j.failed > r.was.Failures || r.was.State == history.Running && j.terminating > 0
+	began := r.was.State == history.Running || r.was.State == history.Pending && r.was.Active
+	return j.failed > r.was.Failures || began && (j.succeeded <= r.was.Done || r.was.State == history.Running && j.terminating > 0)
 }
 
 func readBatchJob(status gjson.Result) (j batchJob) {

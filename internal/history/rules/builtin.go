@@ -125,6 +125,13 @@ func untimed(state history.State, condition gjson.Result) history.Said {
 	return said
 }
 
+// isTriedAgain reports whether the next attempt of a job that is Retrying has begun, with this version or before, and this version does not say that it
+// has failed, or is over by a suspension.
+func (r reading) isTriedAgain(said history.Said, begins, fails bool) bool {
+	held := said.State == history.Queued || said.State == history.Suspended
+	return r.was.State == history.Retrying && !held && !fails && (begins || r.was.Active)
+}
+
 // read is what a built-in rule says.
 func (b builtin) read(o *cluster.Object, was *history.Job) history.Said {
 	r := readingOf(o, was)

@@ -27,12 +27,21 @@ func jobSetState(r reading) history.Said {
 		said.State = history.Submitted
 	}
 	said.Restarts = restarts
+	said.Active = r.isTriedAgain(said, sum(jobs, "active") > 0, restarts > r.was.Restarts)
 	return said
 }
 
 // trainJobState is what a TrainJob says: what its JobSet does, but for the number of restarts. A failed Job is told for a
 // moment before the JobSet makes everything anew; if the TrainJob fails with it, that is told in the same version.
 func trainJobState(r reading) history.Said {
+	said := trainJobPhase(r)
+	jobs := r.status.Get("jobsStatus")
+	active := sum(jobs, "active") > 0
+	said.Active = r.isTriedAgain(said, active, !active && sum(jobs, "failed") > 0)
+	return said
+}
+
+func trainJobPhase(r reading) history.Said {
 	jobs := r.status.Get("jobsStatus")
 	ready, active, failed := sum(jobs, "ready"), sum(jobs, "active"), sum(jobs, "failed")
 	switch complete, failure := r.condition("Complete"), r.condition("Failed"); {
