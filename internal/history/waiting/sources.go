@@ -140,8 +140,9 @@ func queueing(o *cluster.Object) (statement, bool) {
 			return from(evicted, aQueueHolds, WorkloadSays)
 		}
 		return statement{weight: aQueueHolds, Reason: history.Reason{Reason: deactivated, Message: "the workload is deactivated", Source: WorkloadSays}}, true
-	// A workload that is evicted stays admitted until its pods are gone. The first thing that is said of it then is only that it is pending again.
-	case is(evicted) && (is(reserved) || slices.Contains([]string{"", "Pending"}, reserved.Get("reason").Str)):
+	// A workload that is evicted stays admitted until its pods are gone. The first thing that is said of it then is only that it is pending again. One that is
+	// activated again stays evicted for its deactivation until it is let in.
+	case is(evicted) && !strings.HasPrefix(evicted.Get("reason").Str, deactivated) && (is(reserved) || slices.Contains([]string{"", "Pending"}, reserved.Get("reason").Str)):
 		return from(evicted, aQueueHolds, WorkloadSays)
 	case is(pods.Condition(status, "Admitted")):
 		return statement{}, false

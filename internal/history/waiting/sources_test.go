@@ -106,7 +106,8 @@ func TestAWorkloadThatIsGivenUpSaysSo(t *testing.T) {
 		`{"active":false},"status":{"conditions":[` + pending + evicted("DeactivatedDueToRequeuingLimitExceeded") + `]}`: "DeactivatedDueToRequeuingLimitExceeded m",
 		`{"active":false},"status":{"conditions":[` + pending + evicted("Preempted") + `]}`:                              "Deactivated the workload is deactivated",
 		`{"active":false},"status":{"conditions":[{"type":"Finished","status":"True","reason":"Succeeded"}]}`:            "",
-		`{"active":true},"status":{"conditions":[` + pending + evicted("DeactivatedDueToRequeuingLimitExceeded") + `]}`:  "DeactivatedDueToRequeuingLimitExceeded m",
+		`{"active":true},"status":{"conditions":[` + pending + evicted("DeactivatedDueToRequeuingLimitExceeded") + `]}`:  "Pending no quota",
+		`{"active":true},"status":{"conditions":[` + pending + evicted("Preempted") + `]}`:                               "Preempted m",
 		`{},"status":{"conditions":[` + pending + `]}`:                                                                   "Pending no quota",
 	} {
 		o, err := cluster.NewObject(`{"metadata":{"name":"x","resourceVersion":"1"},"spec":` + spec + `}`)
