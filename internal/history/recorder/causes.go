@@ -123,14 +123,14 @@ func (r *Recorder) nameFor(job *history.Job, uid string) string {
 }
 
 // stays reports whether the cause of a job stays what it was, though this is what is found now. What a queue said when it took the job back is not said
-// for ever, and who preempted the job may be gone since.
+// for ever: it may have let the job in since, and taken it back for something else, before the job's controller looked. And who preempted the job may be gone.
 func stays(job *history.Job, now *history.Cause) bool {
 	was := job.Cause
 	if now == nil || reflect.DeepEqual(now, was) {
 		return true
 	}
 	return job.State == history.Queued && was != nil && was.Pods == 0 &&
-		(now.Pods > 0 || now.Reason == was.Reason && strings.HasPrefix(was.Text, "preempted by "))
+		(now.Pods > 0 || now.Reason != was.Reason || strings.HasPrefix(was.Text, "preempted by "))
 }
 
 // review finds out causes again of which it is time to, and writes those that became others. It moves no number.

@@ -281,6 +281,36 @@ func TestWhoPreemptedAJobIsNamedOnlyWithinTheNamespace(t *testing.T) {
 	}
 }
 
+// A queue may let a job in again, and take it back for something else, before the job's controller has looked. That is not why it took the job back the first time.
+func TestALaterEvictionIsNotWhyAJobWasTakenBackBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		world, db := newWaitingWorld()
+		r := start(t, world.api, db, "r", ring)
+		defer r.stop()
+		settle()
+		put := func(state history.State) {
+			world.api.Put("jobs", "n/a", append([]string{`metadata.labels:={"kueue.x-k8s.io/queue-name":"q"}`}, lives[state]...)...)
+		}
+		put(history.Running)
+		uid := world.api.UID("jobs", "n/a")
+		kueue(world.api, uid, "not all pods ready", "QuotaReserved=QuotaReserved", "Admitted=Admitted", "Evicted=PodsReadyTimeout")
+		time.Sleep(soon)
+		put(history.Suspended)
+		time.Sleep(soon)
+		want, _ := db.why(uid)
+		if want == "" {
+			t.Fatal("it has no cause")
+		}
+		kueue(world.api, uid, "let in", "QuotaReserved=QuotaReserved", "Admitted=Admitted")
+		time.Sleep(soon)
+		kueue(world.api, uid, "Preempted to accommodate a workload (UID: x, JobUID: y) due to prioritization in the ClusterQueue", "QuotaReserved=QuotaReserved", "Admitted=Admitted", "Evicted=Preempted")
+		settle()
+		if job, transition := db.why(uid); job != want || transition != want {
+			t.Errorf("the job says %q and its transition %q, not %q", job, transition, want)
+		}
+	})
+}
+
 // What is said in a cause is bounded, and on one line, whatever it is.
 func TestAStrangersWordsInACauseAreFewAndPlain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
