@@ -176,7 +176,9 @@ func TestKubernetesWatchInItsForms(t *testing.T) {
 		t.Errorf("%s", row)
 	}
 	mark := w.next().Get("object")
-	if mark.Get("kind").String() != "Table" || mark.Get("metadata.resourceVersion").String() == "" || mark.Get("metadata.creationTimestamp").Exists() || len(mark.Get("rows").Array()) != 0 {
+	if mark.Get("kind").String() != "Table" || mark.Get("metadata.resourceVersion").String() == "" || mark.Get("metadata.creationTimestamp").Exists() || mark.Get("metadata.annotations").Exists() ||
+		len(mark.Get("rows").Array()) != 1 || len(mark.Get("rows.0.cells").Array()) != 9 || mark.Get("rows.0.object.kind").Str != "PartialObjectMetadata" ||
+		mark.Get("rows.0.object.metadata.annotations.k8s\\.io/initial-events-end").Str != "true" || mark.Get("rows.0.object.metadata.resourceVersion").Str == "" {
 		t.Errorf("%s", mark)
 	}
 	g.api.Put("pods", "team-a/b")

@@ -3,9 +3,11 @@ package render
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/tidwall/gjson"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/http/reply"
@@ -103,11 +105,23 @@ func (p *Printer) Event(o *cluster.Object, columns bool) []byte {
 
 // Bookmark renders the object of a bookmark event, which has only metadata.
 func (p *Printer) Bookmark(meta []byte) []byte {
-	if p.table != nil {
-		return append(p.Begin(meta, false), "]}"...)
+	if p.table == nil {
+		return p.marked(meta, p.view.Form.IsMetadata())
 	}
+	// As at the API server, what is said of the bookmark stands in a row, whose object has no name.
+	object := []byte("null")
+	if p.view.Include != metav1.IncludeNone {
+		object = p.marked(meta, p.view.Include != metav1.IncludeObject)
+	}
+	version := fmt.Appendf(nil, `{"resourceVersion":%s}`, gjson.GetBytes(meta, "resourceVersion").Raw)
+	cells := strings.Repeat(`,""`, len(p.table.Columns()))[1:]
+	return fmt.Appendf(p.Begin(version, false), `{"cells":[%s],"object":%s}]}`, cells, object)
+}
+
+// marked is the object of a bookmark, or its metadata.
+func (p *Printer) marked(meta []byte, metadata bool) []byte {
 	kind, apiVersion := p.kind.Kind, p.kind.APIVersion()
-	if p.view.Form.IsMetadata() {
+	if metadata {
 		kind, apiVersion = "PartialObjectMetadata", "meta.k8s.io/"+p.view.Form.MetaVersion()
 	}
 	return fmt.Appendf(nil, `{"kind":%q,"apiVersion":%q,"metadata":%s}`, kind, apiVersion, meta)
