@@ -3,7 +3,7 @@
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo development)
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: build demo test soak mutations bench lint gateway devcluster devissuer controlplane portal clean
+.PHONY: build demo test soak mutations conformance bench lint gateway devcluster devissuer controlplane portal clean
 
 build: gateway devcluster
 
@@ -51,11 +51,15 @@ soak: build controlplane
 mutations:
 	nice go run ./scripts/mutate -seed $(or $(SEED),1) -results mutations.tsv
 
+# Kubernetes' own end-to-end tests of its API machinery, through the gateway. Their build takes half an hour on two cores, once.
+conformance: build controlplane
+	conformance/run.sh
+
 bench: build controlplane
 	scripts/bench.sh
 
 lint: web/node_modules/.package-lock.json
-	test -z "$$(gofmt -l cmd internal scripts web/*.go e2e bench clients/*.go clients/golang devcluster devissuer | tee /dev/stderr)"
+	test -z "$$(gofmt -l cmd internal scripts web/*.go e2e bench clients/*.go clients/golang conformance devcluster devissuer | tee /dev/stderr)"
 	go vet ./...
 	go vet -C devcluster ./...
 	go vet -C devissuer ./...
