@@ -214,8 +214,8 @@ func TestKubectlIsToldThatTheGatewayOnlyReads(t *testing.T) {
 	s.namespaces(t, "kubectl-writes")
 	gateway := kubectlTo(t, s.secureGateway(t), s.admin(t), "")
 	for command, text := range map[string]string{
-		"get pods --selector app=(":                        "labelSelector",
-		"get pods --field-selector app.":                   "fieldSelector",
+		"get pods --selector app=(":                        "unable to parse requirement: found '(', expected: identifier",
+		"get pods --field-selector app.":                   "invalid selector: 'app.'; can't understand 'app.'",
 		"create namespace x":                               "only reads",
 		"delete namespace kubectl-writes":                  "only reads",
 		"label namespace kubectl-writes a=b":               "only reads",
