@@ -262,7 +262,8 @@ func TestTablesOfAllKindsEqualTheAPIServers(t *testing.T) {
 			})
 		}
 	}
-	if empty > 4 {
+	// Pods, what makes them, claims, limits and definitions are only there if other tests have made some.
+	if empty > 9 {
 		t.Errorf("%d kinds have no object", empty)
 	}
 }
