@@ -126,7 +126,7 @@ func checkHistory(cfg config.History) error {
 
 // historyDatabase says where the database is. The errors name the key of what is missing.
 func historyDatabase(cfg config.History) (store.Options, error) {
-	opts := store.Options{Address: cfg.Database, StateDir: cfg.StateDir, PasswordFile: cfg.PasswordFile}
+	opts := store.Options{Address: cfg.Database, StateDir: cfg.StateDir, PasswordFile: cfg.PasswordFile, KeepBudget: int64(cfg.KeepBudget)}
 	if cfg.PasswordFile != "" {
 		if _, err := os.ReadFile(cfg.PasswordFile); err != nil {
 			return opts, fmt.Errorf("history.passwordFile: %w", err)

@@ -264,6 +264,7 @@ type History struct {
 	Keep         Duration      `yaml:"keep"`         // how long after its deletion a job is kept
 	KeepLogTail  ByteSize      `yaml:"keepLogTail"`  // of the container that decided each job's end; 0: none
 	KeepSpec     bool          `yaml:"keepSpec"`     // whether the spec of each job is kept at its end
+	KeepBudget   ByteSize      `yaml:"keepBudget"`   // of specs and logs of each namespace, in a day; 0: no bound
 	Runs         bool          `yaml:"runs"`         // whether the lives of jobs' pods are recorded
 	Migrate      bool          `yaml:"migrate"`      // whether the schema is brought up to date at start
 	Kinds        []HistoryKind `yaml:"kinds"`        // beyond jobs.batch
@@ -353,7 +354,7 @@ func Default() Config {
 		},
 		Audit: Audit{Level: AuditNone},
 		History: History{
-			Database: HistorySQLite, Owners: OwnersAsPermitted, Keep: Duration(30 * 24 * time.Hour), KeepLogTail: 64 << 10, KeepSpec: true, Runs: true, Migrate: true, Kinds: []HistoryKind{},
+			Database: HistorySQLite, Owners: OwnersAsPermitted, Keep: Duration(30 * 24 * time.Hour), KeepLogTail: 64 << 10, KeepSpec: true, KeepBudget: 64 << 20, Runs: true, Migrate: true, Kinds: []HistoryKind{},
 		},
 		Notifications: Notifications{States: []string{"Succeeded", "Failed"}, Keep: Duration(30 * 24 * time.Hour)},
 		Webhooks:      []Webhook{},

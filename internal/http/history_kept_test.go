@@ -2,6 +2,8 @@ package http
 
 import (
 	"encoding/json"
+	"errors"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -19,6 +21,40 @@ func (c *chronicle) keeps(uid string, kind store.KeptKind, text string) {
 	}
 	if err := c.db.Keep(c.t.Context(), c.log, store.Kept{UID: uid, Kind: kind, At: c.at, Data: data}); err != nil {
 		c.t.Fatal(err)
+	}
+}
+
+// Where a namespace had used up its budget, callers who may see what would have been kept are told so, and nobody else is.
+func TestWhatIsNotKeptForItsNamespacesBudgetIsToldSo(t *testing.T) {
+	c := newChronicle(t)
+	uid := c.lives("blue/train", "mallory", "", history.Running, history.Failed)
+	poor, err := store.New(store.Options{Address: "sqlite", StateDir: filepath.Dir(c.file), KeepBudget: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer poor.Close()
+	for _, kind := range []store.KeptKind{store.KeptSpec, store.KeptLog} {
+		data, _ := store.Pack([]byte("secret-word"))
+		if err := poor.Keep(t.Context(), c.log, store.Kept{UID: uid, Namespace: "blue", Kind: kind, At: c.at, Data: data}); !errors.Is(err, store.ErrOverBudget) {
+			t.Fatal(err)
+		}
+	}
+	c.access.permit("other", auth.Scope{Namespaces: []string{"red"}, Names: map[string][]string{"blue": {"other"}}})
+	job := "/history/apis/batch/v1/namespaces/blue/jobs/train"
+	for path, want := range map[string]string{
+		job + "?view=spec&uid=" + uid:  "the spec of the job is not kept: its namespace had used up its budget (history.keepBudget)",
+		job + "?view=log&uid=" + uid:   "the log of the job is not kept: its namespace had used up its budget (history.keepBudget)",
+		job + "?view=spec&uid=nobodys": "there is no such job, or its spec is not kept",
+	} {
+		if a := c.get(path, "Accept: */*", "Authorization: Bearer bob"); a.code != 404 || !strings.Contains(a.body, want) {
+			t.Errorf("%s: %d %s", path, a.code, a.body)
+		}
+		if a := c.get(path, "Accept: */*", "Authorization: Bearer other"); a.code != 403 || strings.Contains(a.body, "budget") {
+			t.Errorf("%s, of a stranger: %d %s", path, a.code, a.body)
+		}
+	}
+	if spec, log := c.flag(job, "spec"), c.flag(job, "log"); spec != false || log != false {
+		t.Errorf("the job says that they are kept: %v %v", spec, log)
 	}
 }
 

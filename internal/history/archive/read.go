@@ -102,20 +102,27 @@ func (r Reader) JobsAndKept(ctx context.Context, c *cluster.Cluster, kind string
 	return jobs, kept, err
 }
 
-// Kept is the text that is kept of a job; ok is false if there is none. Errors are those of Jobs.
-func (r Reader) Kept(ctx context.Context, c *cluster.Cluster, kind, uid string, what store.KeptKind) (text []byte, ok bool, err error) {
+// Kept is the text that is kept of a job. The error is store.ErrNotKept or store.ErrOverBudget if there is none, or one of Jobs.
+func (r Reader) Kept(ctx context.Context, c *cluster.Cluster, kind, uid string, what store.KeptKind) (text []byte, err error) {
+	missing := store.ErrNotKept
 	_, err = read(ctx, r, c, kind, func(ctx context.Context, log store.Log) ([]struct{}, error) {
 		k, err := r.database.Kept(ctx, log, uid, what)
-		if errors.Is(err, store.ErrNotKept) {
+		switch {
+		case errors.Is(err, store.ErrNotKept):
 			return nil, nil
-		}
-		if err == nil {
+		case errors.Is(err, store.ErrOverBudget):
+			missing = store.ErrOverBudget
+			return nil, nil
+		case err == nil:
 			text, err = store.Unpack(k.Data)
+			missing = nil
 		}
-		ok = err == nil
 		return nil, err
 	})
-	return text, ok, err
+	if err == nil {
+		err = missing
+	}
+	return text, err
 }
 
 // Uses is what jobs of a kind have used up to now, by uid; see store.Store.Uses. Errors are those of Jobs.

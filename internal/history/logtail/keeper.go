@@ -50,15 +50,17 @@ type Keeper struct {
 	rate   *rate.Limiter
 	bell   chan struct{} // holds a token once something was added, or was read
 
-	mu    sync.Mutex
-	queue *queue
-	told  bool // that a log was refused
+	mu       sync.Mutex
+	queue    *queue
+	told     bool            // that a log was refused
+	overTold map[string]bool // namespaces of which it was logged that they have used up their budgets
 }
 
 // New makes a Keeper.
 func New(opts Options) *Keeper {
 	return &Keeper{
 		opts: opts, pauses: pauses, pause: refusedFor, rate: rate.NewLimiter(perSecond, perSecond), bell: make(chan struct{}, 1), queue: newQueue(mostWaiting, ofOne),
+		overTold: map[string]bool{},
 	}
 }
 
@@ -148,12 +150,23 @@ func (k *Keeper) try(ctx context.Context, it *item) {
 		k.opts.Metrics.count(kept, 1)
 	case err == nil:
 		k.opts.Metrics.count(nothing, 1)
+	case errors.Is(err, store.ErrOverBudget):
+		k.opts.Metrics.count(over, 1)
+		k.tellOver(it.job.Namespace)
 	default:
 		k.opts.Metrics.count(failed, 1)
 		k.opts.Log.Debug("the end of a log is not kept", "job", it.job.Namespace+"/"+it.job.Name, "error", err)
 	}
 	if it.kept {
 		k.told = false
+	}
+}
+
+// tellOver logs once that a namespace has used up its budget.
+func (k *Keeper) tellOver(namespace string) {
+	if !k.overTold[namespace] {
+		k.overTold[namespace] = true
+		k.opts.Log.Warn("a namespace has used up its budget of what is kept of jobs, so some of their logs are not", "namespace", namespace, "key", "history.keepBudget")
 	}
 }
 

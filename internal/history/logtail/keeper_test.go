@@ -1,7 +1,10 @@
 package logtail
 
 import (
+	"bytes"
 	"context"
+	cryptorand "crypto/rand"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -45,7 +48,10 @@ type world struct {
 	logs map[string]http.HandlerFunc // by namespace/pod
 }
 
-func newWorld(t *testing.T, bytes int) *world {
+func newWorld(t *testing.T, bytes int) *world { return newWorldOn(t, bytes, 0) }
+
+// newWorldOn has a budget of each namespace.
+func newWorldOn(t *testing.T, bytes int, budget int64) *world {
 	t.Helper()
 	w := &world{t: t, api: apitest.New(apitest.Jobs, apitest.Pods), registry: prometheus.NewRegistry(), logs: map[string]http.HandlerFunc{}}
 	w.api.Logs = func(out http.ResponseWriter, r *http.Request) {
@@ -60,7 +66,7 @@ func newWorld(t *testing.T, bytes int) *world {
 	}
 	t.Cleanup(w.api.Close)
 	var err error
-	if w.db, err = store.New(store.Options{Address: "sqlite", StateDir: t.TempDir()}); err != nil {
+	if w.db, err = store.New(store.Options{Address: "sqlite", StateDir: t.TempDir(), KeepBudget: budget}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = w.db.Close() })
@@ -142,7 +148,7 @@ func text(all string) http.HandlerFunc {
 func (w *world) kept(job *history.Job) string {
 	w.t.Helper()
 	k, err := w.db.Kept(w.t.Context(), w.jobs, job.UID, store.KeptLog)
-	if errors.Is(err, store.ErrNotKept) {
+	if errors.Is(err, store.ErrNotKept) || errors.Is(err, store.ErrOverBudget) {
 		return ""
 	}
 	if err != nil {
@@ -205,6 +211,36 @@ func TestTheEndOfALogIsOfWhatDecidedTheJob(t *testing.T) {
 	}
 	if query := <-asked; query != "container=trainer&limitBytes=16001&tailLines=62" {
 		t.Error(query)
+	}
+}
+
+// Jobs of one namespace write so much that no more of it is kept. That is counted, and logged once; what another namespace writes is kept.
+func TestLogsBeyondTheirNamespacesBudgetCostNobodyElse(t *testing.T) {
+	random := make([]byte, 1_500)
+	_, _ = cryptorand.Read(random) // it never fails
+	flood := hex.EncodeToString(random)
+	packed, _ := store.Pack([]byte(flood))
+	w := newWorldOn(t, 10_000, int64(3*len(packed)/2))
+	var logged bytes.Buffer
+	w.keeper.opts.Log = slog.New(slog.NewTextHandler(&logged, nil))
+	var jobs []*history.Job
+	for i := range 6 {
+		pod := fmt.Sprint("pod-", i)
+		w.says("mallory/"+pod, text(flood))
+		jobs = append(jobs, w.end(fmt.Sprint("mallory/job-", i), history.Failed, 5000, ended(pod, history.Errored, "main", 1, 4900)))
+	}
+	w.says("alice/pod", text("mine\n"))
+	mine := w.end("alice/job", history.Failed, 5000, ended("pod", history.Errored, "main", 1, 4900))
+	w.run()
+	w.keeper.Ended(w.jobs, append(jobs, mine), false)
+	w.until("all logs were read", func() bool { return w.counted(kept)+w.counted(over) == len(jobs)+1 })
+	if w.kept(mine) != "mine\n" || w.counted(kept) != 2 || w.counted(over) != 5 {
+		t.Errorf("%q is kept, of others' jobs %d, and %d are not", w.kept(mine), w.counted(kept)-1, w.counted(over))
+	}
+	w.keeper.mu.Lock()
+	defer w.keeper.mu.Unlock()
+	if text := logged.String(); strings.Count(text, "budget of what is kept") != 1 || !strings.Contains(text, "namespace=mallory") {
+		t.Error(text)
 	}
 }
 

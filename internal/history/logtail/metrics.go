@@ -12,13 +12,14 @@ const (
 	failed  = "failed"
 	refused = "refused"
 	dropped = "dropped" // too many waited
+	over    = "over"    // their namespace's budget
 )
 
 // NewMetrics registers the metrics.
 func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	m := &Metrics{prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "kubecast_history_logs_total",
-		Help: "Jobs that ended, by what became of the end of their log: kept, nothing (pods are gone or wrote nothing), failed, refused, dropped (too many waited).",
+		Help: "Jobs that ended, by what became of the end of their log: kept, nothing (pods are gone or wrote nothing), failed, refused, dropped (too many waited), over (history.keepBudget).",
 	}, []string{"outcome"})}
 	registerer.MustRegister(m.logs)
 	return m

@@ -51,10 +51,10 @@ func (k *Keeper) keep(ctx context.Context, it *item) (more bool, err error) {
 	}
 	if len(text) > 0 {
 		if data, ok := store.Pack(text); ok {
-			err = k.opts.Database.Keep(ctx, it.log, store.Kept{UID: it.job.UID, Kind: store.KeptLog, At: it.job.Ended, Data: data})
+			err = k.opts.Database.Keep(ctx, it.log, store.Kept{UID: it.job.UID, Namespace: it.job.Namespace, Kind: store.KeptLog, At: it.job.Ended, Data: data})
 			it.kept = it.kept || err == nil
 			if err != nil {
-				return true, err
+				return !errors.Is(err, store.ErrOverBudget), err
 			}
 		}
 	}

@@ -27,8 +27,7 @@ type batch struct {
 	unowned     map[string]*cluster.Object // by uid: jobs that name no owner
 	unplaced    map[string]*cluster.Object // by uid: jobs of which it is not known of which namespace they are
 	orphans     map[string]history.Ref     // by uid: jobs that name what is not known as what controls them
-	kept        map[string]store.Kept      // by uid: specs of jobs that have ended
-	keptBytes   int                        // that these take
+	kept        keeping                    // of jobs that have ended
 	caused      map[string]*cluster.Object // by uid: jobs in a state that has a cause
 	causes      []store.KnownCause         // that are known now, of transitions that were written before
 
@@ -48,7 +47,7 @@ func (b *batch) isEmpty() bool {
 func (b *batch) changes() int { return len(b.transitions) + len(b.changedLives) + len(b.runs) }
 
 // weight is how much it is to keep in memory and to write, in changes. What they usually bring along is no more than one of them.
-func (b *batch) weight() int { return b.changes() + b.keptBytes/keptOfAChange }
+func (b *batch) weight() int { return b.changes() + b.kept.bytes/keptOfAChange }
 
 // keptOfAChange is how many bytes of specs are as much as a change.
 const keptOfAChange = 16 << 10
@@ -86,8 +85,8 @@ func (b *batch) add(next *batch) {
 		b.gone = slices.DeleteFunc(b.gone, func(g store.Gone) bool { return again[g.Pod] != nil })
 	}
 	b.gone = append(b.gone, next.gone...)
-	for _, k := range next.kept {
-		b.keep(k)
+	for _, k := range next.kept.of {
+		b.keep(k) // together they are no more than a batch may weigh
 	}
 }
 

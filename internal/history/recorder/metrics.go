@@ -16,6 +16,7 @@ type Metrics struct {
 	transitions *prometheus.CounterVec
 	late        *prometheus.CounterVec
 	rows        *prometheus.CounterVec
+	kept        *prometheus.CounterVec
 	errors      *prometheus.CounterVec
 	batch       prometheus.Histogram
 }
@@ -32,6 +33,10 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 		rows: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "kubecast_history_rows_total", Help: "Rows of jobs, transitions, runs and specs that were written (jobs and runs: also again), and removed after history.keep.",
 		}, []string{"table", "operation"}),
+		kept: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "kubecast_history_specs_total",
+			Help: "Jobs that ended, by what became of their specs: kept, over (history.keepBudget), large, dropped (too many were found at once).",
+		}, []string{"outcome"}),
 		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "kubecast_history_errors_total", Help: "Failures of the history's database, by what is the matter with it.",
 		}, []string{"cause"}),
@@ -40,7 +45,7 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 			Buckets: prometheus.ExponentialBuckets(0.001, 2.5, 10),
 		}),
 	}
-	registerer.MustRegister(m.transitions, m.late, m.rows, m.errors, m.batch)
+	registerer.MustRegister(m.transitions, m.late, m.rows, m.kept, m.errors, m.batch)
 	return m
 }
 
@@ -61,6 +66,20 @@ func (m *Metrics) Removed(rows store.Removed) {
 	}
 }
 
+// What became of specs.
+const (
+	kept       = "kept"
+	overBudget = "over"
+	tooLarge   = "large"
+	tooMany    = "dropped"
+)
+
+func (m *Metrics) specs(outcome string, n int) {
+	if m != nil && n > 0 {
+		m.kept.WithLabelValues(outcome).Add(float64(n))
+	}
+}
+
 func (m *Metrics) wrote(cluster, kind string, b *batch, took time.Duration) {
 	if m == nil {
 		return
@@ -74,7 +93,7 @@ func (m *Metrics) wrote(cluster, kind string, b *batch, took time.Duration) {
 	m.rows.WithLabelValues("jobs", "written").Add(float64(len(b.order)))
 	m.rows.WithLabelValues("transitions", "written").Add(float64(len(b.transitions)))
 	m.rows.WithLabelValues("runs", "written").Add(float64(len(b.runs)))
-	m.rows.WithLabelValues("kept", "written").Add(float64(len(b.kept)))
+	m.rows.WithLabelValues("kept", "written").Add(float64(len(b.kept.of)))
 	if b.changes() > 0 { // else it only says why jobs wait
 		m.batch.Observe(took.Seconds())
 	}

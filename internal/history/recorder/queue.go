@@ -26,6 +26,7 @@ type queue struct {
 // landed is how a transaction ended.
 type landed struct {
 	of    *batch
+	kept  []store.Kept
 	at    store.Log
 	err   error
 	began time.Time
@@ -86,8 +87,8 @@ func (r *Recorder) launch(ctx context.Context) {
 	flight := make(chan landed, 1)
 	q.flight = flight
 	go func() {
-		l := landed{of: b, began: time.Now()}
-		l.at, l.err = r.opts.Database.Write(ctx, at, store.Batch{To: b.to, Transitions: b.transitions, Jobs: b.jobs(), After: b.after, Causes: b.causes, Runs: b.runs, Gone: b.gone, Kept: b.keeps()})
+		l := landed{of: b, kept: b.keeps(), began: time.Now()}
+		l.at, l.err = r.opts.Database.Write(ctx, at, store.Batch{To: b.to, Transitions: b.transitions, Jobs: b.jobs(), After: b.after, Causes: b.causes, Runs: b.runs, Gone: b.gone, Kept: l.kept})
 		flight <- l
 	}()
 }
@@ -108,6 +109,7 @@ func (r *Recorder) landed(l landed) error {
 		return fmt.Errorf("record: %w", l.err) // the text is the same for each attempt, so that it is logged once
 	}
 	r.opts.Metrics.wrote(r.opts.Cluster.Name(), r.name.Resource, l.of, time.Since(l.began))
+	r.wroteSpecs(l.kept)
 	r.at = l.at
 	r.ended(l.of)
 	if r.opts.Wrote != nil && l.of.changes() > 0 {

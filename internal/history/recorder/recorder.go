@@ -76,10 +76,11 @@ type Recorder struct {
 	resource string // of the log
 	status   status
 
-	rewritten  bool      // versions went back, so the position is one of another history
-	expireNext time.Time // when the next removal of old jobs is due; of the goroutine that removes
-	placeNext  time.Time // when it may be asked again which namespaces live
-	placeTold  string    // the last reason why it could not
+	rewritten  bool            // versions went back, so the position is one of another history
+	expireNext time.Time       // when the next removal of old jobs is due; of the goroutine that removes
+	placeNext  time.Time       // when it may be asked again which namespaces live
+	placeTold  string          // the last reason why it could not
+	overTold   map[string]bool // namespaces of which it was logged that they have used up their budgets
 
 	// Of one tenure.
 	at         store.Log               // the position in the database
@@ -100,7 +101,7 @@ type Recorder struct {
 func New(opts Options) *Recorder {
 	opts.Database = counted{opts.Database, opts.Metrics}
 	r := &Recorder{
-		opts: opts, log: opts.Log.With("cluster", opts.Cluster.Name(), "kind", opts.Store.Kind().String()), bell: stream.NewBell(),
+		opts: opts, log: opts.Log.With("cluster", opts.Cluster.Name(), "kind", opts.Store.Kind().String()), bell: stream.NewBell(), overTold: map[string]bool{},
 	}
 	if r.resource = opts.Store.Kind().String(); opts.Rule == nil {
 		r.resource = store.RunsResource

@@ -27,6 +27,8 @@ type Options struct {
 	// PasswordFile has the password for an address without one. It is read for each connection, so it may change.
 	PasswordFile string
 	Writers      []Writer // called in order
+	// KeepBudget is how many bytes of specs and logs are kept of each namespace of a cluster in a day; 0: no bound.
+	KeepBudget int64
 }
 
 // Place is the database's address as it is shown to people, without a password or parameters.
@@ -64,13 +66,14 @@ type database struct {
 	writers []Writer
 	window  int                            // how many rows the first window of a page has
 	bounds  runBounds                      // how many runs are read to find causes
+	budget  int64                          // see Options.KeepBudget
 	asked   func(query string, args []any) // of tests; nil otherwise
 }
 
 // New reads the address. It does not connect, so its errors are those of what was configured. The Store is the gateway's own
 // until For says otherwise.
 func New(opts Options) (*Store, error) {
-	s := &database{writers: opts.Writers, window: firstWindow, bounds: firstRunBounds}
+	s := &database{writers: opts.Writers, window: firstWindow, bounds: firstRunBounds, budget: opts.KeepBudget}
 	for _, pool := range []struct {
 		of   **sql.DB
 		most int

@@ -42,6 +42,9 @@ func (s *Store) Expire(ctx context.Context, log Log, before history.Time, limit 
 		return removed, err
 	}
 	uids, err := s.texts(ctx, `SELECT uid FROM jobs WHERE log = ? AND deleted > 0 AND deleted < ? ORDER BY deleted LIMIT ?`, log.ID, int64(before), limit)
+	if err == nil && len(uids) == 0 {
+		err = s.expireBudgets(ctx, log)
+	}
 	if err != nil || len(uids) == 0 {
 		return removed, err
 	}

@@ -103,7 +103,7 @@ func (s *Store) forget(ctx context.Context, tx *sql.Tx, log Log, since history.T
 		}
 	}
 	if last {
-		for _, table := range []string{"transitions", "jobs", "runs", "kept", "totals", "spans"} { // but for the last there should be none
+		for _, table := range []string{"transitions", "jobs", "runs", "kept", "kept_budgets", "totals", "spans"} { // but for the last there should be none
 			w := &where{}
 			w.add("log = ?", log.ID)
 			if _, err := s.delete(ctx, tx, table, w); err != nil {

@@ -23,10 +23,15 @@ const (
 
 // Kept is something that is kept of a job. There is one of each kind: a job that is opened again and ends once more has that of its last end.
 type Kept struct {
-	UID  string
-	Kind KeptKind
-	At   history.Time // the job's end to which it belongs
-	Data []byte       // as Pack makes it
+	UID       string
+	Namespace string // of the job; it pays
+	Kind      KeptKind
+	At        history.Time // the job's end to which it belongs
+	Data      []byte       // as Pack makes it
+	// Over says of what was written that it was not kept, since its namespace has used up its budget.
+	Over bool
+
+	replaces int // how many bytes of the same kind the job had before; 0 where that is not known
 }
 
 const (
@@ -77,44 +82,71 @@ var keptColumns = strings.Fields("log uid kind at data")
 func (s *Store) writeKept(ctx context.Context, tx *sql.Tx, log Log, all []Kept) error {
 	rows := make([][]any, len(all))
 	for i, k := range all {
+		if k.Over {
+			k.Data = notKept
+		}
 		rows[i] = []any{log.ID, k.UID, string(k.Kind), int64(k.At), k.Data}
 	}
 	return s.insert(ctx, tx, "kept", keptColumns, rows, s.dialect.upsert(keptColumns[:3], keptColumns[3:]))
 }
 
-// Keep keeps something of a job in a transaction of its own, in place of what was kept of that kind before, unless that is of a later end. If the job is not
-// there, it keeps nothing: nobody would remove it.
+// Keep keeps something of a job in a transaction of its own, in place of what was kept of that kind before, unless that is of a later end. If the job is not there, it keeps
+// nothing: nobody would remove it. The error wraps ErrOverBudget if the namespace has used up its budget; what was kept of the same end stays then.
 func (s *Store) Keep(ctx context.Context, log Log, k Kept) error {
+	over := false
 	err := again(ctx, func() error {
-		return s.inTransaction(ctx, func(ctx context.Context, tx *sql.Tx) error {
-			var there int
-			err := tx.QueryRowContext(ctx, s.dialect.bind("SELECT 1 FROM jobs WHERE log = ? AND uid = ?"+s.dialect.locks()), log.ID, k.UID).Scan(&there)
-			if errors.Is(err, sql.ErrNoRows) {
-				return nil
-			}
-			if err != nil {
-				return err
-			}
-			var last history.Time // a question of its own: only since the row is locked, it finds what others have kept
-			if err := tx.QueryRowContext(ctx, s.dialect.bind("SELECT COALESCE(MAX(at), 0) FROM kept WHERE log = ? AND uid = ? AND kind = ?"), log.ID, k.UID, string(k.Kind)).Scan(&last); err != nil {
-				return err
-			}
-			if last > k.At {
-				return nil
-			}
-			return s.writeKept(ctx, tx, log, []Kept{k})
+		return s.inTransaction(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
+			over, err = s.keep(ctx, tx, log, k)
+			return err
 		})
 	})
+	if err == nil && over {
+		err = ErrOverBudget
+	}
 	if err != nil {
 		return fmt.Errorf("keep the %s of a job: %w", k.Kind, err)
 	}
 	return nil
 }
 
-// ErrNotKept means that nothing of the sort is kept of a job.
-var ErrNotKept = errors.New("it is not kept")
+func (s *Store) keep(ctx context.Context, tx *sql.Tx, log Log, k Kept) (over bool, err error) {
+	var there int
+	err = tx.QueryRowContext(ctx, s.dialect.bind("SELECT 1 FROM jobs WHERE log = ? AND uid = ?"+s.dialect.locks()), log.ID, k.UID).Scan(&there)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if err := s.lockBudget(ctx, tx, log, k); err != nil { // before anything is read that others may change meanwhile
+		return false, err
+	}
+	var at history.Time
+	err = tx.QueryRowContext(ctx, s.dialect.bind("SELECT at, LENGTH(data) FROM kept WHERE log = ? AND uid = ? AND kind = ?"), log.ID, k.UID, string(k.Kind)).Scan(&at, &k.replaces)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return false, err
+	}
+	if at > k.At {
+		return false, nil
+	}
+	all := []Kept{k}
+	if err := s.charge(ctx, tx, log, all); err != nil {
+		return false, err
+	}
+	if over = all[0].Over; over && k.replaces > len(notKept) && at == k.At {
+		return true, nil
+	}
+	return over, s.writeKept(ctx, tx, log, all)
+}
 
-// Kept reads what is kept of a job. An error wraps ErrNotKept, or is the database's.
+var (
+	// ErrNotKept means that nothing of the sort is kept of a job.
+	ErrNotKept = errors.New("it is not kept")
+	// ErrOverBudget means that it is not kept since the job's namespace had used up its budget.
+	ErrOverBudget = errors.New("its namespace had used up its budget")
+)
+
+// Kept reads what is kept of a job. An error wraps ErrNotKept or ErrOverBudget, or is the database's.
 func (s *Store) Kept(ctx context.Context, log Log, uid string, kind KeptKind) (Kept, error) {
 	k := Kept{UID: uid, Kind: kind}
 	err := s.QueryRow(ctx, "SELECT at, data FROM kept WHERE log = ? AND uid = ? AND kind = ?", log.ID, uid, string(kind)).Scan(&k.At, &k.Data)
@@ -123,6 +155,8 @@ func (s *Store) Kept(ctx context.Context, log Log, uid string, kind KeptKind) (K
 		return Kept{}, ErrNotKept
 	case err != nil:
 		return Kept{}, fmt.Errorf("read the %s of a job: %w", kind, err)
+	case len(k.Data) <= len(notKept):
+		return Kept{}, ErrOverBudget
 	}
 	return k, nil
 }
@@ -140,6 +174,7 @@ func (k Keeping) Has(uid string, kind KeptKind) bool {
 func (s *Store) Keeps(ctx context.Context, log Log, uids []string) (Keeping, error) {
 	found := Keeping{}
 	if err := s.inParts(log.ID, "uid", uids, func(w *where) error {
+		w.add("LENGTH(data) > ?", len(notKept))
 		return s.Each(ctx, func(scan Scan) error {
 			var uid string
 			var kind KeptKind

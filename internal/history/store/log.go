@@ -95,7 +95,7 @@ type Batch struct {
 	Causes      []KnownCause          // of transitions that were written before
 	Runs        []*Run                // of a log of pods: each once; they get their numbers in this order
 	Gone        []Gone                // of a log of pods: of which nothing else has changed
-	Kept        []Kept                // of jobs, each kind once
+	Kept        []Kept                // of jobs, each kind once; they are told whether they were kept
 }
 
 // IsOfPart reports whether one of the transitions is of a job that is a part of another one: that one is told of, and not its parts.
@@ -184,6 +184,9 @@ func (s *Store) writeIn(ctx context.Context, tx *sql.Tx, log Log, b Batch) (Log,
 	}
 	if err := s.writeRuns(ctx, tx, log, b); err != nil {
 		return log, fmt.Errorf("write runs: %w", err)
+	}
+	if err := s.charge(ctx, tx, log, b.Kept); err != nil {
+		return log, err
 	}
 	if err := s.writeKept(ctx, tx, log, b.Kept); err != nil {
 		return log, fmt.Errorf("write what is kept: %w", err)

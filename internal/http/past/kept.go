@@ -2,6 +2,7 @@ package past
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
 
@@ -51,9 +52,12 @@ func (h *Handler) kept(ctx context.Context, p *page, id auth.Identity, g access.
 			return notKept(q)
 		}
 	}
-	text, ok, err := p.from.Kept(ctx, g.Kinds.Cluster(), kind, q.filter.UIDs[0], store.KeptKind(q.view))
-	if err == nil && !ok {
-		err = notKept(q)
+	text, err := p.from.Kept(ctx, g.Kinds.Cluster(), kind, q.filter.UIDs[0], store.KeptKind(q.view))
+	switch {
+	case errors.Is(err, store.ErrNotKept):
+		return notKept(q)
+	case errors.Is(err, store.ErrOverBudget):
+		return reply.NotFound("the " + q.view + " of the job is not kept: its namespace had used up its budget (history.keepBudget)")
 	}
 	p.body.Write(text)
 	return err
