@@ -31,9 +31,16 @@ type node[V any] struct {
 type dependents[V any] struct {
 	owner   ID
 	count   int
+	tally   Tally                   // of what is only counted
 	saying  *btree.BTreeG[*node[V]] // those that say something, in the order of what they say; nil: none
 	between *btree.BTreeG[*node[V]] // those that have dependents themselves; nil: none
+	tallied *btree.BTreeG[*node[V]] // those that have dependents, or something that is counted; nil: none
 }
+
+// Tally is how many objects belong to another one, and how many of these are stuck.
+type Tally struct{ All, Stuck int }
+
+func (t Tally) plus(other Tally) Tally { return Tally{t.All + other.All, t.Stuck + other.Stuck} }
 
 // NewGraph returns an empty Graph, whose order says which of two statements counts: the greater one.
 func NewGraph[V any](less func(a, b V) bool) *Graph[V] {
@@ -58,13 +65,10 @@ func (g *Graph[V]) Put(id ID, owners []ID, value V, says bool) {
 	n := &node[V]{id: id.Clone(), value: value, says: says, twin: g.nodes[id.label()]}
 	g.nodes[n.id.label()] = n
 	for _, owner := range owners {
-		d := g.below[owner]
-		if d == nil {
-			d = &dependents[V]{owner: owner.Clone()}
-			g.below[d.owner] = d
-			g.countBetween(d.owner)
+		d := g.of(owner)
+		if d.count++; d.count == 1 {
+			g.placeAll(d.owner)
 		}
-		d.count++
 		n.owners = append(n.owners, d)
 		if says {
 			d.saying = put(d.saying, n, g.bySaid)
@@ -89,9 +93,10 @@ func (g *Graph[V]) Remove(id ID) {
 	for _, d := range n.owners {
 		remove(d.saying, n)
 		remove(d.between, n)
+		remove(d.tallied, n)
 		if d.count--; d.count == 0 {
-			delete(g.below, d.owner)
-			g.countBetween(d.owner)
+			g.tidy(d)
+			g.placeAll(d.owner)
 		}
 	}
 	key := id.label()
@@ -105,6 +110,43 @@ func (g *Graph[V]) Remove(id ID) {
 		g.nodes[key] = n.twin
 	default:
 		delete(g.nodes, key)
+	}
+}
+
+// Count adds to what belongs to an owner and is not kept as an object. What was added has to be taken away again.
+func (g *Graph[V]) Count(owner ID, by Tally) {
+	if by == (Tally{}) {
+		return
+	}
+	d := g.of(owner)
+	was := d.tally
+	if d.tally = was.plus(by); (was == Tally{}) != (d.tally == Tally{}) {
+		g.tidy(d)
+		g.placeAll(d.owner)
+	}
+}
+
+// CountNothing forgets all that was counted.
+func (g *Graph[V]) CountNothing() {
+	for _, d := range g.below {
+		g.Count(d.owner, Tally{-d.tally.All, -d.tally.Stuck})
+	}
+}
+
+// of are the dependents of an owner, which are few or none until something is added.
+func (g *Graph[V]) of(owner ID) *dependents[V] {
+	d := g.below[owner]
+	if d == nil {
+		d = &dependents[V]{owner: owner.Clone()}
+		g.below[d.owner] = d
+	}
+	return d
+}
+
+// tidy forgets dependents if there are none.
+func (g *Graph[V]) tidy(d *dependents[V]) {
+	if d.count == 0 && d.tally == (Tally{}) {
+		delete(g.below, d.owner)
 	}
 }
 
@@ -130,6 +172,26 @@ func (g *Graph[V]) Above(id ID, visit func(owner ID)) {
 // Best is what counts of all that is said below an object; ok is false if nothing is. Steps are what that cost: how many
 // objects were looked at.
 func (g *Graph[V]) Best(id ID) (best V, ok bool, steps int) {
+	steps = g.walk(id, func(d *dependents[V]) *btree.BTreeG[*node[V]] {
+		if top, says := most(d.saying); says && (!ok || g.less(best, top.value)) {
+			best, ok = top.value, true
+		}
+		return d.between
+	})
+	return best, ok, steps
+}
+
+// Sum is all that was counted below an object. Steps are as Best's.
+func (g *Graph[V]) Sum(id ID) (sum Tally, steps int) {
+	steps = g.walk(id, func(d *dependents[V]) *btree.BTreeG[*node[V]] {
+		sum = sum.plus(d.tally)
+		return d.tallied
+	})
+	return sum, steps
+}
+
+// walk visits the dependents of an object, and of those of them to which the visit leads.
+func (g *Graph[V]) walk(id ID, visit func(*dependents[V]) *btree.BTreeG[*node[V]]) (steps int) {
 	seen := map[*dependents[V]]struct{}{}
 	level := []ID{id}
 	for range MaxHeight {
@@ -140,14 +202,11 @@ func (g *Graph[V]) Best(id ID) (best V, ok bool, steps int) {
 					continue
 				}
 				if steps++; steps > maxBelow {
-					return best, ok, steps
+					return steps
 				}
 				seen[d] = struct{}{}
-				if top, says := most(d.saying); says && (!ok || g.less(best, top.value)) {
-					best, ok = top.value, true
-				}
-				if d.between != nil {
-					d.between.Scan(func(n *node[V]) bool {
+				if further := visit(d); further != nil {
+					further.Scan(func(n *node[V]) bool {
 						next = append(next, n.id)
 						return len(next) < maxBelow
 					})
@@ -156,7 +215,7 @@ func (g *Graph[V]) Best(id ID) (best V, ok bool, steps int) {
 		}
 		level = next
 	}
-	return best, ok, steps
+	return steps
 }
 
 // find is the object that is named; nil if there is none.
@@ -169,8 +228,8 @@ func (g *Graph[V]) find(id ID) *node[V] {
 	return nil
 }
 
-// countBetween is called when an owner has come to have dependents, or to have none.
-func (g *Graph[V]) countBetween(owner ID) {
+// placeAll is called when an owner has come to have dependents, or what is counted, or to have none.
+func (g *Graph[V]) placeAll(owner ID) {
 	for n := g.nodes[owner.label()]; n != nil; n = n.twin {
 		if owner.matches(n.id) {
 			g.place(n)
@@ -180,14 +239,25 @@ func (g *Graph[V]) countBetween(owner ID) {
 
 // place puts an object among those that stand between, or takes it away there.
 func (g *Graph[V]) place(n *node[V]) {
-	stands := g.below[n.id] != nil || g.below[n.id.label()] != nil
-	for _, d := range n.owners {
-		if stands {
-			d.between = put(d.between, n, byID)
-		} else {
-			remove(d.between, n)
+	stands, counts := false, false
+	for _, d := range []*dependents[V]{g.below[n.id], g.below[n.id.label()]} {
+		if d != nil {
+			stands, counts = stands || d.count > 0, true
 		}
 	}
+	for _, d := range n.owners {
+		d.between = placed(d.between, n, stands)
+		d.tallied = placed(d.tallied, n, counts)
+	}
+}
+
+// placed is a tree with a node, or without it.
+func placed[V any](tree *btree.BTreeG[*node[V]], n *node[V], in bool) *btree.BTreeG[*node[V]] {
+	if in {
+		return put(tree, n, byID)
+	}
+	remove(tree, n)
+	return tree
 }
 
 func (g *Graph[V]) bySaid(a, b *node[V]) bool {

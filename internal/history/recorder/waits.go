@@ -148,6 +148,10 @@ func turns(all iter.Seq2[string, string]) (uids []string) {
 // explainOne takes into a batch why a job waits, if that is to be written now, and returns what looking cost.
 func (r *Recorder) explainOne(b *batch, uid string, now time.Time) (steps int) {
 	w, job := r.waits, r.living[uid]
+	if pace, written := w.paces[uid]; written && now.Before(pace.written.Add(pace.pause)) { // what is said at that time counts
+		w.due[uid] = pace.written.Add(pace.pause)
+		return 1
+	}
 	says := r.opts.Waits.Why
 	if job.State == history.Running {
 		says = r.opts.Waits.WhyInPart

@@ -3,74 +3,51 @@ package waiting
 import (
 	"fmt"
 
-	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/history"
 	"github.com/kubecast/kubecast/internal/ownerref"
-	"github.com/kubecast/kubecast/internal/stream"
 )
 
+// A job that runs is told how many of its pods cannot begin, of how many. Pods that run say nothing, and are not kept: they are counted for what controls them, as
+// they come and go. So the answer costs the same however many pods there are in the namespace.
+
 // WhyInPart is why a part of a job does not run that runs: how many of its pods cannot begin, of how many that have not ended, and why not. The zero Reason: all can.
-// Known and steps are as Why's. Pods that run are not kept, so the pods of its namespace are walked, but only if one of its own cannot begin.
+// Known and steps are as Why's.
 func (w *Watch) WhyInPart(job ownerref.ID) (why history.Reason, known bool, steps int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	best, known, steps := w.best(job)
-	if best == nil || best.weight < aPodIsGated || best.weight > aPodCannotBegin {
+	if best == nil || !best.isStuck() {
 		return why, known, steps
 	}
-	store := w.podStore()
-	if store == nil {
+	if !w.counts {
 		return why, false, steps
 	}
-	n, of := 0, 0
-	belongs := w.belongs(job)
-	for o := range store.Snapshot().List(stream.Namespaces(job.Namespace), cache.Selector{}, "", "") {
-		steps++
-		if !belongs(o) || o.Path("metadata.deletionTimestamp").Exists() {
-			continue
-		}
-		if phase := o.Path("status.phase").Str; phase == "Succeeded" || phase == "Failed" {
-			continue
-		}
-		of++
-		if said, ok := pod(o); ok && said.weight >= aPodIsGated {
-			n++
-		}
-	}
-	if n == 0 { // it has begun meanwhile
+	pods, further := w.objects.Sum(job)
+	if steps += further; pods.Stuck <= 0 { // what cannot begin belongs to the job, and something else controls it
 		return why, known, steps
 	}
 	why = best.Reason
-	why.Message = fmt.Sprintf("%d of %d pods: %s", n, of, why.Message)
+	why.Message = fmt.Sprintf("%d of %d pods: %s", pods.Stuck, pods.All, why.Message)
 	return why, known, steps
 }
 
-// podStore has the pods; nil while they are not read.
-func (w *Watch) podStore() *cache.Store {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.upwards[kindOf{kind: "Pod"}].store
-}
+// isStuck reports whether a pod says that it cannot begin.
+func (s *statement) isStuck() bool { return s.weight >= aPodIsGated && s.weight <= aPodCannotBegin }
 
-// belongs tells pods of a job, of a namespace, from others. It asks once for each of their owners.
-func (w *Watch) belongs(job ownerref.ID) func(*cluster.Object) bool {
-	asked := map[ownerref.ID]bool{}
-	return func(o *cluster.Object) bool {
-		for _, owner := range ownerref.Owners(o) {
-			is, before := asked[owner]
-			if !before {
-				ownerref.Above([]ownerref.ID{owner}, func(above ownerref.ID) ([]ownerref.ID, bool) {
-					is = is || above.UID == job.UID
-					w.mu.Lock()
-					defer w.mu.Unlock()
-					_, owners, _ := w.objects.Get(above)
-					return owners, !is
-				})
-				asked[owner] = is
-			}
-			if is {
-				return true
-			}
+// count takes a pod that has not ended into what is counted of its owner, or with -1 out of it. The caller holds the lock.
+func (w *Watch) count(o *cluster.Object, stuck bool, by int) {
+	if o.Path("metadata.deletionTimestamp").Exists() {
+		return
+	}
+	if phase := o.Path("status.phase").Str; phase == "Succeeded" || phase == "Failed" {
+		return
+	}
+	if owners := ownerref.Owners(o); len(owners) > 0 { // what controls it comes first
+		t := ownerref.Tally{All: by}
+		if stuck {
+			t.Stuck = by
 		}
-		return false
+		w.objects.Count(owners[0], t)
 	}
 }

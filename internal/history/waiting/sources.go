@@ -18,6 +18,8 @@ type source struct {
 	says func(*cluster.Object) (said statement, ok bool) // nil: it says only to which object it belongs
 	// labels are the labels by which an object names the uid of the object to which it belongs, beside its owners.
 	labels []string
+	// counted says that those of them that say nothing are counted for what controls them.
+	counted bool
 	// lookedUp says that its objects say nothing by themselves, and are looked up.
 	lookedUp bool
 }
@@ -49,7 +51,7 @@ const (
 
 // explaining are the kinds that say why jobs wait.
 var explaining = []source{
-	{kind: "pods", says: pod},
+	{kind: "pods", says: pod, counted: true},
 	{kind: "workloads.kueue.x-k8s.io", says: workload, labels: []string{"kueue.x-k8s.io/job-uid"}},
 	{kind: "podgroups.scheduling.volcano.sh", says: podGroup},
 	{kind: "podgroups.scheduling.x-k8s.io", says: podGroup},

@@ -35,6 +35,7 @@ type Watch struct {
 
 	mu        sync.Mutex
 	objects   *ownerref.Graph[object] // those that say something, or belong to another object
+	counts    bool                    // all pods are counted
 	unread    map[string]bool         // kinds that have not been read yet
 	listeners map[*Listener]struct{}
 	upwards   map[kindOf]upward // the kinds that are read
@@ -140,8 +141,11 @@ func (w *Watch) read(ctx context.Context, s source, using *cache.Store) error {
 	for {
 		snapshot := using.Snapshot()
 		found := map[ownerref.ID]bool{}
+		if s.counted {
+			w.countAnew()
+		}
 		for o := range snapshot.List(stream.AllNamespaces(), cache.Selector{}, "", "") {
-			if w.see(s, using.Kind(), o, false) {
+			if w.see(s, using.Kind(), o, nil, false) {
 				found[ownerref.Of(using.Kind(), o)] = true
 			}
 		}
@@ -162,7 +166,7 @@ func (w *Watch) follow(ctx context.Context, s source, using *cache.Store, cursor
 			return nil //nolint:nilerr // reading again heals it
 		}
 		for _, e := range events {
-			w.see(s, using.Kind(), e.Object, e.Type == stream.Deleted)
+			w.see(s, using.Kind(), e.Object, e.Old, e.Type == stream.Deleted)
 		}
 		if len(events) > 0 {
 			continue
@@ -178,8 +182,8 @@ func (w *Watch) follow(ctx context.Context, s source, using *cache.Store, cursor
 }
 
 // see takes what an object says, and whose it is, or forgets it if that is nothing, which it reports as false. What the object
-// says is a part of its text, which the cache keeps anyway.
-func (w *Watch) see(s source, kind cluster.Kind, o *cluster.Object, deleted bool) (kept bool) {
+// says is a part of its text, which the cache keeps anyway. Old is what it was before, if that was seen.
+func (w *Watch) see(s source, kind cluster.Kind, o, old *cluster.Object, deleted bool) (kept bool) {
 	id, known := ownerref.Of(kind, o), object{of: s.kind}
 	var owners []ownerref.ID
 	if !deleted && id.UID != "" {
@@ -195,11 +199,19 @@ func (w *Watch) see(s source, kind cluster.Kind, o *cluster.Object, deleted bool
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	was, before, there := w.objects.Get(id)
+	if s.counted {
+		if old != nil {
+			w.count(old, there && was.says.isStuck(), -1)
+		}
+		if !deleted {
+			w.count(o, kept && known.says.isStuck(), 1)
+		}
+	}
 	if !kept {
 		w.forget(id)
 		return false
 	}
-	was, before, there := w.objects.Get(id)
 	if there && slices.Equal(before, owners) && was.sameAs(known) {
 		if was.says != nil {
 			known.says.At = was.says.At // the texts are the newer object's, since the cache does not keep the older one
@@ -217,6 +229,9 @@ func (w *Watch) see(s source, kind cluster.Kind, o *cluster.Object, deleted bool
 func (w *Watch) retain(s source, found map[ownerref.ID]bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if s.counted {
+		w.counts = true
+	}
 	var gone []ownerref.ID
 	w.objects.Each(func(id ownerref.ID, o object) {
 		if o.of == s.kind && !found[id] {
@@ -233,6 +248,14 @@ func (w *Watch) retain(s source, found map[ownerref.ID]bool) {
 			close(w.settled)
 		}
 	}
+}
+
+// countAnew forgets what was counted, until everything has been read again.
+func (w *Watch) countAnew() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.counts = false
+	w.objects.CountNothing()
 }
 
 // forget says that an object says nothing any more. The caller holds the lock.
@@ -263,6 +286,8 @@ func (w *Watch) notify(id ownerref.ID) {
 // Why is why a job waits; the zero Reason if nothing says so. Known is false until all kinds were read. Until then there
 // may be a reason nevertheless. Steps are what the answer cost.
 func (w *Watch) Why(job ownerref.ID) (why history.Reason, known bool, steps int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	best, known, steps := w.best(job)
 	if best != nil {
 		why = best.Reason
@@ -270,14 +295,11 @@ func (w *Watch) Why(job ownerref.ID) (why history.Reason, known bool, steps int)
 	return why, known, steps
 }
 
-// best is what counts of what is said of a job; nil: nothing is said.
+// best is what counts of what is said of a job; nil: nothing is said. The caller holds the lock.
 func (w *Watch) best(job ownerref.ID) (best *statement, known bool, steps int) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	found, ok, steps := w.objects.Best(job)
 	if ok {
-		said := *found.says
-		best = &said
+		best = found.says
 	}
 	return best, len(w.unread) == 0, steps
 }
