@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/kubecast/kubecast/internal/history"
+	"github.com/kubecast/kubecast/internal/history/store"
 )
 
 // A cause is told with the job and with the transition, and both are found by its reason; a job that was deleted says why it had ended. Usage counts ends by it.
@@ -46,5 +47,33 @@ func TestJobsAreFoundByWhyTheyEnded(t *testing.T) {
 		if a := c.get(allJobs + path); a.code != 400 {
 			t.Errorf("%s: %d %s", path, a.code, a.body)
 		}
+	}
+}
+
+// A stream of a cause tells what was known of it when it passed: what becomes known later takes no number, so nothing could tell it without telling others twice.
+// Pages, and clients that begin, have all of it.
+func TestAStreamOfACauseTellsWhatWasKnown(t *testing.T) {
+	c := newChronicle(t)
+	s := c.stream(allJobs + "?cause=OOMKilled&limit=10")
+	s.expect("synced")
+	later := c.lives("a/later", "alice", "", history.Running, history.Failed)
+	version := c.log.Version
+	c.why = &history.Cause{Text: "main was OOM-killed", Reason: history.OOMKilled, Pods: 1}
+	c.lives("a/once", "alice", "", history.Running, history.Failed)
+	if names, _ := s.jobs(1); names[0] != "once" {
+		t.Errorf("%q is told first", names)
+	}
+	var err error
+	if c.log, err = c.db.Write(t.Context(), c.log, store.Batch{To: c.log.Version + 1, Causes: []store.KnownCause{{UID: later, Version: version, Cause: c.why}}}); err != nil {
+		t.Fatal(err)
+	}
+	c.lives("a/last", "alice", "", history.Running, history.Failed)
+	if names, _ := s.jobs(1); names[0] != "last" {
+		t.Errorf("%q is told behind it", names)
+	}
+	c.tells(allJobs+"?view=transitions&cause=OOMKilled", "alice", "last:Running→Failed once:Running→Failed later:Running→Failed")
+	fresh := c.stream(allJobs + "?cause=OOMKilled&limit=10")
+	if names, _ := fresh.jobs(3); strings.Join(names, " ") != "later once last" {
+		t.Errorf("a new client is told %q", names)
 	}
 }
