@@ -278,7 +278,7 @@ func (r *Recorder) placeRuns(ctx context.Context, b *batch) error {
 	return nil
 }
 
-// jobsOf finds the jobs of runs of which it is known to which one they belong. A pod may name a job of another namespace; that is not its job.
+// jobsOf finds the jobs of runs of which it is known to which one they belong. A pod may name a job that is not its own.
 func (r *Recorder) jobsOf(ctx context.Context, all []*life) (map[*life]store.Job, error) {
 	if len(all) == 0 {
 		return nil, nil
@@ -302,7 +302,7 @@ func (r *Recorder) jobsOf(ctx context.Context, all []*life) (map[*life]store.Job
 	}
 	of := make(map[*life]store.Job, len(all))
 	for _, l := range all {
-		if job, ok := r.lives.found[l.Job]; ok && job.Namespace == l.Namespace && !r.lives.undecided(l) {
+		if job, ok := r.lives.found[l.Job]; ok && job.Owns(l.Namespace, l.Created) && !r.lives.undecided(l) {
 			of[l] = job
 		}
 	}

@@ -240,6 +240,32 @@ func TestPodsWithForgedOwnersHinderNobodyAndJoinNoJobOfOthers(t *testing.T) {
 	})
 }
 
+// A namespace is deleted, and made anew by somebody who knows the uid of a job that was there: none of their pods is that job's. A pod that was made before
+// its job was deleted is, whenever it is seen.
+func TestPodsJoinNoJobOfAFormerNamespace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		world, db := newPodWorld()
+		job := world.job(db, "job", true)
+		world.api.Delete("jobs", "n/job")
+		deleted := history.At(time.Now())
+		db.set(func() { db.deleted = map[history.Ref]history.Time{job: deleted} })
+		r := startOf(t, world.api.Connect(t), db, "r", ring, apitest.Pods, nil)
+		settle()
+		made := map[string]history.Time{"orphan": deleted - 60_000, "last": deleted, "forged": deleted + 1000}
+		for name, at := range made {
+			world.api.Put("pods", "n/"+name, append(slices.Clone(stages["runs"]), controlledBy("batch/v1", "Job", job.Name, job.UID), "metadata.creationTimestamp="+at.Std().Format(time.RFC3339))...)
+		}
+		settle()
+		r.stop()
+		for name, at := range made {
+			run, there := db.runs[world.api.UID("pods", "n/"+name)]
+			if want := at <= deleted; !there || (run.Of == 7) != want {
+				t.Errorf("%s is recorded: %t, in log %d; it is the job's: %t", name, there, run.Of, want)
+			}
+		}
+	})
+}
+
 // A pod may be seen before the job that controls it was read, and so before it is known of what that job is a part. A recorder that takes over at that moment
 // finds that out, or the topmost job would have used nothing, for good.
 func TestARunThatIsFoundAgainBelongsToTheTopmostJob(t *testing.T) {

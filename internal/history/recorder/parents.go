@@ -60,7 +60,7 @@ func (r *Recorder) findParents(ctx context.Context, b *batch) error {
 	belongs := func(job *history.Job) {
 		parent := b.orphans[job.UID]
 		recorded, ok := found[parent]
-		if !ok || recorded.Namespace != job.Namespace || job.Parent.UID != "" {
+		if !ok || !recorded.Owns(job.Namespace, job.Created) || job.Parent.UID != "" {
 			return
 		}
 		if recorded.Parent.UID != "" {

@@ -29,13 +29,17 @@ func TestAJobIsAPartOfTheTopmostThatIsThere(t *testing.T) {
 		none := history.Ref{}
 		top := widget("top")
 		middle := widget("middle", of(top))
-		gone, never := widget("gone"), widget("never")
-		db.set(func() { db.of[gone] = 3 })
-		world.api.Delete("widgets", "n/gone", "n/never")
+		gone, never, former := widget("gone"), widget("never"), widget("former")
+		now := history.At(time.Now())
+		db.set(func() {
+			db.of[gone], db.of[former] = 3, 3
+			db.deleted = map[history.Ref]history.Time{gone: now + 60_000, former: now - 60_000}
+		})
+		world.api.Delete("widgets", "n/gone", "n/never", "n/former")
 		settle()
 		is := func(key, when string, state history.State, owner string, want history.Ref) {
 			t.Helper()
-			world.api.Put("jobs", key, append(slices.Clone(lives[state]), owner)...)
+			world.api.Put("jobs", key, append(slices.Clone(lives[state]), owner, "metadata.creationTimestamp="+now.Std().Format(time.RFC3339))...)
 			time.Sleep(time.Second)
 			synctest.Wait()
 			var job *history.Job
@@ -54,6 +58,7 @@ func TestAJobIsAPartOfTheTopmostThatIsThere(t *testing.T) {
 		is("m/elsewhere", "in another namespace", history.Running, of(top), none)
 		is("n/late", "of what was recorded", history.Running, of(gone), gone)
 		is("m/late", "of what was recorded in another namespace", history.Running, of(gone), none)
+		is("n/heir", "of what was in a former namespace", history.Running, of(former), none)
 		is("n/lost", "of what was not recorded", history.Running, of(never), none)
 		is("n/zero", "with what no database takes", history.Running, of(history.Ref{Name: "top", UID: "a\x00b"}), none)
 		is("n/a", "before the other is there", history.Pending, "", none)

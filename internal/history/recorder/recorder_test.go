@@ -49,7 +49,8 @@ type memory struct {
 	runs        map[string]store.Run  // by the pod's uid, as they are
 	written     []store.Run           // each as it was written
 	of          map[history.Ref]int64 // the logs of jobs that are recorded, for recorders of pods
-	began       []history.Time        // when the log of pods began anew
+	deleted     map[history.Ref]history.Time
+	began       []history.Time // when the log of pods began anew
 
 	refused int                   // questions with texts that PostgreSQL does not take, or that are longer than a column
 	parked  map[string]bool       // pods of which there is a row that nobody is shown
@@ -133,7 +134,7 @@ func (m *memory) JobsOf(_ context.Context, _ string, wanted map[string][]string)
 	found := map[history.Ref]store.Job{}
 	for ref, of := range m.of {
 		if slices.Contains(wanted[ref.Resource], ref.UID) {
-			found[ref] = store.Job{Of: of, Namespace: "n", Owner: "owner of " + ref.Name, NamespaceUID: "namespace of " + ref.Name}
+			found[ref] = store.Job{Of: of, Namespace: "n", Owner: "owner of " + ref.Name, NamespaceUID: "namespace of " + ref.Name, Deleted: m.deleted[ref]}
 		}
 	}
 	return found, nil

@@ -170,7 +170,14 @@ func (s *Store) LivingRuns(ctx context.Context, pods Log) ([]*Run, error) {
 type Job struct {
 	Of                                    int64
 	Namespace, Owner, Queue, NamespaceUID string
-	Parent                                history.Ref // as history.Job's
+	Deleted                               history.Time // as history.Job's
+	Parent                                history.Ref  // likewise
+}
+
+// Owns reports whether something of a namespace that was made at a time may belong to the job. Whoever makes it can name a job of another namespace, or one that was in
+// a former namespace of that name: nothing is made in that one after all that was in it is gone.
+func (j Job) Owns(namespace string, created history.Time) bool {
+	return j.Namespace == namespace && (j.Deleted == 0 || created <= j.Deleted)
 }
 
 // JobsOf finds jobs of a cluster by kind and uid. Those that are not recorded are not found.
@@ -183,11 +190,11 @@ func (s *Store) JobsOf(ctx context.Context, cluster string, wanted map[string][]
 			s.oneOf(w, "uid", part)
 			if err := s.Each(ctx, func(scan Scan) error {
 				ref, job, namespace, parent := history.Ref{Resource: resource}, Job{}, sql.NullString{}, [3]sql.NullString{}
-				err := scan(&job.Of, &ref.UID, &job.Namespace, &ref.Name, &job.Owner, &job.Queue, &namespace, &parent[0], &parent[1], &parent[2])
+				err := scan(&job.Of, &ref.UID, &job.Namespace, &ref.Name, &job.Owner, &job.Queue, &namespace, &job.Deleted, &parent[0], &parent[1], &parent[2])
 				job.NamespaceUID, job.Parent = namespace.String, history.Ref{Resource: parent[0].String, Name: parent[1].String, UID: parent[2].String}
 				found[ref] = job
 				return err
-			}, "SELECT log, uid, namespace, name, owner, queue, namespace_uid, parent_resource, parent_name, parent_uid FROM jobs "+w.String(), w.args...); err != nil {
+			}, "SELECT log, uid, namespace, name, owner, queue, namespace_uid, deleted, parent_resource, parent_name, parent_uid FROM jobs "+w.String(), w.args...); err != nil {
 				return nil, fmt.Errorf("find the jobs of pods: %w", err)
 			}
 		}

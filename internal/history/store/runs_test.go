@@ -84,9 +84,14 @@ func TestRunsAreFoundAgainAndMoveToTheirJobs(t *testing.T) {
 		if _, err := s.Write(ctx, Log{LogName: pods.LogName, ID: pods.ID, Version: 5, Seq: 3}, Batch{To: 9, Runs: []*Run{podOf("second", log.ID, "u", 1)}}); !errors.Is(err, ErrMoved) {
 			t.Errorf("a second writer: %v", err)
 		}
-		log = write(t, s, log, seen(5, "n", "ann", []string{"u"}, history.Running))
-		found, err := s.JobsOf(ctx, jobs.Cluster, map[string][]string{"jobs.batch": {"u", "none"}, "jobsets.x": {"u"}})
-		if want := map[history.Ref]Job{{Resource: "jobs.batch", Name: "name-u", UID: "u"}: {Of: log.ID, Namespace: "n", Owner: "ann", Queue: "q"}}; err != nil || cmp.Diff(want, found) != "" {
+		there := seen(5, "n", "ann", []string{"u", "gone"}, history.Running)
+		there.Jobs[1].State, there.Jobs[1].Deleted = history.Deleted, 900
+		log = write(t, s, log, there)
+		found, err := s.JobsOf(ctx, jobs.Cluster, map[string][]string{"jobs.batch": {"u", "gone", "none"}, "jobsets.x": {"u"}})
+		if want := map[history.Ref]Job{
+			{Resource: "jobs.batch", Name: "name-u", UID: "u"}:       {Of: log.ID, Namespace: "n", Owner: "ann", Queue: "q"},
+			{Resource: "jobs.batch", Name: "name-gone", UID: "gone"}: {Of: log.ID, Namespace: "n", Owner: "ann", Queue: "q", Deleted: 900},
+		}; err != nil || cmp.Diff(want, found) != "" {
 			t.Errorf("%+v, %v", found, err)
 		}
 	})
