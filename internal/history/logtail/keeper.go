@@ -15,11 +15,18 @@ import (
 	"github.com/kubecast/kubecast/internal/history/store"
 )
 
+// Database is what a Keeper needs of a store.Store.
+type Database interface {
+	Runs(ctx context.Context, log store.Log, f store.Filter, after store.RunAfter, limit int) ([]*store.Run, error)
+	Keeps(ctx context.Context, log store.Log, uids []string) (store.Keeping, error)
+	Keep(ctx context.Context, log store.Log, k store.Kept) error
+}
+
 // Options configure a Keeper; all are required.
 type Options struct {
 	Cluster  *cluster.Cluster
-	Database *store.Store // in the name of what keeps logs
-	Bytes    int          // of each log that are kept
+	Database Database // in the name of what keeps logs
+	Bytes    int      // of each log that are kept
 	Metrics  *Metrics
 	Log      *slog.Logger
 }
@@ -36,6 +43,8 @@ const (
 	within = 10 * time.Second
 	// refusedFor is how long no log of a namespace is asked for after one was refused. The permission may be given at any time.
 	refusedFor = time.Minute
+	// awayPause is how long after an attempt for which the database was away the next one comes, and awayFor for how long there are such. That long pods usually stay.
+	awayPause, awayFor = 5 * time.Second, 15 * time.Minute
 )
 
 // pauses are how long after the end of a job, and then after each attempt, its log is read. The pods' ends are recorded apart from the job's, and
@@ -47,6 +56,7 @@ type Keeper struct {
 	opts   Options
 	pauses []time.Duration
 	pause  time.Duration // after a refusal
+	away   time.Duration // between attempts while the database is away
 	rate   *rate.Limiter
 	bell   chan struct{} // holds a token once something was added, or was read
 
@@ -59,17 +69,17 @@ type Keeper struct {
 // New makes a Keeper.
 func New(opts Options) *Keeper {
 	return &Keeper{
-		opts: opts, pauses: pauses, pause: refusedFor, rate: rate.NewLimiter(perSecond, perSecond), bell: make(chan struct{}, 1), queue: newQueue(mostWaiting, ofOne),
+		opts: opts, pauses: pauses, pause: refusedFor, away: awayPause, rate: rate.NewLimiter(perSecond, perSecond), bell: make(chan struct{}, 1), queue: newQueue(mostWaiting, ofOne),
 		overTold: map[string]bool{},
 	}
 }
 
 // Ended says that jobs have come to an end, which was written to their log. Again says that it may have been said before. It does not wait.
 func (k *Keeper) Ended(log store.Log, jobs []*history.Job, again bool) {
-	due := time.Now().Add(k.pauses[0])
+	now := time.Now()
 	k.mu.Lock()
 	for _, job := range jobs {
-		k.opts.Metrics.count(dropped, k.queue.add(&item{log: log, job: job, again: again, due: due}))
+		k.opts.Metrics.count(dropped, k.queue.add(&item{log: log, job: job, again: again, came: now, due: now.Add(k.pauses[0])}))
 	}
 	k.mu.Unlock()
 	k.ring()
@@ -141,6 +151,11 @@ func (k *Keeper) try(ctx context.Context, it *item) {
 		k.refuse(it.job.Namespace, err)
 		return
 	}
+	if isAway(err) && time.Since(it.came) < awayFor {
+		it.due = time.Now().Add(k.away)
+		k.opts.Metrics.count(dropped, k.queue.add(it))
+		return
+	}
 	it.tries++
 	switch {
 	case more && it.tries < len(k.pauses):
@@ -160,6 +175,17 @@ func (k *Keeper) try(ctx context.Context, it *item) {
 	if it.kept {
 		k.told = false
 	}
+}
+
+// databaseError is an error of the database, and not of the cluster.
+type databaseError struct{ error }
+
+func (e databaseError) Unwrap() error { return e.error }
+
+// isAway reports whether the database could not be used, and may be later.
+func isAway(err error) bool {
+	var db databaseError
+	return errors.As(err, &db) && store.CauseOf(db.error) != store.CauseOther
 }
 
 // tellOver logs once that a namespace has used up its budget.

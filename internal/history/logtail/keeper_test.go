@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"strconv"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/goleak"
 	"k8s.io/klog/v2"
@@ -301,6 +303,90 @@ func TestOnlyTheEndOfALogIsKept(t *testing.T) {
 				t.Errorf("%q, not %q", got, want)
 			}
 		})
+	}
+}
+
+// fallible is a database that is away at times.
+type fallible struct {
+	*store.Store
+	away atomic.Bool
+	told atomic.Int64
+}
+
+func (f *fallible) fails() error {
+	if !f.away.Load() {
+		return nil
+	}
+	f.told.Add(1)
+	return &net.OpError{Op: "dial", Err: errors.New("connection refused")}
+}
+
+func (f *fallible) Runs(ctx context.Context, log store.Log, filter store.Filter, after store.RunAfter, limit int) ([]*store.Run, error) {
+	if err := f.fails(); err != nil {
+		return nil, err
+	}
+	return f.Store.Runs(ctx, log, filter, after, limit)
+}
+
+func (f *fallible) Keeps(ctx context.Context, log store.Log, uids []string) (store.Keeping, error) {
+	if err := f.fails(); err != nil {
+		return nil, err
+	}
+	return f.Store.Keeps(ctx, log, uids)
+}
+
+func (f *fallible) Keep(ctx context.Context, log store.Log, k store.Kept) error {
+	if err := f.fails(); err != nil {
+		return err
+	}
+	return f.Store.Keep(ctx, log, k)
+}
+
+// The database is away for longer than a log that cannot be read is tried again, before its pods are asked for, and when the log is to be written. The log is kept once the database is back.
+// What the database refuses for another reason, or is away for too long, is given up.
+func TestALogWaitsForADatabaseThatIsAway(t *testing.T) {
+	for name, whileItIsRead := range map[string]bool{"from the beginning": false, "once the log was read": true} {
+		for again, isAgain := range map[string]bool{"": false, ", again": true} {
+			t.Run(name+again, func(t *testing.T) {
+				w := newWorld(t, 1000)
+				db := &fallible{Store: w.db}
+				w.keeper.opts.Database, w.keeper.away = db, time.Millisecond
+				db.away.Store(!whileItIsRead)
+				var first sync.Once
+				w.says("a/one", func(out http.ResponseWriter, r *http.Request) {
+					first.Do(func() { db.away.Store(whileItIsRead) })
+					text("hello")(out, r)
+				})
+				job := w.end("a/train", history.Failed, 5000, ended("one", history.Errored, "main", 1, 4900))
+				w.run()
+				w.keeper.Ended(w.jobs, []*history.Job{job}, isAgain)
+				w.until("it was tried often", func() bool { return db.told.Load() > int64(2*len(pauses)) })
+				db.away.Store(false)
+				w.until("the log is kept", func() bool { return w.counted(kept) == 1 })
+				if got := w.kept(job); got != "hello" || w.counted(failed) > 0 {
+					t.Errorf("%q is kept, and %d have failed", got, w.counted(failed))
+				}
+			})
+		}
+	}
+	t.Run("for too long", func(t *testing.T) {
+		w := newWorld(t, 1000)
+		db := &fallible{Store: w.db}
+		w.keeper.opts.Database, w.keeper.away = db, time.Millisecond
+		db.away.Store(true)
+		w.says("a/one", text("hello"))
+		job := w.end("a/train", history.Failed, 5000, ended("one", history.Errored, "main", 1, 4900))
+		w.keeper.queue.add(&item{log: w.jobs, job: job, came: time.Now().Add(-awayFor)})
+		w.run()
+		w.until("it is given up", func() bool { return w.counted(failed) == 1 })
+	})
+	for err, want := range map[error]bool{
+		databaseError{store.ErrBusy}: true, databaseError{errors.New("EOF")}: true, store.ErrBusy: false, databaseError{&pgconn.PgError{Code: "22021"}}: false,
+		errors.New("the API server answers 500"): false,
+	} {
+		if isAway(err) != want {
+			t.Errorf("%v: %t", err, !want)
+		}
 	}
 }
 

@@ -13,6 +13,7 @@ type item struct {
 	log   store.Log
 	job   *history.Job
 	again bool      // another may have kept it before
+	came  time.Time // when its end was told
 	due   time.Time // when it is to be read
 	tries int       // that were made
 	kept  bool      // by one of these

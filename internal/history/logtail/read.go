@@ -28,14 +28,16 @@ const mostRuns = 1000
 func (k *Keeper) keep(ctx context.Context, it *item) (more bool, err error) {
 	if it.again && it.tries == 0 {
 		keeps, err := k.opts.Database.Keeps(ctx, it.log, []string{it.job.UID})
-		if err != nil || keeps[it.job.UID][store.KeptLog] == it.job.Ended {
-			it.kept = err == nil
-			return err != nil, err
+		if err != nil {
+			return true, databaseError{err}
+		}
+		if it.kept = keeps[it.job.UID][store.KeptLog] == it.job.Ended; it.kept {
+			return false, nil
 		}
 	}
 	rows, err := k.opts.Database.Runs(ctx, it.log, store.Filter{UIDs: []string{it.job.UID}}, store.RunAfter{}, mostRuns)
 	if err != nil {
-		return true, err
+		return true, databaseError{err}
 	}
 	runs := make([]*history.Run, len(rows))
 	for i, row := range rows {
@@ -52,10 +54,13 @@ func (k *Keeper) keep(ctx context.Context, it *item) (more bool, err error) {
 	if len(text) > 0 {
 		if data, ok := store.Pack(text); ok {
 			err = k.opts.Database.Keep(ctx, it.log, store.Kept{UID: it.job.UID, Namespace: it.job.Namespace, Kind: store.KeptLog, At: it.job.Ended, Data: data})
-			it.kept = it.kept || err == nil
-			if err != nil {
-				return !errors.Is(err, store.ErrOverBudget), err
+			switch {
+			case errors.Is(err, store.ErrOverBudget):
+				return false, err
+			case err != nil:
+				return true, databaseError{err}
 			}
+			it.kept = true
 		}
 	}
 	// Of a failure, the pod that decided it may be known by now to be another one.
