@@ -66,6 +66,7 @@ type database struct {
 	writers []Writer
 	window  int                            // how many rows the first window of a page has
 	bounds  runBounds                      // how many runs are read to find causes
+	parked  int                            // see mostParked
 	budget  int64                          // see Options.KeepBudget
 	asked   func(query string, args []any) // of tests; nil otherwise
 }
@@ -73,7 +74,7 @@ type database struct {
 // New reads the address. It does not connect, so its errors are those of what was configured. The Store is the gateway's own
 // until For says otherwise.
 func New(opts Options) (*Store, error) {
-	s := &database{writers: opts.Writers, window: firstWindow, bounds: firstRunBounds, budget: opts.KeepBudget}
+	s := &database{writers: opts.Writers, window: firstWindow, bounds: firstRunBounds, parked: mostParked, budget: opts.KeepBudget}
 	for _, pool := range []struct {
 		of   **sql.DB
 		most int

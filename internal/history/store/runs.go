@@ -152,9 +152,6 @@ func (s *Store) inParts(log int64, column string, keys []string, do func(*where)
 	return nil
 }
 
-// mostParked is of how many pods that are gone the recorder learns again that their jobs are not known.
-const mostParked = 10_000
-
 // LivingRuns are the runs of a log of pods whose pods are still in the cluster, ended ones too, and the newest of those that are gone and whose jobs are not known.
 // Their recorder has to know them to go on.
 func (s *Store) LivingRuns(ctx context.Context, pods Log) ([]*Run, error) {
@@ -162,7 +159,7 @@ func (s *Store) LivingRuns(ctx context.Context, pods Log) ([]*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	parked, err := s.runs(ctx, pods, "runs"+s.dialect.use("runs_seq")+" WHERE log = ? AND gone > 0 ORDER BY seq DESC LIMIT ?", pods.ID, mostParked)
+	parked, err := s.parkedRuns(ctx, pods)
 	return append(living, parked...), err
 }
 

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -129,6 +130,55 @@ func TestEachFieldOfARunIsAsItWasWrittenLast(t *testing.T) {
 				t.Errorf("%s, %v", said, err)
 			}
 		}
+	})
+}
+
+// Whoever makes pods can name jobs that there never were, ever so many, and later than anybody. After a restart the recorder looks for the jobs of others' pods all the same.
+func TestInventedJobsOfOneNamespaceLeaveOthersTheirsAfterARestart(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		s.parked = 20
+		pods := takePods(t, s)
+		parked := func(namespace, uid string, created history.Time, gone history.Time) *Run {
+			r := podOf(uid, 0, "job-of-"+uid, created)
+			r.Namespace, r.Gone = namespace, gone
+			return r
+		}
+		is := func(when string, want map[string]int, newest ...string) {
+			t.Helper()
+			found, err := s.LivingRuns(t.Context(), pods)
+			if err != nil {
+				t.Fatal(err)
+			}
+			of := map[string]int{}
+			for _, r := range found {
+				of[r.Namespace]++
+				if i := slices.Index(newest, r.UID); i >= 0 {
+					newest = slices.Delete(newest, i, i+1)
+				}
+				if r.Of != 0 || !r.Parked {
+					t.Errorf("%s: %+v", when, r)
+				}
+			}
+			if !maps.Equal(of, want) || len(newest) > 0 {
+				t.Errorf("%s: %v, not %v; without %v", when, of, want, newest)
+			}
+		}
+		b := Batch{To: 1}
+		for i := range 3 {
+			b.Runs = append(b.Runs, parked("alice", fmt.Sprint("a", i), history.Time(100+i), 900))
+		}
+		for i := range 12 {
+			b.Runs = append(b.Runs, parked("bob", fmt.Sprintf("b%02d", i), history.Time(100+i), 900))
+		}
+		b.Runs = append(b.Runs, parked("alice", "lives", 50, 0))
+		pods = write(t, s, pods, b)
+		is("few", map[string]int{"alice": 4, "bob": 12})
+		b = Batch{To: 2}
+		for i := range 100 {
+			b.Runs = append(b.Runs, parked("mallory", fmt.Sprintf("m%02d", i), history.Time(1000+i), 2000))
+		}
+		pods = write(t, s, pods, b)
+		is("many", map[string]int{"alice": 4, "bob": 8, "mallory": 9}, "a0", "b11", "b04", "m99", "m91")
 	})
 }
 
