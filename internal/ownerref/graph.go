@@ -91,7 +91,9 @@ func (g *Graph[V]) Remove(id ID) {
 		return
 	}
 	for _, d := range n.owners {
-		remove(d.saying, n)
+		if n.says { // else it has no place in an order of what is said
+			remove(d.saying, n)
+		}
 		remove(d.between, n)
 		remove(d.tallied, n)
 		if d.count--; d.count == 0 {

@@ -184,7 +184,12 @@ func (n naive) found(counted map[ID]Tally, of ID) (best int, ok bool, sum Tally)
 func TestGraphFindsWhatLookingAtEverythingFinds(t *testing.T) {
 	for seed := range uint64(30) {
 		random := rand.New(rand.NewPCG(seed, 1))
-		g, want := NewGraph(func(a, b int) bool { return a < b }), naive{}
+		g, want := NewGraph(func(a, b int) bool {
+			if a < 0 || b < 0 {
+				t.Fatalf("seed %d: what says nothing is put in order", seed)
+			}
+			return a < b
+		}), naive{}
 		ids := append(jobs(12), ID{"n", "u0", "other", "Twin", "twin"}, ID{"m", "u1", "batch", "Job", "j1"})
 		counted := map[ID]Tally{}
 		for step := range 500 {
@@ -215,6 +220,9 @@ func TestGraphFindsWhatLookingAtEverythingFinds(t *testing.T) {
 					}
 				}
 				value, says := random.IntN(100), random.IntN(2) == 0
+				if !says {
+					value = -1
+				}
 				g.Put(id, owners, value, says)
 				want[id] = struct {
 					owners []ID

@@ -47,6 +47,29 @@ func controlledBy(apiVersion, kind, name, uid string) string {
 
 const stuckPod = `status:={"phase":"Pending","conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable","message":"0/3 nodes"}]}`
 
+// Of a job something says why it waits, as its Workload does, and one of its parts goes, which says nothing.
+func TestAPartThatSaysNothingGoesWhileSomethingElseIsSaid(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := apitest.New(apitest.Jobs, apitest.Pods, apitest.Widgets)
+		api.Put("widgets", "n/set")
+		set := api.UID("widgets", "n/set")
+		api.Put("jobs", "n/part", controlledBy("example.org/v1", "Widget", "set", set))
+		api.Put("pods", "n/stuck", controlledBy("example.org/v1", "Widget", "set", set), stuckPod)
+		w, stop := watching(t, api, "jobs.batch", "widgets.example.org")
+		defer stop()
+		for range 2 {
+			api.Delete("jobs", "n/part")
+			time.Sleep(time.Second)
+			synctest.Wait()
+			if why, known, _ := w.Why(ownerref.ID{Namespace: "n", UID: set, Group: "example.org", Kind: "Widget", Name: "set"}); why.Message != "0/3 nodes" || !known {
+				t.Errorf("%q (known: %t)", why.Message, known)
+			}
+			api.Put("jobs", "n/part", controlledBy("example.org/v1", "Widget", "set", set))
+			time.Sleep(time.Second)
+		}
+	})
+}
+
 // A tenant may have a namespace of ever so many pods, and jobs in it that run and have a pod that cannot begin. Who records waits for the answer why, so it
 // costs a few steps: nothing is walked but what stands between the job and its pods.
 func TestWhyAPartOfAJobDoesNotRunIsNotLookedForAmongAllPods(t *testing.T) {
