@@ -100,25 +100,34 @@ func (j *Job) pastDeadline() bool {
 // dequeued is why a queue took a job back, as Kueue's Workload says; nil if it has not said so yet. The queue says so before it suspends
 // the job; what it said before an earlier suspension is over.
 func dequeued(j *Job, c Circumstances) *Cause {
+	why := EvictionOf(j, c)
+	switch {
+	case why.Reason == "":
+		return nil
+	case why.Reason == Preempted:
+		return &Cause{Reason: Preempted, Text: preemption(why.Message, c)}
+	case isGivingUp(why):
+		return causeOfGivingUp(why)
+	}
+	return &Cause{Reason: Evicted, Text: "evicted: " + evictions[why.Reason]}
+}
+
+// EvictionOf is why a queue took a job back that is Queued, in the queue's words; zero if it has not said so yet.
+func EvictionOf(j *Job, c Circumstances) Reason {
 	reasons := j.Reasons
 	if c.Evicted.At <= j.Since+causeSlack { // else it is about what came after the job was in this state
 		reasons = append(slices.Clip(reasons), c.Evicted)
 	}
 	for _, why := range slices.Backward(reasons) {
-		if why.Source != "Workload" || why.At < j.Since-causeSlack {
+		if why.Source != WorkloadSays || why.At < j.Since-causeSlack {
 			continue
 		}
-		if why.Reason == Preempted {
-			return &Cause{Reason: Preempted, Text: preemption(why.Message, c)}
-		}
-		if strings.HasPrefix(why.Reason, "Deactivated") {
-			return &Cause{Reason: "Deactivated", Text: said("given up by its queue", why.Message)}
-		}
-		if by := evictions[why.Reason]; by != "" {
-			return &Cause{Reason: Evicted, Text: "evicted: " + by}
+		if why.Reason == Preempted || isGivingUp(why) || evictions[why.Reason] != "" {
+			why.Reason, why.Message = text(why.Reason), text(why.Message)
+			return why
 		}
 	}
-	return nil
+	return Reason{}
 }
 
 // preemption is who preempted a job, if that is known, else what for, from what Kueue writes: "Preempted to accommodate a workload

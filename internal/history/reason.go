@@ -8,7 +8,11 @@ type Reason struct {
 	Reason  string `json:"reason"` // one word
 	Message string `json:"message"`
 	Source  string `json:"source"` // the kind of that object: Pod, Workload or PodGroup
+	Version uint64 `json:"-"`      // of that object; 0 of one that is kept
 }
+
+// WorkloadSays is the Source of what Kueue's Workloads say.
+const WorkloadSays = "Workload"
 
 const (
 	// maxReasons is how many reasons are kept of a job.
@@ -43,8 +47,9 @@ func Explained(was *Job, why Reason) *Job {
 		}
 		next := *was
 		next.Reason, next.Message = "", ""
-		return &next
+		return next.takenUp()
 	}
+	why.Version = 0
 	why.Reason, why.Message, why.Source = bounded(why.Reason, maxReason), bounded(why.Message, maxReason), Name(why.Source)
 	next := *was
 	next.Reasons = slices.Clone(was.Reasons)
@@ -65,7 +70,7 @@ func Explained(was *Job, why Reason) *Job {
 		next.Reasons = next.Reasons[max(0, len(next.Reasons)-maxReasons):]
 	}
 	next.Reason, next.Message = why.Reason, why.Message
-	return &next
+	return next.takenUp()
 }
 
 // explained reports whether the job's reason is the newest one that other objects gave.

@@ -273,6 +273,13 @@ func (r *Recorder) compare(ctx context.Context) error {
 	b := r.differences(objectsOf(snapshot), snapshot.Version())
 	r.log.Info("jobs are compared with the cluster's", "version", snapshot.Version(), "objects", snapshot.Len(), "late", b.changes())
 	r.read = snapshot.Head.Known().All
+	if r.at.Version == 0 && r.waits != nil {
+		for _, job := range b.jobs() {
+			if job.State.Waits() {
+				r.waits.found[job.UID] = struct{}{}
+			}
+		}
+	}
 	if err := r.beginsAnew(ctx); err != nil {
 		return err
 	}

@@ -66,8 +66,8 @@ func (r *Recorder) findCauses(ctx context.Context, b *batch) error {
 	objects := b.caused
 	b.caused = nil
 	var uids []string
-	for _, job := range b.after {
-		if job.HasCause() {
+	for i, job := range b.after {
+		if job.HasCause() && !b.transitions[i].GaveUp() {
 			uids = append(uids, job.UID)
 		}
 	}
@@ -84,7 +84,7 @@ func (r *Recorder) findCauses(ctx context.Context, b *batch) error {
 		if job.State == history.Deleted && ends[job.UID] != nil {
 			job.Cause = ends[job.UID]
 		}
-		if delete(ends, job.UID); !job.HasCause() {
+		if delete(ends, job.UID); !job.HasCause() || b.transitions[i].GaveUp() {
 			continue
 		}
 		cause := r.causeOf(job, runs[job.UID], objects[job.UID])
@@ -101,7 +101,10 @@ func (r *Recorder) findCauses(ctx context.Context, b *batch) error {
 
 // causeOf is the cause of a job's state as far as it is known now. The object is a version of the job's; nil: none is known.
 func (r *Recorder) causeOf(job *history.Job, runs []*history.Run, o *cluster.Object) *history.Cause {
-	var known history.Circumstances
+	return history.CauseOf(job, runs, r.circumstances(job, o))
+}
+
+func (r *Recorder) circumstances(job *history.Job, o *cluster.Object) (known history.Circumstances) {
 	if o != nil {
 		known.Deadline = rules.Deadline(o)
 	}
@@ -109,7 +112,7 @@ func (r *Recorder) causeOf(job *history.Job, runs []*history.Run, o *cluster.Obj
 	if job.State == history.Queued && r.waits != nil {
 		known.Evicted = r.opts.Waits.Evicted(r.idOf(job.Identity))
 	}
-	return history.CauseOf(job, runs, known)
+	return known
 }
 
 // nameFor is the name of another job, for those who are shown a job; "" if they may not be told. Whoever may see a job may see others of its kind in
@@ -209,7 +212,12 @@ func (r *Recorder) reviewOne(b *batch, at review, runs []*history.Run, o *cluste
 		again.job = &next
 		r.reviews.put(again)
 	}
-	b.causes = append(b.causes, store.KnownCause{UID: job.UID, Version: job.Version, Ended: job.Ended, Cause: cause})
+	known := store.KnownCause{UID: job.UID, Version: job.Version, Ended: job.Ended, Cause: cause}
+	if job.State == history.Queued { // what its queue said may have been read after the job
+		why := history.EvictionOf(job, r.circumstances(job, o))
+		known.Reason, known.Message = why.Reason, why.Message
+	}
+	b.causes = append(b.causes, known)
 }
 
 // after is the next review.

@@ -193,6 +193,9 @@ func (m *memory) Write(_ context.Context, log store.Log, b store.Batch) (store.L
 	for _, known := range b.Causes {
 		i := slices.IndexFunc(m.transitions, func(t history.Transition) bool { return t.UID == known.UID && t.Version == known.Version })
 		m.transitions[i].Cause = known.Cause
+		if known.Reason != "" && m.transitions[i].Reason == "" {
+			m.transitions[i].Reason, m.transitions[i].Message = known.Reason, known.Message
+		}
 		if job := m.jobs[known.UID]; known.Ended != 0 && job.State == history.Deleted && job.Ended == known.Ended {
 			job := *job
 			job.Cause = known.Cause

@@ -26,6 +26,7 @@ type waits struct {
 	listener *waiting.Listener
 	due      map[string]time.Time // by uid: when to look at what is said of a job
 	paces    map[string]pace      // by uid: for jobs whose reason was written while they were in this state
+	found    map[string]struct{}  // uids of jobs that a first start found, and at which it has not looked yet
 }
 
 // pace is how often a job's reason is written.
@@ -39,7 +40,7 @@ func (r *Recorder) listen() {
 	if r.opts.Waits == nil || r.lives != nil {
 		return
 	}
-	r.waits = &waits{listener: r.opts.Waits.Listen(), due: map[string]time.Time{}, paces: map[string]pace{}}
+	r.waits = &waits{listener: r.opts.Waits.Listen(), due: map[string]time.Time{}, paces: map[string]pace{}, found: map[string]struct{}{}}
 	for _, job := range r.living {
 		r.waits.changed(job, time.Now())
 	}
@@ -59,6 +60,7 @@ func (w *waits) changed(job *history.Job, now time.Time) {
 	}
 	delete(w.paces, job.UID)
 	delete(w.due, job.UID)
+	delete(w.found, job.UID)
 	if job.State.Unfinished() {
 		w.due[job.UID] = now.Add(stands)
 	}
@@ -87,8 +89,8 @@ func (r *Recorder) reconsider(ctx context.Context) error {
 	return r.review(ctx)
 }
 
-// explain writes why jobs wait, for the jobs of which something else is said than what is written. It does not move seq,
-// and writes nothing where nothing changes.
+// explain writes why jobs wait, for the jobs of which something else is said than what is written. It does not move seq, unless
+// a job was given up, and writes nothing where nothing changes.
 func (r *Recorder) explain(ctx context.Context) error {
 	var b batch
 	now := time.Now()
@@ -148,12 +150,12 @@ func turns(all iter.Seq2[string, string]) (uids []string) {
 // explainOne takes into a batch why a job waits, if that is to be written now, and returns what looking cost.
 func (r *Recorder) explainOne(b *batch, uid string, now time.Time) (steps int) {
 	w, job := r.waits, r.living[uid]
-	if pace, written := w.paces[uid]; written && now.Before(pace.written.Add(pace.pause)) { // what is said at that time counts
-		w.due[uid] = pace.written.Add(pace.pause)
-		return 1
-	}
 	says := r.opts.Waits.Why
 	if job.State == history.Running {
+		if pace, written := w.paces[uid]; written && now.Before(pace.written.Add(pace.pause)) { // what is said at that time counts
+			w.due[uid] = pace.written.Add(pace.pause)
+			return 1
+		}
 		says = r.opts.Waits.WhyInPart
 	}
 	why, known, steps := says(r.idOf(job.Identity))
@@ -161,17 +163,27 @@ func (r *Recorder) explainOne(b *batch, uid string, now time.Time) (steps int) {
 		w.due[uid] = now.Add(look) // there may be a reason that could not be read yet
 		return steps
 	}
-	if seen := history.At(r.opts.Cluster.Time(now)); why.At == 0 || why.At > seen { // it claims nothing, or what is to come
+	seen := history.At(r.opts.Cluster.Time(now))
+	if why.At == 0 || why.At > seen { // it claims nothing, or what is to come
 		why.At = seen
 	}
+	_, found := w.found[uid]
+	delete(w.found, uid)
 	next := history.Explained(job, why)
 	if next == nil {
 		delete(w.due, uid)
 		return steps
 	}
-	if wait := w.paces[uid].until(job, next); now.Before(wait) {
+	var gaveUp *history.Transition
+	if !found { // else it was given up before anybody recorded it
+		next, gaveUp = history.GaveUp(job, next, why.Version, seen)
+	}
+	if wait := w.paces[uid].until(job, next); gaveUp == nil && now.Before(wait) {
 		w.due[uid] = wait // what is said at that time counts
 		return steps
+	}
+	if gaveUp != nil {
+		b.transitions, b.after = append(b.transitions, gaveUp), append(b.after, next)
 	}
 	b.put(next)
 	r.living[uid] = next
@@ -196,7 +208,7 @@ func (r *Recorder) explainHeld(t *history.Transition, job *history.Job) {
 		return
 	}
 	why, _, _ := r.opts.Waits.Why(r.idOf(job.Identity))
-	if why.Source != waiting.WorkloadSays {
+	if why.Source != history.WorkloadSays {
 		return
 	}
 	why.At = t.Observed

@@ -391,6 +391,6 @@ func TestAnEvictionIsToldWithTheSuspension(t *testing.T) {
 		r = start(t, world.api, db, "s", ring)
 		defer r.stop()
 		settle()
-		is("Queued  ") // it was read later
+		is("Queued DeactivatedDueToRequeuingLimitExceeded too often") // it was read later, and is told then
 	})
 }

@@ -33,9 +33,6 @@ type statement struct {
 	evicted history.Reason
 }
 
-// WorkloadSays is the source of what Kueue's Workloads say.
-const WorkloadSays = "Workload"
-
 // weight orders statements: the one with the greatest weight is why a job waits. What a queue says comes before what
 // happens after the queue has let a job pass. What a group says comes before what its pods say.
 type weight int
@@ -123,7 +120,7 @@ func pod(o *cluster.Object) (said statement, ok bool) {
 func workload(o *cluster.Object) (said statement, ok bool) {
 	said, ok = queueing(o)
 	if evicted := pods.Condition(o.Path("status"), "Evicted"); ok && evicted.Get("status").Str == "True" {
-		why, _ := from(evicted, aQueueHolds, WorkloadSays)
+		why, _ := from(evicted, aQueueHolds, history.WorkloadSays)
 		said.evicted = why.Reason
 	}
 	return said, ok
@@ -139,19 +136,19 @@ func queueing(o *cluster.Object) (statement, bool) {
 		return statement{}, false
 	case o.Path("spec.active").Type == gjson.False: // until somebody activates it again, whatever else is said
 		if is(evicted) && strings.HasPrefix(evicted.Get("reason").Str, deactivated) {
-			return from(evicted, aQueueHolds, WorkloadSays)
+			return from(evicted, aQueueHolds, history.WorkloadSays)
 		}
-		return statement{weight: aQueueHolds, Reason: history.Reason{Reason: deactivated, Message: "the workload is deactivated", Source: WorkloadSays}}, true
+		return statement{weight: aQueueHolds, Reason: history.Reason{Reason: deactivated, Message: "the workload is deactivated", Source: history.WorkloadSays}}, true
 	// A workload that is evicted stays admitted until its pods are gone. The first thing that is said of it then is only that it is pending again. One that is
 	// activated again stays evicted for its deactivation until it is let in.
 	case is(evicted) && !strings.HasPrefix(evicted.Get("reason").Str, deactivated) && (is(reserved) || slices.Contains([]string{"", "Pending"}, reserved.Get("reason").Str)):
-		return from(evicted, aQueueHolds, WorkloadSays)
+		return from(evicted, aQueueHolds, history.WorkloadSays)
 	case is(pods.Condition(status, "Admitted")):
 		return statement{}, false
 	case is(reserved):
 		return failingCheck(status)
 	}
-	return from(reserved, aQueueHolds, WorkloadSays)
+	return from(reserved, aQueueHolds, history.WorkloadSays)
 }
 
 // deactivated is how the reasons begin with which Kueue gives a workload up.
@@ -168,7 +165,7 @@ func failingCheck(status gjson.Result) (said statement, ok bool) {
 			message += ": " + text
 		}
 		said, ok = statement{weight: aQueueHolds, Reason: history.Reason{
-			At: history.ParseTime(check.Get("lastTransitionTime").Str), Reason: "AdmissionCheck" + check.Get("state").Str, Message: message, Source: WorkloadSays,
+			At: history.ParseTime(check.Get("lastTransitionTime").Str), Reason: "AdmissionCheck" + check.Get("state").Str, Message: message, Source: history.WorkloadSays,
 		}}, true
 		return false
 	})

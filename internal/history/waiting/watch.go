@@ -195,6 +195,7 @@ func (w *Watch) see(s source, kind cluster.Kind, o, old *cluster.Object, deleted
 		if said, kept = s.says(o); said.At == 0 {
 			said.At = history.At(time.Now())
 		}
+		said.Version = o.Version()
 		known.says = &said
 	}
 	w.mu.Lock()
@@ -270,7 +271,7 @@ func (o object) sameAs(other object) bool {
 		return o.says == other.says
 	}
 	a, b := *o.says, *other.says
-	a.At, b.At = 0, 0
+	a.At, b.At, a.Version, b.Version, a.evicted.Version, b.evicted.Version = 0, 0, 0, 0, 0, 0
 	return a == b
 }
 

@@ -163,6 +163,9 @@ func (a about) title() string {
 	if a.Cause != nil {
 		why = a.Cause.Text
 	}
+	if a.To == history.Queued && a.Cause != nil && a.Cause.Reason == history.GivenUp {
+		return a.Name + " was " + why
+	}
 	if a.To == history.Cancelled { // the verb says as much
 		why = strings.TrimPrefix(strings.TrimPrefix(why, "cancelled"), ": ")
 	}

@@ -29,7 +29,7 @@ func (i *Inbox) Write(ctx context.Context, tx *store.Tx, log store.Log, b store.
 		if h := known[owner]; h != nil {
 			c = h.chosen
 		}
-		return !slices.ContainsFunc(all, func(t *history.Transition) bool { return i.settings(c).wants(t.To) })
+		return !slices.ContainsFunc(all, func(t *history.Transition) bool { return t.IsWanted(i.settings(c).wants) })
 	})
 	if len(of) == 0 {
 		return nil
@@ -47,7 +47,7 @@ func (i *Inbox) Write(ctx context.Context, tx *store.Tx, log store.Log, b store.
 			}
 		}
 		for _, t := range all {
-			if !s.wants(t.To) {
+			if !t.IsWanted(s.wants) {
 				continue
 			}
 			body, err := json.Marshal(wire.TransitionOf(t, log.People, log.Resource))

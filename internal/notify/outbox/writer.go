@@ -25,7 +25,7 @@ type Target struct {
 }
 
 func (t *Target) wants(tr *history.Transition) bool {
-	return slices.Contains(t.States, tr.To) && (len(t.Namespaces) == 0 || slices.Contains(t.Namespaces, tr.Namespace))
+	return tr.IsWanted(func(state history.State) bool { return slices.Contains(t.States, state) }) && (len(t.Namespaces) == 0 || slices.Contains(t.Namespaces, tr.Namespace))
 }
 
 // Event is what a message tells of one transition.

@@ -1,0 +1,215 @@
+package recorder
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kubecast/kubecast/internal/apitest"
+	"github.com/kubecast/kubecast/internal/history"
+)
+
+// queued puts a job that has a queue.
+func queued(api *apitest.API, key string, state history.State) (uid string) {
+	api.Put("jobs", key, append([]string{apitest.Set("metadata.labels", map[string]string{"kueue.x-k8s.io/queue-name": "q"})}, lives[state]...)...)
+	return api.UID("jobs", key)
+}
+
+// workloadOf puts the Workload of a job.
+func workloadOf(api *apitest.API, key, job string, active bool, conditions ...map[string]string) {
+	api.Put("workloads", key, apitest.Set("metadata.labels", map[string]string{"kueue.x-k8s.io/job-uid": job}), fmt.Sprintf("spec.active:=%t", active), apitest.Set("status.conditions", conditions))
+}
+
+func condition(kind, status, reason, message string) map[string]string {
+	return map[string]string{"type": kind, "status": status, "reason": reason, "message": message}
+}
+
+// toldOf are the transitions of a job, as states with their reasons and causes.
+func (m *memory) toldOf(uid string) (told []string) {
+	for _, t := range m.told() {
+		if t.UID == uid {
+			line := fmt.Sprint(t.From, "→", t.To, " ", t.Reason)
+			if t.Cause != nil {
+				line += ": " + t.Cause.Text
+			}
+			told = append(told, line)
+		}
+	}
+	return told
+}
+
+// A queue gives up what it never let in: the job's own object says nothing of that. Its owner is told once, whoever records when, and again if it is given up again
+// after somebody has activated it. What was given up before a first start is told to nobody.
+func TestAJobThatItsQueueGivesUpIsToldOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		world, db := newWaitingWorld()
+		before := queued(world.api, "n/before", history.Suspended)
+		workloadOf(world.api, "n/w-before", before, false)
+		r := start(t, world.api, db, "first", ring)
+		settle()
+		uid := queued(world.api, "n/a", history.Suspended)
+		waits := condition("QuotaReserved", "False", "Pending", "no quota")
+		workloadOf(world.api, "n/w", uid, true, waits)
+		settle()
+		given := condition("Evicted", "True", "DeactivatedDueToAdmissionCheck", "budget exceeded")
+		workloadOf(world.api, "n/w", uid, false, waits, given)
+		want := []string{"→Queued ", "Queued→Queued DeactivatedDueToAdmissionCheck: given up by its queue: budget exceeded"}
+		is := func(when string) {
+			t.Helper()
+			time.Sleep(2 * longestPause)
+			synctest.Wait()
+			if got := db.toldOf(uid); !slices.Equal(got, want) {
+				t.Errorf("%s: %q, not %q", when, got, want)
+			}
+		}
+		is("it is given up")
+		for _, waits := range []bool{true, false} {
+			db.set(func() { db.forgetful = waits }) // one is killed, one ends
+			r.stop()
+			r = start(t, world.api, db, fmt.Sprint("next-", waits), ring)
+			is("another one records")
+		}
+		defer func() { r.stop() }()
+		workloadOf(world.api, "n/w", uid, false, waits, given, condition("Other", "True", "R", ""))
+		is("the Workload says something else, too")
+		if cause, _ := db.why(uid); cause != "given up by its queue: budget exceeded" {
+			t.Errorf("the job says %q", cause)
+		}
+		workloadOf(world.api, "n/w", uid, true, waits)
+		is("somebody activates it")
+		db.set(func() {
+			if job := db.jobs[uid]; job.Cause != nil || job.Reason != "Pending" {
+				t.Errorf("the job is still %+v: %s", job.Cause, job.Reason)
+			}
+		})
+		workloadOf(world.api, "n/w", uid, false, waits)
+		want = append(want, "Queued→Queued Deactivated: given up by its queue: the workload is deactivated")
+		is("it is given up again")
+		queued(world.api, "n/a", history.Running)
+		want = append(want, "Queued→Running ")
+		is("it runs after all")
+		if got := db.toldOf(before); !slices.Equal(got, []string{"→Queued "}) || db.reason(before) != "Queued Deactivated the workload is deactivated" {
+			t.Errorf("what was given up before the first start is told: %q; %q", got, db.reason(before))
+		}
+		if cause, _ := db.why(uid); cause != "" {
+			t.Errorf("it runs, and says %q", cause)
+		}
+	})
+}
+
+// A job that had begun is told with its suspension that it was given up, and not once more.
+func TestAJobThatIsGivenUpWithItsSuspensionIsToldOnce(t *testing.T) {
+	for name, workloadFirst := range map[string]bool{"the Workload is read first": true, "the job is read first": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				world, db := newWaitingWorld()
+				r := start(t, world.api, db, "r", ring)
+				defer r.stop()
+				settle()
+				uid := queued(world.api, "n/a", history.Running)
+				workloadOf(world.api, "n/w", uid, true, condition("QuotaReserved", "True", "QuotaReserved", ""), condition("Admitted", "True", "Admitted", ""))
+				settle()
+				giveUp := func() {
+					workloadOf(world.api, "n/w", uid, false, condition("QuotaReserved", "False", "Pending", "x"), condition("Evicted", "True", "DeactivatedDueToRequeuingLimitExceeded", "too often"))
+					time.Sleep(soon)
+				}
+				if workloadFirst {
+					giveUp()
+				}
+				queued(world.api, "n/a", history.Suspended)
+				time.Sleep(soon)
+				if !workloadFirst {
+					giveUp()
+				}
+				time.Sleep(2 * longestPause)
+				synctest.Wait()
+				told, says := db.toldOf(uid), 0
+				for _, line := range told {
+					if line == "Running→Queued DeactivatedDueToRequeuingLimitExceeded: given up by its queue: too often" || line == "Queued→Queued DeactivatedDueToRequeuingLimitExceeded: given up by its queue: too often" {
+						says++
+					}
+				}
+				want := []string{"→Running ", "Running→Queued DeactivatedDueToRequeuingLimitExceeded: given up by its queue: too often"}
+				if workloadFirst && !slices.Equal(told, want) || says == 0 || len(told) > 3 {
+					t.Errorf("%q", told)
+				}
+			})
+		})
+	}
+}
+
+// Kueue evicts a job, and its Workload is read after the job's suspension: the transition then has the queue's reason, and its cause, as if it had been read before.
+func TestAnEvictionThatIsReadAfterTheSuspensionGivesItsReason(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		world, db := newWaitingWorld()
+		r := start(t, world.api, db, "r", ring)
+		defer r.stop()
+		settle()
+		uid := queued(world.api, "n/a", history.Running)
+		workloadOf(world.api, "n/w", uid, true, condition("QuotaReserved", "True", "QuotaReserved", ""), condition("Admitted", "True", "Admitted", ""))
+		settle()
+		queued(world.api, "n/a", history.Suspended)
+		time.Sleep(soon)
+		workloadOf(world.api, "n/w", uid, true, condition("QuotaReserved", "True", "QuotaReserved", ""), condition("Evicted", "True", "PodsReadyTimeout", "not ready in time"))
+		settle()
+		want := []string{"→Running ", "Running→Queued PodsReadyTimeout: evicted: its pods were not ready in time"}
+		if got := db.toldOf(uid); !slices.Equal(got, want) {
+			t.Errorf("%q, not %q", got, want)
+		}
+	})
+}
+
+// While jobs are given up and activated at random, recorders are killed and the database fails: each is told as often as it was given up for long enough, and no
+// more often.
+func TestGivingUpIsToldOnceByRecordersThatAreKilled(t *testing.T) {
+	for seed := range uint64(5) {
+		t.Logf("seed %d", seed)
+		synctest.Test(t, func(t *testing.T) {
+			random := rand.New(rand.NewPCG(seed, 21))
+			world, db := newWaitingWorld()
+			replicas := []*replica{start(t, world.api, db, "r0", ring), start(t, world.api, db, "r1", ring)}
+			settle()
+			given, times, uids := map[string]bool{}, map[string]int{}, map[string]string{}
+			for step := range 8 {
+				db.trouble(seed, 22+uint64(step))
+				for n := range 3 {
+					job := fmt.Sprint("job-", n)
+					if uids[job] == "" {
+						uids[job] = queued(world.api, "n/"+job, history.Suspended)
+					}
+					if random.IntN(3) == 0 {
+						if given[job] = !given[job]; given[job] {
+							times[job]++
+						}
+						workloadOf(world.api, "n/"+job, uids[job], !given[job], condition("QuotaReserved", "False", "Pending", "x"))
+					}
+				}
+				if random.IntN(3) == 0 {
+					i := random.IntN(2)
+					replicas[i].stop()
+					replicas[i] = start(t, world.api, db, fmt.Sprintf("r%d-%d", i, step), ring)
+				}
+				time.Sleep(time.Duration(random.IntN(20)) * time.Second)
+				db.set(func() { db.away, db.fault, db.takes = false, nil, nil })
+				time.Sleep(3 * longestPause)
+			}
+			for _, r := range replicas {
+				r.stop()
+			}
+			for job, uid := range uids {
+				told := 0
+				for _, tr := range db.told() {
+					if tr.UID == uid && tr.GaveUp() {
+						told++
+					}
+				}
+				if told != times[job] {
+					t.Errorf("%s was given up %d times, and told %d times", job, times[job], told)
+				}
+			}
+		})
+	}
+}
