@@ -64,7 +64,7 @@ func TestAStreamOfACauseTellsWhatWasKnown(t *testing.T) {
 		t.Errorf("%q is told first", names)
 	}
 	var err error
-	if c.log, err = c.db.Write(t.Context(), c.log, store.Batch{To: c.log.Version + 1, Causes: []store.KnownCause{{UID: later, Version: version, Cause: c.why}}}); err != nil {
+	if c.log, err = c.db.Write(t.Context(), c.log, store.Batch{To: c.log.Version + 1, Causes: []store.KnownCause{{UID: later, Version: version, To: history.Failed, Cause: c.why}}}); err != nil {
 		t.Fatal(err)
 	}
 	c.lives("a/last", "alice", "", history.Running, history.Failed)

@@ -212,7 +212,7 @@ func (r *Recorder) reviewOne(b *batch, at review, runs []*history.Run, o *cluste
 		again.job = &next
 		r.reviews.put(again)
 	}
-	known := store.KnownCause{UID: job.UID, Version: job.Version, Ended: job.Ended, Cause: cause}
+	known := store.KnownCause{UID: job.UID, Version: job.Version, To: job.State, Ended: job.Ended, Cause: cause}
 	if job.State == history.Queued { // what its queue said may have been read after the job
 		why := history.EvictionOf(job, r.circumstances(job, o))
 		known.Reason, known.Message = why.Reason, why.Message

@@ -191,7 +191,9 @@ func (m *memory) Write(_ context.Context, log store.Log, b store.Batch) (store.L
 		m.jobs[j.UID] = j
 	}
 	for _, known := range b.Causes {
-		i := slices.IndexFunc(m.transitions, func(t history.Transition) bool { return t.UID == known.UID && t.Version == known.Version })
+		i := slices.IndexFunc(m.transitions, func(t history.Transition) bool {
+			return t.UID == known.UID && t.Version == known.Version && t.To == known.To && !t.GaveUp()
+		})
 		m.transitions[i].Cause = known.Cause
 		if known.Reason != "" && m.transitions[i].Reason == "" {
 			m.transitions[i].Reason, m.transitions[i].Message = known.Reason, known.Message

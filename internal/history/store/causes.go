@@ -16,9 +16,10 @@ import (
 
 // KnownCause is what is known by now of why a job came to a state.
 type KnownCause struct {
-	UID     string       // of the job
-	Version uint64       // of the transition
-	Ended   history.Time // when the job came to its end by that; 0: it is none. One that is Deleted keeps the cause of its end.
+	UID     string        // of the job
+	Version uint64        // of the transition
+	To      history.State // to which it led
+	Ended   history.Time  // when the job came to its end by that; 0: it is none. One that is Deleted keeps the cause of its end.
 	Cause   *history.Cause
 	// Reason and Message are those of the transition, if it has none yet.
 	Reason, Message string
@@ -46,11 +47,15 @@ func (s *Store) writeCauses(ctx context.Context, tx *sql.Tx, log Log, causes []K
 		if err != nil {
 			return err
 		}
-		if _, err := s.exec(ctx, tx, "UPDATE transitions SET cause = ?, cause_reason = ? WHERE log = ? AND uid = ? AND version = ?", text, reason, log.ID, c.UID, int64(c.Version)); err != nil {
+		seq, err := s.cameTo(ctx, tx, log, c)
+		if err != nil {
+			return err
+		}
+		if _, err := s.exec(ctx, tx, "UPDATE transitions SET cause = ?, cause_reason = ? WHERE log = ? AND seq = ?", text, reason, log.ID, seq); err != nil {
 			return err
 		}
 		if c.Reason != "" {
-			if _, err := s.exec(ctx, tx, "UPDATE transitions SET reason = ?, message = ? WHERE log = ? AND uid = ? AND version = ? AND reason = ''", c.Reason, c.Message, log.ID, c.UID, int64(c.Version)); err != nil {
+			if _, err := s.exec(ctx, tx, "UPDATE transitions SET reason = ?, message = ? WHERE log = ? AND seq = ? AND reason = ''", c.Reason, c.Message, log.ID, seq); err != nil {
 				return err
 			}
 		}
@@ -63,6 +68,14 @@ func (s *Store) writeCauses(ctx context.Context, tx *sql.Tx, log Log, causes []K
 		}
 	}
 	return nil
+}
+
+// cameTo is the number of the transition of which a cause is known; 0: it is not there. A version of a cluster that was restored may come again, so it is the last; and that a
+// queue gave the job up is another transition, which may have the same version.
+func (s *Store) cameTo(ctx context.Context, tx *sql.Tx, log Log, c KnownCause) (seq int64, err error) {
+	err = tx.QueryRowContext(ctx, s.dialect.bind("SELECT COALESCE(MAX(seq), 0) FROM transitions WHERE log = ? AND uid = ? AND version = ? AND to_state = ? AND from_state <> to_state"),
+		log.ID, c.UID, int64(c.Version), string(c.To)).Scan(&seq)
+	return seq, err
 }
 
 // runBounds bound the runs that are read to find causes: of many jobs at once, then, if these have more together, of each, until there are so many in all. Then it is

@@ -58,13 +58,13 @@ func TestACauseThatIsKnownLaterTakesNoNumber(t *testing.T) {
 		next := *b.Jobs[0]
 		next.Cause = cause("second")
 		seq := log.Seq
-		log = write(t, s, log, Batch{To: 7, Jobs: []*history.Job{&next}, Causes: []KnownCause{{UID: "one", Version: 7, Cause: next.Cause}}})
+		log = write(t, s, log, Batch{To: 7, Jobs: []*history.Job{&next}, Causes: []KnownCause{{UID: "one", Version: 7, To: history.Failed, Cause: next.Cause}}})
 		is("later", "name-one Failed: second", "name-one: second")
 		explained := seen(8, "n", "ann", []string{"three"}, history.Queued)
 		explained.Transitions[0].Reason, explained.Transitions[0].Message = "", ""
 		log = write(t, s, log, explained)
 		for _, reason := range []string{"Preempted", "Other"} {
-			log = write(t, s, log, Batch{To: log.Version + 1, Causes: []KnownCause{{UID: "three", Version: 8, Reason: reason, Message: "for " + reason}, {UID: "one", Version: 7, Cause: next.Cause, Reason: reason}}})
+			log = write(t, s, log, Batch{To: log.Version + 1, Causes: []KnownCause{{UID: "three", Version: 8, To: history.Queued, Reason: reason, Message: "for " + reason}, {UID: "one", Version: 7, To: history.Failed, Cause: next.Cause, Reason: reason}}})
 			found, err := s.TransitionsAfter(t.Context(), log, Filter{UIDs: []string{"one", "three"}}, 0, 1000, 1000)
 			if err != nil || len(found) != 3 || found[1].Reason != "R" || found[2].Reason != "Preempted" || found[2].Message != "for Preempted" {
 				t.Errorf("a reason that is known later: %+v, %v", found, err)
@@ -76,7 +76,7 @@ func TestACauseThatIsKnownLaterTakesNoNumber(t *testing.T) {
 		}
 		again := seen(19, "n", "ann", []string{"two"}, history.Retrying)
 		again.Jobs[0].Cause = cause("third")
-		again.Causes = []KnownCause{{UID: "one", Version: 7}, {UID: "two", Version: 19, Cause: cause("third")}}
+		again.Causes = []KnownCause{{UID: "one", Version: 7, To: history.Failed}, {UID: "two", Version: 19, To: history.Retrying, Cause: cause("third")}}
 		log = write(t, s, log, again)
 		is("at once", "name-one: second", "name-two Retrying: third", "name-two: third")
 		if found, err := s.TransitionsAfter(t.Context(), other, Filter{}, 0, 10, 10); err != nil || len(found) != 1 || found[0].Cause != nil {
@@ -86,11 +86,43 @@ func TestACauseThatIsKnownLaterTakesNoNumber(t *testing.T) {
 		gone.State, gone.Ended, gone.Deleted = history.Deleted, 500, 600
 		log = write(t, s, log, Batch{To: 20, Jobs: []*history.Job{&gone}})
 		for _, at := range []history.Time{499, 500} {
-			log = write(t, s, log, Batch{To: log.Version + 1, Causes: []KnownCause{{UID: "one", Version: 7, Ended: at, Cause: cause(fmt.Sprint("of ", at))}, {UID: "two", Version: 19, Ended: at, Cause: cause("third")}}})
+			log = write(t, s, log, Batch{To: log.Version + 1, Causes: []KnownCause{{UID: "one", Version: 7, To: history.Failed, Ended: at, Cause: cause(fmt.Sprint("of ", at))}, {UID: "two", Version: 19, To: history.Retrying, Ended: at, Cause: cause("third")}}})
 			found, err := s.Jobs(t.Context(), log, Filter{UIDs: []string{"one"}}, JobAfter{}, 10)
 			if want := map[history.Time]string{499: "second", 500: "of 500"}[at]; err != nil || len(found) != 1 || found[0].Cause == nil || found[0].Cause.Text != want {
 				t.Errorf("of an end at %d, a job that is gone: %+v, %v", at, found, err)
 			}
+		}
+	})
+}
+
+// Of one job and version there may be several transitions: its queue has given it up, of which the version is another object's; or the cluster was restored, and versions came
+// again. What is known later of the cause of one of them changes no other.
+func TestACauseIsOfTheTransitionThatItExplains(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		log := take(t, s, "a")
+		for _, states := range [][2]history.State{{history.Running, history.Failed}, {history.Failed, history.Queued}, {history.Queued, history.Queued}, {history.Running, history.Failed}} {
+			b := Batch{To: log.Version + 1, Transitions: []*history.Transition{{Identity: history.Identity{UID: "u", Namespace: "n", Name: "u"}, Version: 7, From: states[0], To: states[1], At: 5, Observed: 5}}}
+			log = write(t, s, log, b)
+		}
+		log = write(t, s, log, Batch{To: log.Version + 1, Causes: []KnownCause{
+			{UID: "u", Version: 7, To: history.Failed, Cause: &history.Cause{Reason: history.OOMKilled, Text: "failed"}, Reason: "OOM"},
+			{UID: "u", Version: 7, To: history.Queued, Cause: &history.Cause{Reason: history.Evicted, Text: "taken back"}, Reason: "Back"},
+			{UID: "u", Version: 7, To: history.Cancelled, Cause: &history.Cause{Reason: "None", Text: "of none"}, Reason: "None"},
+		}})
+		found, err := s.TransitionsAfter(t.Context(), log, Filter{}, 0, 10, 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var told []string
+		for _, tr := range found {
+			line := string(tr.From + "→" + tr.To + " " + history.State(tr.Reason))
+			if tr.Cause != nil {
+				line += ": " + tr.Cause.Text
+			}
+			told = append(told, line)
+		}
+		if want := []string{"Running→Failed ", "Failed→Queued Back: taken back", "Queued→Queued ", "Running→Failed OOM: failed"}; !slices.Equal(told, want) {
+			t.Errorf("%q, not %q", told, want)
 		}
 	})
 }
