@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -14,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
 )
 
 // A job says why it waits, in the words of the real scheduler, and of a Workload as Kueue writes it, whose kind comes while the
@@ -47,18 +49,8 @@ func TestJobsSayWhyTheyWait(t *testing.T) {
 	}
 	waitsFor("huge", "Pending", "Pod", "Unschedulable", "nodes are available")
 
-	s.kubectl(t, workloadCRD, "apply", "-f", "-")
-	t.Cleanup(func() { s.kubectl(t, workloadCRD, "delete", "-f", "-") })
-	workloads := s.dynamic.Resource(schema.GroupVersionResource{Group: "kueue.x-k8s.io", Version: "v1beta1", Resource: "workloads"}).Namespace("waits")
-	job := made["queued"]
-	w := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "Workload",
-		"metadata": map[string]any{
-			"name": "job-queued", "labels": map[string]any{"kueue.x-k8s.io/job-uid": string(job.UID)},
-			"ownerReferences": []any{map[string]any{"apiVersion": "batch/v1", "kind": "Job", "name": job.Name, "uid": string(job.UID), "controller": true}},
-		},
-		"spec": map[string]any{"queueName": "team", "active": true},
-	}}
+	workloads := s.serveWorkloads(t).Namespace("waits")
+	w := workloadOf("job-queued", made["queued"], true)
 	eventually(t, "a Workload can be made", func() (err error) {
 		_, err = workloads.Create(context.Background(), w, metav1.CreateOptions{})
 		return err
@@ -113,6 +105,31 @@ func (s *stage) says(t *testing.T, g *gateway, token, name, state, source, reaso
 		return errors.New(a.body)
 	}
 	return nil
+}
+
+// workloadsTurn is held by the test that uses Workloads: one of them wants to see the kind come.
+var workloadsTurn sync.Mutex
+
+// serveWorkloads has the cluster serve Kueue's Workloads until the test ends.
+func (s *stage) serveWorkloads(t *testing.T) dynamic.NamespaceableResourceInterface {
+	t.Helper()
+	workloadsTurn.Lock()
+	t.Cleanup(workloadsTurn.Unlock)
+	s.kubectl(t, workloadCRD, "apply", "-f", "-")
+	t.Cleanup(func() { s.kubectl(t, workloadCRD, "delete", "-f", "-") })
+	return s.dynamic.Resource(schema.GroupVersionResource{Group: "kueue.x-k8s.io", Version: "v1beta1", Resource: "workloads"})
+}
+
+// workloadOf is a Workload that says that it is a job's.
+func workloadOf(name string, job *batchv1.Job, active bool) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "Workload",
+		"metadata": map[string]any{
+			"name": name, "labels": map[string]any{"kueue.x-k8s.io/job-uid": string(job.UID)},
+			"ownerReferences": []any{map[string]any{"apiVersion": "batch/v1", "kind": "Job", "name": job.Name, "uid": string(job.UID), "controller": true}},
+		},
+		"spec": map[string]any{"queueName": "team", "active": active},
+	}}
 }
 
 const workloadCRD = `apiVersion: apiextensions.k8s.io/v1
