@@ -78,15 +78,15 @@ func TestAJobThatItsQueueGivesUpIsToldOnce(t *testing.T) {
 		if cause, _ := db.why(uid); cause != "given up by its queue: budget exceeded" {
 			t.Errorf("the job says %q", cause)
 		}
-		workloadOf(world.api, "n/w", uid, true, waits)
+		workloadOf(world.api, "n/w", uid, true, waits, given) // Kueue leaves what it was evicted for until it has quota
 		is("somebody activates it")
 		db.set(func() {
 			if job := db.jobs[uid]; job.Cause != nil || job.Reason != "Pending" {
 				t.Errorf("the job is still %+v: %s", job.Cause, job.Reason)
 			}
 		})
-		workloadOf(world.api, "n/w", uid, false, waits)
-		want = append(want, "Queued→Queued Deactivated: given up by its queue: the workload is deactivated")
+		workloadOf(world.api, "n/w", uid, false, waits, given)
+		want = append(want, "Queued→Queued DeactivatedDueToAdmissionCheck: given up by its queue: budget exceeded")
 		is("it is given up again")
 		queued(world.api, "n/a", history.Running)
 		want = append(want, "Queued→Running ")

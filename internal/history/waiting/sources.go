@@ -131,17 +131,18 @@ func queueing(o *cluster.Object) (statement, bool) {
 	status := o.Path("status")
 	is := func(c gjson.Result) bool { return c.Get("status").Str == "True" }
 	reserved, evicted := pods.Condition(status, "QuotaReserved"), pods.Condition(status, "Evicted")
+	givenUp := is(evicted) && strings.HasPrefix(evicted.Get("reason").Str, deactivated)
 	switch {
 	case is(pods.Condition(status, "Finished")):
 		return statement{}, false
 	case o.Path("spec.active").Type == gjson.False: // until somebody activates it again, whatever else is said
-		if is(evicted) && strings.HasPrefix(evicted.Get("reason").Str, deactivated) {
+		if givenUp {
 			return from(evicted, aQueueHolds, history.WorkloadSays)
 		}
 		return statement{weight: aQueueHolds, Reason: history.Reason{Reason: deactivated, Message: "the workload is deactivated", Source: history.WorkloadSays}}, true
-	// A workload that is evicted stays admitted until its pods are gone. The first thing that is said of it then is only that it is pending again. One that is
-	// activated again stays evicted for its deactivation until it is let in.
-	case is(evicted) && !strings.HasPrefix(evicted.Get("reason").Str, deactivated) && (is(reserved) || slices.Contains([]string{"", "Pending"}, reserved.Get("reason").Str)):
+	// A workload that is evicted stays admitted until its pods are gone. The first thing that is said of it then is only that it is pending again.
+	// One that was given up stays evicted, too, when it is activated again, until it has quota; then it waits for that.
+	case is(evicted) && !givenUp && (is(reserved) || slices.Contains([]string{"", "Pending"}, reserved.Get("reason").Str)):
 		return from(evicted, aQueueHolds, history.WorkloadSays)
 	case is(pods.Condition(status, "Admitted")):
 		return statement{}, false
