@@ -6,8 +6,8 @@ import "strings"
 // that its queue gives for that begin with it.
 const GivenUp = "Deactivated"
 
-// isGivenUp reports whether the job waits, and its queue said last that it has given it up.
-func (j *Job) isGivenUp() bool {
+// IsGivenUp reports whether the job waits, and its queue said last that it has given it up.
+func (j *Job) IsGivenUp() bool {
 	return j.State == Queued && j.explained() && isGivingUp(j.Reasons[len(j.Reasons)-1])
 }
 
@@ -23,7 +23,7 @@ func causeOfGivingUp(why Reason) *Cause {
 // has become the job's reason, and not if the transition that led to its state told it. Next is the job with its new reason, and the version that of the
 // object that says so. Of anything else, the transition is nil.
 func GaveUp(was, next *Job, version uint64, observed Time) (*Job, *Transition) {
-	if !next.isGivenUp() || was.isGivenUp() {
+	if !next.IsGivenUp() || was.IsGivenUp() {
 		return next, nil
 	}
 	given := *next
@@ -43,7 +43,7 @@ func (t *Transition) GaveUp() bool { return t.From == t.To }
 
 // takenUp takes away that a job was given up from what says why it is in its state, once its queue does not say so any more.
 func (j *Job) takenUp() *Job {
-	if j.Cause != nil && j.Cause.Reason == GivenUp && !j.HasCause() && !j.isGivenUp() {
+	if j.Cause != nil && j.Cause.Reason == GivenUp && !j.HasCause() && !j.IsGivenUp() {
 		j.Cause = nil
 	}
 	return j

@@ -195,6 +195,8 @@ func (r *Recorder) reviewOne(b *batch, at review, runs []*history.Run, o *cluste
 	switch {
 	case o == nil && !left: // its deletion is about to be read
 		return
+	case !left && job.IsGivenUp(): // its cause is that; what had brought it here is told already, and comes back once it is activated
+		return
 	case left && (job.State == history.Queued || job.Cause != nil && job.Cause.Pods > 0): // what is said now is of another time
 		return
 	}

@@ -141,6 +141,43 @@ func TestAJobThatIsGivenUpWithItsSuspensionIsToldOnce(t *testing.T) {
 	}
 }
 
+// A job is preempted, and given up while it waits. Kueue leaves in the Workload that it was preempted. The job says that it was given up, for as long as it is; the
+// transition by which it came to wait, why that was.
+func TestAPreemptedJobThatIsGivenUpSaysSoWhileItIs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		world, db := newWaitingWorld()
+		r := start(t, world.api, db, "r", ring)
+		defer func() { r.stop() }()
+		settle()
+		uid := queued(world.api, "n/a", history.Running)
+		workloadOf(world.api, "n/w", uid, true, condition("QuotaReserved", "True", "QuotaReserved", ""), condition("Admitted", "True", "Admitted", ""))
+		settle()
+		waits := condition("QuotaReserved", "False", "Pending", "no quota")
+		preempted := condition("Evicted", "True", "Preempted", "Preempted to accommodate a workload (UID: x, JobUID: y) due to prioritization in the ClusterQueue")
+		preempted["lastTransitionTime"] = time.Now().UTC().Format(time.RFC3339)
+		workloadOf(world.api, "n/w", uid, true, waits, preempted)
+		time.Sleep(soon)
+		queued(world.api, "n/a", history.Suspended)
+		settle()
+		told := []string{"→Running ", "Running→Queued Preempted: preempted: prioritization in the ClusterQueue", "Queued→Queued Deactivated: given up by its queue: the workload is deactivated"}
+		is := func(when string, want string, told []string) {
+			t.Helper()
+			time.Sleep(2 * longestPause)
+			synctest.Wait()
+			if cause, _ := db.why(uid); cause != want || !slices.Equal(db.toldOf(uid), told) {
+				t.Errorf("%s: it says %q, not %q, and is told as %q", when, cause, want, db.toldOf(uid))
+			}
+		}
+		workloadOf(world.api, "n/w", uid, false, waits, preempted)
+		is("it is given up", "given up by its queue: the workload is deactivated", told)
+		r.stop()
+		r = start(t, world.api, db, "another", ring)
+		is("another one records", "given up by its queue: the workload is deactivated", told)
+		workloadOf(world.api, "n/w", uid, true, waits, preempted)
+		is("somebody activates it", "preempted: prioritization in the ClusterQueue", told)
+	})
+}
+
 // Kueue evicts a job, and its Workload is read after the job's suspension: the transition then has the queue's reason, and its cause, as if it had been read before.
 func TestAnEvictionThatIsReadAfterTheSuspensionGivesItsReason(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
