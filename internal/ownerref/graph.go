@@ -183,6 +183,19 @@ func (g *Graph[V]) Best(id ID) (best V, ok bool, steps int) {
 	return best, ok, steps
 }
 
+// Said is what counts of what those say that name an object themselves; ok is false if nothing is said. Unlike Best it costs the same whatever is below.
+func (g *Graph[V]) Said(id ID) (best V, ok bool) {
+	for _, d := range []*dependents[V]{g.below[id], g.below[id.label()]} {
+		if d == nil {
+			continue
+		}
+		if top, says := most(d.saying); says && (!ok || g.less(best, top.value)) {
+			best, ok = top.value, true
+		}
+	}
+	return best, ok
+}
+
 // Sum is all that was counted below an object. Steps are as Best's.
 func (g *Graph[V]) Sum(id ID) (sum Tally, steps int) {
 	steps = g.walk(id, func(d *dependents[V]) *btree.BTreeG[*node[V]] {

@@ -110,7 +110,7 @@ func (r *Recorder) circumstances(job *history.Job, o *cluster.Object) (known his
 	}
 	known.NameOf = func(uid string) string { return r.nameFor(job, uid) }
 	if job.State == history.Queued && r.waits != nil {
-		known.Evicted = r.opts.Waits.Evicted(r.idOf(job.Identity))
+		_, known.Evicted = r.opts.Waits.Queueing(r.idOf(job.Identity))
 	}
 	return known
 }

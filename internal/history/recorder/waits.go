@@ -207,8 +207,8 @@ func (r *Recorder) explainHeld(t *history.Transition, job *history.Job) {
 	if r.opts.Waits == nil || !held || !begun || t.Reason != "" {
 		return
 	}
-	why, _, _ := r.opts.Waits.Why(r.idOf(job.Identity))
-	if why.Source != history.WorkloadSays {
+	why, _ := r.opts.Waits.Queueing(r.idOf(job.Identity))
+	if why.Reason == "" {
 		return
 	}
 	why.At = t.Observed

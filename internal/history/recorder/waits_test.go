@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -392,5 +393,51 @@ func TestAnEvictionIsToldWithTheSuspension(t *testing.T) {
 		defer r.stop()
 		settle()
 		is("Queued DeactivatedDueToRequeuingLimitExceeded too often") // it was read later, and is told then
+	})
+}
+
+// A tenant may have ever so many jobs that name each other as their owners, and one above them all that is held and let go again and again. Who records waits for
+// the answer what its queue says, so that costs what it costs for any other job.
+func TestAJobThatIsHeldCostsTheSameWhateverIsBelowIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		world, db := newWaitingWorld()
+		names := []string{"n/alone", "n/above"}
+		uids := map[string]string{}
+		for _, name := range names {
+			uids[name] = queued(world.api, name, history.Running)
+		}
+		ref := func(name, uid string) map[string]any {
+			return map[string]any{"apiVersion": "batch/v1", "kind": "Job", "name": name, "uid": uid}
+		}
+		const many = 3000
+		for i := range many {
+			next := (i + 1) % many
+			world.api.Put("jobs", fmt.Sprint("n/j", i), fmt.Sprint("metadata.uid=u", i), apitest.Set("metadata.ownerReferences", []any{ref("above", uids["n/above"]), ref(fmt.Sprint("j", next), fmt.Sprint("u", next))}))
+		}
+		r := start(t, world.api, db, "r", ring)
+		defer r.stop()
+		settle()
+		took := map[string]uint64{}
+		for _, name := range names {
+			time.Sleep(10 * time.Minute) // nothing is looked at any more
+			synctest.Wait()
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			for range 10 {
+				for _, state := range []history.State{history.Suspended, history.Running} {
+					queued(world.api, name, state)
+					time.Sleep(10 * time.Millisecond)
+					synctest.Wait()
+				}
+			}
+			runtime.ReadMemStats(&after)
+			took[name] = after.TotalAlloc - before.TotalAlloc
+			if told := len(db.toldOf(uids[name])); told != 21 {
+				t.Fatalf("%d transitions of %s are recorded", told, name)
+			}
+		}
+		if took["n/above"] > 3*took["n/alone"] {
+			t.Errorf("that it is held and let go took %d bytes of memory, and %d of a job that has none below it", took["n/above"], took["n/alone"])
+		}
 	})
 }

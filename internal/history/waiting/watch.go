@@ -305,14 +305,15 @@ func (w *Watch) best(job ownerref.ID) (best *statement, known bool, steps int) {
 	return best, len(w.unread) == 0, steps
 }
 
-// Evicted is why a queue has taken a job back that it has not let in again since; the zero Reason if none has.
-func (w *Watch) Evicted(job ownerref.ID) history.Reason {
+// Queueing is what the job's queue says of it, and evicted why it has taken the job back and not let it in again since; zero if it says nothing of it. A queue's Workload
+// names its job itself, so nothing else is looked at, however much there is below the job: recorders ask this at transitions, of which a namespace may have any number.
+func (w *Watch) Queueing(job ownerref.ID) (why, evicted history.Reason) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if best, ok, _ := w.objects.Best(job); ok { // nothing weighs more than what a queue says
-		return best.says.evicted
+	if best, ok := w.objects.Said(job); ok && best.says.weight == aQueueHolds { // nothing weighs more
+		return best.says.Reason, best.says.evicted
 	}
-	return history.Reason{}
+	return why, evicted
 }
 
 // Job is one of which something else may be said.
