@@ -299,6 +299,7 @@ func (r *Recorder) jobsOf(ctx context.Context, all []*life) (map[*life]store.Job
 			return nil, err
 		}
 		maps.Copy(r.lives.found, found)
+		defer maps.DeleteFunc(r.lives.found, func(_ history.Ref, job store.Job) bool { return job.Deleted != 0 }) // it may be removed meanwhile
 	}
 	of := make(map[*life]store.Job, len(all))
 	for _, l := range all {

@@ -266,6 +266,38 @@ func TestPodsJoinNoJobOfAFormerNamespace(t *testing.T) {
 	})
 }
 
+// A pod may outlive its job for as long as that is kept. The job is removed between two changes of the pod: a run that is written behind that would stay for ever.
+func TestNoRunIsWrittenBehindTheRemovalOfItsJob(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		world, db := newPodWorld()
+		job := world.job(db, "job", true)
+		r := startOf(t, world.api.Connect(t), db, "r", ring, apitest.Pods, nil)
+		defer r.stop()
+		settle()
+		pod := func(stage string) {
+			world.api.Put("pods", "n/pod", append(slices.Clone(stages[stage]), controlledBy("batch/v1", "Job", job.Name, job.UID))...)
+			time.Sleep(foundFor / 10)
+			synctest.Wait()
+		}
+		pod("made")
+		world.api.Delete("jobs", "n/job")
+		db.set(func() { db.deleted = map[history.Ref]history.Time{job: history.At(time.Now())} })
+		settle()
+		pod("runs")
+		written := 0
+		db.set(func() {
+			written = len(db.written)
+			delete(db.of, job)
+		})
+		pod("is done")
+		db.set(func() {
+			if written != 2 || len(db.written) != written {
+				t.Errorf("%d changes of the run are written, and %d behind the removal of its job", written, len(db.written)-written)
+			}
+		})
+	})
+}
+
 // A pod may be seen before the job that controls it was read, and so before it is known of what that job is a part. A recorder that takes over at that moment
 // finds that out, or the topmost job would have used nothing, for good.
 func TestARunThatIsFoundAgainBelongsToTheTopmostJob(t *testing.T) {
