@@ -132,8 +132,8 @@ func stays(job *history.Job, now *history.Cause) bool {
 	if now == nil || reflect.DeepEqual(now, was) {
 		return true
 	}
-	if was != nil && was.Reason == history.GivenUp && !job.IsGivenUp() {
-		return false // somebody has activated it again
+	if was != nil && was.Reason == history.GivenUp && !job.IsGivenUp() { // somebody has activated it again
+		return now.Pods > 0 // how its pods ended is still not why it was taken back
 	}
 	return job.State == history.Queued && was != nil && was.Pods == 0 &&
 		(now.Pods > 0 || now.Reason != was.Reason || strings.HasPrefix(was.Text, "preempted by "))
