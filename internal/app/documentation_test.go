@@ -141,7 +141,11 @@ func TestTestsThatDocumentsNameExist(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range append(documents, filepath.Join(root, "README.md")) {
+	decisions, err := filepath.Glob(filepath.Join(root, "docs", "decisions", "*.md"))
+	if err != nil || len(decisions) == 0 {
+		t.Fatal("there are no decisions", err)
+	}
+	for _, name := range slices.Concat(documents, decisions, []string{filepath.Join(root, "README.md")}) {
 		text, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
