@@ -251,7 +251,7 @@ func TestPodsJoinNoJobOfAFormerNamespace(t *testing.T) {
 		db.set(func() { db.deleted = map[history.Ref]history.Time{job: deleted} })
 		r := startOf(t, world.api.Connect(t), db, "r", ring, apitest.Pods, nil)
 		settle()
-		made := map[string]history.Time{"orphan": deleted - 60_000, "last": deleted, "forged": deleted + 1000}
+		made := map[string]history.Time{"orphan": deleted - 60_000, "last": deleted, "at-its-deletion": deleted + 3000, "forged": deleted + 20_000}
 		for name, at := range made {
 			world.api.Put("pods", "n/"+name, append(slices.Clone(stages["runs"]), controlledBy("batch/v1", "Job", job.Name, job.UID), "metadata.creationTimestamp="+at.Std().Format(time.RFC3339))...)
 		}
@@ -259,7 +259,7 @@ func TestPodsJoinNoJobOfAFormerNamespace(t *testing.T) {
 		r.stop()
 		for name, at := range made {
 			run, there := db.runs[world.api.UID("pods", "n/"+name)]
-			if want := at <= deleted; !there || (run.Of == 7) != want {
+			if want := at <= deleted+3000; !there || (run.Of == 7) != want {
 				t.Errorf("%s is recorded: %t, in log %d; it is the job's: %t", name, there, run.Of, want)
 			}
 		}

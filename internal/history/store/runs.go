@@ -9,6 +9,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/kubecast/kubecast/internal/history"
 )
@@ -172,10 +173,14 @@ type Job struct {
 }
 
 // Owns reports whether something of a namespace that was made at a time may belong to the job. Whoever makes it can name a job of another namespace, or one that was in
-// a former namespace of that name: nothing is made in that one after all that was in it is gone.
+// a former namespace of that name: nothing is made in that one after all that was in it is gone. What is made within moments of the deletion counts as the job's:
+// its controller may not have heard of that yet, and when it was is known to a second.
 func (j Job) Owns(namespace string, created history.Time) bool {
-	return j.Namespace == namespace && (j.Deleted == 0 || created <= j.Deleted)
+	return j.Namespace == namespace && (j.Deleted == 0 || created <= j.Deleted+history.Time(deletionSlack.Milliseconds()))
 }
+
+// deletionSlack is for how long after its deletion something may still be made for a job.
+const deletionSlack = 5 * time.Second
 
 // JobsOf finds jobs of a cluster by kind and uid. Those that are not recorded are not found.
 func (s *Store) JobsOf(ctx context.Context, cluster string, wanted map[string][]string) (map[history.Ref]Job, error) {
