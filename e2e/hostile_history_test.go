@@ -23,7 +23,7 @@ func TestOneTenantDoesNotWriteAnothersHistory(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)
 	s.namespaces(t, "hostile-red", "hostile-blue")
-	g := s.startGateway(t, gatewayOptions{config: fmt.Sprintf("history: {database: %q, keepBudget: 512Ki}\n", "sqlite://"+t.TempDir()+"/history.db")})
+	g := s.startGateway(t, gatewayOptions{config: fmt.Sprintf("history: {database: %q, keepBudget: 64Ki}\n", "sqlite://"+t.TempDir()+"/history.db")})
 	g.waitReady(t)
 	workloads := s.serveWorkloads(t)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -83,7 +83,7 @@ func TestOneTenantDoesNotWriteAnothersHistory(t *testing.T) {
 	}
 	flood.Go(func() {
 		for i := 0; i < 60 && ctx.Err() == nil; i++ {
-			job, random := fails(fmt.Sprint("flood-", i)), make([]byte, 75_000)
+			job, random := fails(fmt.Sprint("flood-", i)), make([]byte, 9_000)
 			_, _ = rand.Read(random) // it never fails
 			if i%5 == 0 {
 				job.OwnerReferences = claim(waits) // which is not there, so the cluster deletes it
