@@ -3,6 +3,7 @@ package table
 import (
 	"encoding/json"
 	"strconv"
+	"strings"
 
 	"github.com/tidwall/gjson"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -38,7 +39,7 @@ func printJob(r *row, o *cluster.Object) {
 	r.text(took)
 	r.age(o)
 	r.template(p.spec)
-	r.text(selector(p.spec))
+	r.text(selector(p.spec.Get("selector")))
 }
 
 // jobStatus is the text for the condition that says most about a job.
@@ -69,7 +70,7 @@ func printDeployment(r *row, o *cluster.Object) {
 	r.number(p.status.Get("availableReplicas").Int())
 	r.age(o)
 	r.template(p.spec)
-	r.text(plainSelector(p.spec))
+	r.text(plainSelector(p.spec.Get("selector")))
 }
 
 func printReplicaSet(r *row, o *cluster.Object) {
@@ -80,7 +81,7 @@ func printReplicaSet(r *row, o *cluster.Object) {
 	r.number(p.status.Get("readyReplicas").Int())
 	r.age(o)
 	r.template(p.spec)
-	r.text(selector(p.spec))
+	r.text(selector(p.spec.Get("selector")))
 }
 
 func printStatefulSet(r *row, o *cluster.Object) {
@@ -100,28 +101,31 @@ func printDaemonSet(r *row, o *cluster.Object) {
 	r.text(labels.FormatLabels(texts(p.spec.Get("template.spec.nodeSelector"))))
 	r.age(o)
 	r.template(p.spec)
-	r.text(selector(p.spec))
+	r.text(selector(p.spec.Get("selector")))
 }
 
 // template appends the names and the images of the containers in a workload's template.
 func (r *row) template(spec gjson.Result) {
-	var names, images string
-	each(spec.Get("template.spec.containers"), func(c gjson.Result) bool {
-		if names != "" {
-			names, images = names+",", images+","
-		}
-		names, images = names+c.Get("name").Str, images+c.Get("image").Str
-		return true
-	})
-	r.text(names)
-	r.text(images)
+	containers := spec.Get("template.spec.containers")
+	r.text(ofContainers(containers, "name"))
+	r.text(ofContainers(containers, "image"))
 }
 
-// plainSelector is a workload's label selector as text. It is "" both if it selects everything and if it selects
+// ofContainers is one member of each container.
+func ofContainers(containers gjson.Result, member string) string {
+	var all []string
+	each(containers, func(c gjson.Result) bool {
+		all = append(all, c.Get(member).Str)
+		return true
+	})
+	return strings.Join(all, ",")
+}
+
+// plainSelector is a label selector as text. It is "" both if it selects everything and if it selects
 // nothing.
-func plainSelector(spec gjson.Result) string {
+func plainSelector(value gjson.Result) string {
 	var s *metav1.LabelSelector
-	if raw := spec.Get("selector").Raw; raw != "" && json.Unmarshal([]byte(raw), &s) != nil {
+	if raw := value.Raw; raw != "" && json.Unmarshal([]byte(raw), &s) != nil {
 		return invalid
 	}
 	parsed, err := metav1.LabelSelectorAsSelector(s)
@@ -131,8 +135,9 @@ func plainSelector(spec gjson.Result) string {
 	return parsed.String()
 }
 
-func selector(spec gjson.Result) string {
-	text := plainSelector(spec)
+// selector is a label selector as text, as a column of a built-in kind has it.
+func selector(value gjson.Result) string {
+	text := plainSelector(value)
 	if text == invalid {
 		return "<error>"
 	}
