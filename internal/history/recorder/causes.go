@@ -87,7 +87,7 @@ func (r *Recorder) findCauses(ctx context.Context, b *batch) error {
 		if delete(ends, job.UID); !job.HasCause() || b.transitions[i].GaveUp() {
 			continue
 		}
-		cause := r.causeOf(job, runs[job.UID], objects[job.UID])
+		cause := history.CauseOf(job, runs[job.UID], r.circumstances(job, objects[job.UID]))
 		b.transitions[i].Cause, job.Cause = cause, cause
 		if job.State.Ended() {
 			ends[job.UID] = cause
@@ -99,11 +99,7 @@ func (r *Recorder) findCauses(ctx context.Context, b *batch) error {
 	return nil
 }
 
-// causeOf is the cause of a job's state as far as it is known now. The object is a version of the job's; nil: none is known.
-func (r *Recorder) causeOf(job *history.Job, runs []*history.Run, o *cluster.Object) *history.Cause {
-	return history.CauseOf(job, runs, r.circumstances(job, o))
-}
-
+// circumstances are what else is known now of how a job came to its state. The object is a version of the job's; nil: none is known.
 func (r *Recorder) circumstances(job *history.Job, o *cluster.Object) (known history.Circumstances) {
 	if o != nil {
 		known.Deadline = rules.Deadline(o)
@@ -127,16 +123,17 @@ func (r *Recorder) nameFor(job *history.Job, uid string) string {
 
 // stays reports whether the cause of a job stays what it was, though this is what is found now. What a queue said when it took the job back is not said
 // for ever: it may have let the job in since, and taken it back for something else, before the job's controller looked. And who preempted the job may be gone.
+// That it has given the job up is said until somebody activates it again.
 func stays(job *history.Job, now *history.Cause) bool {
 	was := job.Cause
 	if now == nil || reflect.DeepEqual(now, was) {
 		return true
 	}
-	if was != nil && was.Reason == history.GivenUp && !job.IsGivenUp() { // somebody has activated it again
-		return now.Pods > 0 // how its pods ended is still not why it was taken back
+	if job.State != history.Queued || was == nil || was.Pods > 0 {
+		return false
 	}
-	return job.State == history.Queued && was != nil && was.Pods == 0 &&
-		(now.Pods > 0 || now.Reason != was.Reason || strings.HasPrefix(was.Text, "preempted by "))
+	activated := was.Reason == history.GivenUp && !job.IsGivenUp()
+	return now.Pods > 0 || !activated && (now.Reason != was.Reason || strings.HasPrefix(was.Text, "preempted by "))
 }
 
 // review finds out causes again of which it is time to, and writes those that became others. It moves no number.
@@ -203,7 +200,8 @@ func (r *Recorder) reviewOne(b *batch, at review, runs []*history.Run, o *cluste
 	case left && (job.State == history.Queued || job.Cause != nil && job.Cause.Pods > 0): // what is said now is of another time
 		return
 	}
-	cause := r.causeOf(job, runs, o)
+	circumstances := r.circumstances(job, o)
+	cause := history.CauseOf(job, runs, circumstances)
 	if stays(job, cause) || o == nil && cause.Reason == history.Deadline { // nothing says the deadline any more
 		return
 	}
@@ -219,7 +217,7 @@ func (r *Recorder) reviewOne(b *batch, at review, runs []*history.Run, o *cluste
 	}
 	known := store.KnownCause{UID: job.UID, Version: job.Version, To: job.State, Ended: job.Ended, Cause: cause}
 	if job.State == history.Queued { // what its queue said may have been read after the job
-		why := history.EvictionOf(job, r.circumstances(job, o))
+		why := history.EvictionOf(job, circumstances)
 		known.Reason, known.Message = why.Reason, why.Message
 	}
 	b.causes = append(b.causes, known)

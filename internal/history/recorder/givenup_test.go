@@ -23,6 +23,13 @@ func workloadOf(api *apitest.API, key, job string, active bool, conditions ...ma
 	api.Put("workloads", key, apitest.Set("metadata.labels", map[string]string{"kueue.x-k8s.io/job-uid": job}), fmt.Sprintf("spec.active:=%t", active), apitest.Set("status.conditions", conditions))
 }
 
+// admitted puts a job that runs, since its queue has let it in.
+func admitted(api *apitest.API, key, workload string) (uid string) {
+	uid = queued(api, key, history.Running)
+	workloadOf(api, workload, uid, true, condition("QuotaReserved", "True", "QuotaReserved", ""), condition("Admitted", "True", "Admitted", ""))
+	return uid
+}
+
 func condition(kind, status, reason, message string) map[string]string {
 	return map[string]string{"type": kind, "status": status, "reason": reason, "message": message}
 }
@@ -109,8 +116,7 @@ func TestAJobThatIsGivenUpWithItsSuspensionIsToldOnce(t *testing.T) {
 				r := start(t, world.api, db, "r", ring)
 				defer r.stop()
 				settle()
-				uid := queued(world.api, "n/a", history.Running)
-				workloadOf(world.api, "n/w", uid, true, condition("QuotaReserved", "True", "QuotaReserved", ""), condition("Admitted", "True", "Admitted", ""))
+				uid := admitted(world.api, "n/a", "n/w")
 				settle()
 				giveUp := func() {
 					workloadOf(world.api, "n/w", uid, false, condition("QuotaReserved", "False", "Pending", "x"), condition("Evicted", "True", "DeactivatedDueToRequeuingLimitExceeded", "too often"))
@@ -149,8 +155,7 @@ func TestAPreemptedJobThatIsGivenUpSaysSoWhileItIs(t *testing.T) {
 		r := start(t, world.api, db, "r", ring)
 		defer func() { r.stop() }()
 		settle()
-		uid := queued(world.api, "n/a", history.Running)
-		workloadOf(world.api, "n/w", uid, true, condition("QuotaReserved", "True", "QuotaReserved", ""), condition("Admitted", "True", "Admitted", ""))
+		uid := admitted(world.api, "n/a", "n/w")
 		settle()
 		waits := condition("QuotaReserved", "False", "Pending", "no quota")
 		preempted := condition("Evicted", "True", "Preempted", "Preempted to accommodate a workload (UID: x, JobUID: y) due to prioritization in the ClusterQueue")
@@ -185,8 +190,7 @@ func TestAnEvictionThatIsReadAfterTheSuspensionGivesItsReason(t *testing.T) {
 		r := start(t, world.api, db, "r", ring)
 		defer r.stop()
 		settle()
-		uid := queued(world.api, "n/a", history.Running)
-		workloadOf(world.api, "n/w", uid, true, condition("QuotaReserved", "True", "QuotaReserved", ""), condition("Admitted", "True", "Admitted", ""))
+		uid := admitted(world.api, "n/a", "n/w")
 		settle()
 		queued(world.api, "n/a", history.Suspended)
 		time.Sleep(soon)
