@@ -39,8 +39,8 @@ type dialect interface {
 	primary(table string) string
 	// alone reports whether one transaction writes at a time, whatever it writes.
 	alone() bool
-	// touches reports whether an upsert writes all indexes anew that have a column which it replaces, also where its value stays.
-	touches() bool
+	// rewritesIndexes reports whether an upsert writes all indexes anew that have a column which it replaces, also where its value stays.
+	rewritesIndexes() bool
 	// given follows the columns of an INSERT that says itself what the database otherwise numbers.
 	given() string
 	// numbersOn makes the database number the rows of a table behind those that were given.
@@ -84,7 +84,7 @@ func (sqlite) locks() string { return "" }
 
 func (sqlite) arrays() bool { return false }
 
-func (sqlite) touches() bool { return true }
+func (sqlite) rewritesIndexes() bool { return true }
 
 func (sqlite) pairs(n int) string { return "(VALUES " + listOfPairs(n) + ")" }
 
@@ -153,7 +153,7 @@ func (postgres) locks() string { return " FOR UPDATE" }
 func (postgres) arrays() bool { return true }
 
 // PostgreSQL writes all indexes of a row anew of which one has changed, whatever the statement names.
-func (postgres) touches() bool { return false }
+func (postgres) rewritesIndexes() bool { return false }
 
 // PostgreSQL looks up rows of VALUES by their hash, and would try the pairs of a list one by one.
 func (postgres) pairs(n int) string { return "(VALUES " + listOfPairs(n) + ")" }
@@ -216,7 +216,7 @@ func (mariadb) locks() string { return " FOR UPDATE" }
 
 func (mariadb) arrays() bool { return false }
 
-func (mariadb) touches() bool { return false }
+func (mariadb) rewritesIndexes() bool { return false }
 
 func (mariadb) pairs(n int) string { return "(" + listOfPairs(n) + ")" }
 

@@ -90,7 +90,7 @@ func (s *Store) writeRuns(ctx context.Context, tx *sql.Tx, pods Log, b Batch) er
 		if err != nil {
 			return err
 		}
-		if at, ok := places[r.UID]; ok && at == r.place(pods) && s.dialect.touches() {
+		if at, ok := places[r.UID]; ok && at == r.place(pods) && s.dialect.rewritesIndexes() {
 			staying = append(staying, row)
 		} else {
 			rows = append(rows, row)

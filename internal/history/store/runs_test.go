@@ -124,7 +124,7 @@ func TestEachFieldOfARunIsAsItWasWrittenLast(t *testing.T) {
 				}
 			}
 		}
-		if s.dialect.touches() {
+		if s.dialect.rewritesIndexes() {
 			var said string
 			if err := s.QueryRow(t.Context(), "PRAGMA integrity_check").Scan(&said); err != nil || said != "ok" {
 				t.Errorf("%s, %v", said, err)
