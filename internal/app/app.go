@@ -63,18 +63,18 @@ func Run(ctx context.Context, opts Options) error {
 	if err != nil {
 		return err
 	}
-	past, err := newArchive(cfg, box, hooks, registry, log)
+	jobs, err := newArchive(cfg, box, hooks, registry, log)
 	if err != nil {
 		return err
 	}
-	if past != nil {
+	if jobs != nil {
 		defer func() {
-			if err := past.Close(); err != nil {
+			if err := jobs.Close(); err != nil {
 				log.Warn("the history's database does not close", "error", err)
 			}
 		}()
 	}
-	clusters, err := newClusters(cfg, opts.Version, authorizer, past, log)
+	clusters, err := newClusters(cfg, opts.Version, authorizer, jobs, log)
 	if err != nil {
 		return err
 	}
@@ -130,7 +130,7 @@ func Run(ctx context.Context, opts Options) error {
 		Drain:       cfg.Drain.Std(),
 		Compress:    cfg.Stream.Compress,
 		Origins:     cfg.CORS.Origins,
-		History:     past,
+		History:     jobs,
 		Inbox:       box,
 		Webhooks:    hooks,
 		SeeTheirOwn: cfg.History.Owners == config.OwnersSeeTheirOwn,
@@ -172,12 +172,12 @@ func Run(ctx context.Context, opts Options) error {
 	group.Go(func() error { return clusters.Run(feeding) })
 	group.Go(func() error { return authenticator.Run(feeding) })
 	group.Go(func() error { return clusters.revocations.Run(feeding) })
-	if past != nil {
-		group.Go(func() error { return past.Run(feeding) })
+	if jobs != nil {
+		group.Go(func() error { return jobs.Run(feeding) })
 		group.Go(func() error { return box.Run(feeding) })
 	}
 	if hooks != nil {
-		group.Go(func() error { return runWebhooks(feeding, hooks, past) })
+		group.Go(func() error { return runWebhooks(feeding, hooks, jobs) })
 	}
 	reload := newReload(opts, clusters, certificate)
 	group.Go(func() error { return reload.Run(feeding) })

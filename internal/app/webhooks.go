@@ -81,6 +81,6 @@ func tellWebhooks(opts *archive.Options, cfg config.Config, hooks *webhook.Sende
 }
 
 // runWebhooks sends until the context ends.
-func runWebhooks(ctx context.Context, hooks *webhook.Senders, past *archive.Archive) error {
-	return hooks.Run(ctx, outbox.New(past.Database()), past.Ready())
+func runWebhooks(ctx context.Context, hooks *webhook.Senders, jobs *archive.Archive) error {
+	return hooks.Run(ctx, outbox.New(jobs.Database()), jobs.Ready())
 }

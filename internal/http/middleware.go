@@ -15,11 +15,11 @@ import (
 
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/http/access"
-	"github.com/kubecast/kubecast/internal/http/past"
+	"github.com/kubecast/kubecast/internal/http/auditrecord"
+	"github.com/kubecast/kubecast/internal/http/historyapi"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/http/request"
 	"github.com/kubecast/kubecast/internal/http/signin"
-	"github.com/kubecast/kubecast/internal/http/trail"
 )
 
 // identify gives each request an id, which the answer and the log carry.
@@ -33,16 +33,16 @@ func (s *Server) identify(next http.Handler) http.Handler {
 
 func (s *Server) logger(r *http.Request) *slog.Logger { return s.log.With("request", request.ID(r)) }
 
-// audited gives each request a trail, and writes it to the audit log once the request is answered.
+// audited gives each request an audit record, and writes it to the audit log once the request is answered.
 func (s *Server) audited(next http.Handler) http.Handler {
 	if s.opts.Audit == nil {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		t, traced := trail.Begin(s.opts.Audit, r)
+		t, traced := auditrecord.Begin(s.opts.Audit, r)
 		tracked := &statusWriter{ResponseWriter: w}
 		defer func() {
-			t.Answered(r.Method, tracked.code, signin.Concludes(r.Method, r.URL.Path), func() (trail.Read, bool) { return namedBy(r) })
+			t.Answered(r.Method, tracked.code, signin.Concludes(r.Method, r.URL.Path), func() (auditrecord.Read, bool) { return namedBy(r) })
 		}()
 		next.ServeHTTP(tracked, traced)
 	})
@@ -50,14 +50,14 @@ func (s *Server) audited(next http.Handler) http.Handler {
 
 // namedBy returns what a request would have read. It is for requests that were refused before a handler looked at the
 // path.
-func namedBy(r *http.Request) (trail.Read, bool) {
+func namedBy(r *http.Request) (auditrecord.Read, bool) {
 	if t, ok := access.ParseLog(r.URL.Path); ok {
 		return t.Read("get"), true
 	}
-	t, ok := access.Parse(strings.TrimPrefix(r.URL.Path, past.Prefix))
+	t, ok := access.Parse(strings.TrimPrefix(r.URL.Path, historyapi.Prefix))
 	switch {
 	case !ok:
-		return trail.Read{}, false
+		return auditrecord.Read{}, false
 	case reply.Negotiate(r.Header) == reply.FormEvents || reply.WantsWatch(r.URL.Query()):
 		return t.Read("watch"), true
 	case t.Name != "":

@@ -16,7 +16,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/kubecast/kubecast/internal/http/eventstream"
-	"github.com/kubecast/kubecast/internal/http/past"
+	"github.com/kubecast/kubecast/internal/http/historyapi"
 )
 
 type openAPIDocument struct {
@@ -215,7 +215,7 @@ func TestEveryParameterIsDescribed(t *testing.T) {
 		"/api/{version}/{resource}":                                 slices.Concat(ofLists, ofStreams),
 		"/apis/{group}/{version}/namespaces/{namespace}/{resource}": slices.Concat(ofLists, ofStreams),
 		"/api/{version}/{resource}/{name}":                          ofObjects,
-		"/history/apis/{group}/{version}/{resource}":                past.Parameters(),
+		"/history/apis/{group}/{version}/{resource}":                historyapi.Parameters(),
 		"/stream": append([]string{"watches"}, ofStreams...),
 	} {
 		slices.Sort(want)

@@ -6,12 +6,12 @@ import (
 	"strings"
 
 	"github.com/kubecast/kubecast/internal/http/access"
+	"github.com/kubecast/kubecast/internal/http/auditrecord"
 	"github.com/kubecast/kubecast/internal/http/eventstream"
 	"github.com/kubecast/kubecast/internal/http/logstream"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/http/request"
 	"github.com/kubecast/kubecast/internal/http/rest"
-	"github.com/kubecast/kubecast/internal/http/trail"
 )
 
 // resource answers a Kubernetes path: an object, a list, a stream of either, or a log.
@@ -34,7 +34,7 @@ func (s *Server) resource(w http.ResponseWriter, r *http.Request) error {
 		return noSuchPath(r.URL.Path)
 	}
 	accepted := reply.Negotiate(r.Header)
-	if trace := trail.Of(r.Context()); trace != nil {
+	if trace := auditrecord.Of(r.Context()); trace != nil {
 		trace.Asked(accepted, r.URL.Query())
 	}
 	switch {
@@ -54,7 +54,7 @@ func (s *Server) history(w http.ResponseWriter, r *http.Request) error {
 	accepted := reply.Negotiate(r.Header)
 	switch {
 	case err == nil && accepted == reply.FormEvents:
-		if trace := trail.Of(r.Context()); trace != nil {
+		if trace := auditrecord.Of(r.Context()); trace != nil {
 			trace.Asked(accepted, r.URL.Query())
 		}
 		return s.streams.Other(w, r, id)
@@ -70,7 +70,7 @@ func (s *Server) history(w http.ResponseWriter, r *http.Request) error {
 func (s *Server) notifications(w http.ResponseWriter, r *http.Request) error {
 	id, err := s.signin.Caller(r)
 	accepted := reply.Negotiate(r.Header)
-	if trace := trail.Of(r.Context()); trace != nil && err == nil {
+	if trace := auditrecord.Of(r.Context()); trace != nil && err == nil {
 		trace.Asked(accepted, r.URL.Query())
 	}
 	switch {
@@ -88,7 +88,7 @@ func (s *Server) notifications(w http.ResponseWriter, r *http.Request) error {
 func (s *Server) logLines(w http.ResponseWriter, r *http.Request) error {
 	id, err := s.signin.Caller(r)
 	form := formOfLogs(r.Header)
-	if trace := trail.Of(r.Context()); trace != nil && err == nil {
+	if trace := auditrecord.Of(r.Context()); trace != nil && err == nil {
 		trace.Asked(form, r.URL.Query())
 	}
 	switch {

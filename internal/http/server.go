@@ -36,11 +36,11 @@ import (
 	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/coding"
 	"github.com/kubecast/kubecast/internal/http/eventstream"
+	"github.com/kubecast/kubecast/internal/http/historyapi"
 	"github.com/kubecast/kubecast/internal/http/livepage"
 	"github.com/kubecast/kubecast/internal/http/livequery"
 	"github.com/kubecast/kubecast/internal/http/logstream"
 	"github.com/kubecast/kubecast/internal/http/notifications"
-	"github.com/kubecast/kubecast/internal/http/past"
 	"github.com/kubecast/kubecast/internal/http/podlog"
 	"github.com/kubecast/kubecast/internal/http/ratelimit"
 	"github.com/kubecast/kubecast/internal/http/reply"
@@ -97,7 +97,7 @@ type Server struct {
 	connections *connections
 	proxies     *proxies
 	rest        *rest.Handler
-	past        *past.Handler
+	past        *historyapi.Handler
 	told        *notifications.Handler
 	logs        *podlog.Handler
 	feeds       *logs.Feeds
@@ -147,7 +147,7 @@ func New(opts Options) (*Server, error) {
 		Access: s.access, Processors: s.processors, Memory: s.memory, Queries: s.queries, Turns: turns,
 		WriteTimeout: opts.Stream.WriteTimeout, SyncTimeout: opts.SyncTimeout, Codings: codings, Log: opts.Log,
 	})
-	s.past = past.New(past.Options{
+	s.past = historyapi.New(historyapi.Options{
 		Archive: opts.History, Access: s.access, SeeTheirOwn: opts.SeeTheirOwn, Turns: turns, Processors: s.processors,
 		WriteTimeout: opts.Stream.WriteTimeout, Codings: codings,
 	})
@@ -162,7 +162,7 @@ func New(opts Options) (*Server, error) {
 	s.followed = logstream.New(logstream.Options{Access: s.access, Feeds: s.feeds})
 	s.streams = eventstream.New(eventstream.Options{
 		Parsers: eventstream.Parsers{
-			strings.TrimPrefix(past.Prefix, "/"): s.past.Stream, strings.TrimPrefix(logstream.Prefix, "/"): s.followed.Stream,
+			strings.TrimPrefix(historyapi.Prefix, "/"): s.past.Stream, strings.TrimPrefix(logstream.Prefix, "/"): s.followed.Stream,
 			strings.TrimPrefix(notifications.Path, "/"): s.told.Stream,
 			eventstream.LiveQueries:                     livepage.New(livepage.Options{Access: s.access, Queries: s.queries}).Stream,
 		},
@@ -249,7 +249,7 @@ func (s *Server) route(r chi.Router) {
 			r.Get(base+path, s.answer("kubernetes", s.resource))
 		}
 	}
-	r.Get(past.Prefix+"/*", s.answer("history", s.history))
+	r.Get(historyapi.Prefix+"/*", s.answer("history", s.history))
 	r.Get(logstream.Prefix+"/*", s.answer("logs", s.logLines))
 	r.Get(notifications.Path, s.answer("notifications", s.notifications))
 	r.Post(notifications.ReadPath, s.answer("notifications", s.signedIn(s.told.MarkRead)))

@@ -16,7 +16,7 @@ var meeting = []struct{ directory, through string }{
 	{"http/livequery", "Live"},
 	{"http/livepage", "Live"},
 	{"http/rest", "List|Page|Narrow|Count|Document|Get|Discover"},
-	{"http/past", "History"},
+	{"http/historyapi", "History"},
 	{"http/notifications", "Notif"},
 	{"http/logstream", "Log"},
 	{"http/podlog", "Log"},

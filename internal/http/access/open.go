@@ -13,8 +13,8 @@ import (
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/http/auditrecord"
 	"github.com/kubecast/kubecast/internal/http/reply"
-	"github.com/kubecast/kubecast/internal/http/trail"
 )
 
 // Options configure an Access; all are required.
@@ -53,7 +53,7 @@ func (g Grant) Epoch(ctx context.Context) (string, error) {
 // Open authorizes a verb on a target, and finds the store that serves it. The permission is checked first: a caller
 // who may not see a kind does not learn whether it exists.
 func (a *Access) Open(ctx context.Context, id auth.Identity, t Target, verb string) (g Grant, err error) {
-	defer func() { trail.Of(ctx).Decided(Part{t, g.Visible}.Read(verb), err) }()
+	defer func() { auditrecord.Of(ctx).Decided(Part{t, g.Visible}.Read(verb), err) }()
 	g, kind, err := a.Find(ctx, id, t, verb)
 	if err != nil {
 		return g, err
@@ -76,7 +76,7 @@ func (a *Access) Open(ctx context.Context, id auth.Identity, t Target, verb stri
 // FindMeasured authorizes a verb on a target whose kind is measured, and finds the kind.
 func (a *Access) FindMeasured(ctx context.Context, id auth.Identity, t Target, verb string) (g Grant, kind cluster.Kind, err error) {
 	g, kind, err = a.Find(ctx, id, t, verb)
-	trail.Of(ctx).Decided(Part{t, g.Visible}.Read(verb), err)
+	auditrecord.Of(ctx).Decided(Part{t, g.Visible}.Read(verb), err)
 	if err == nil && !kind.Measured {
 		err = cache.ErrNotWatchable
 	}

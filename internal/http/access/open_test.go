@@ -19,8 +19,8 @@ import (
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/http/auditrecord"
 	"github.com/kubecast/kubecast/internal/http/reply"
-	"github.com/kubecast/kubecast/internal/http/trail"
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
@@ -342,7 +342,7 @@ func TestClustersAreReplacedAsAWhole(t *testing.T) {
 func TestWhatIsLoggedOfAPartIsAllOfIt(t *testing.T) {
 	pods := cluster.Kind{Version: "v1", Resource: "pods", Kind: "Pod", Namespaced: true}
 	target := Target{Cluster: "c", Group: "g", Version: "v", Resource: "r", Namespace: "a", Name: "n", Subresource: "log"}
-	want := trail.Read{Cluster: "c", Group: "g", Version: "v", Resource: "r", Namespace: "a", Name: "n", Subresource: "log", Verb: "list"}
+	want := auditrecord.Read{Cluster: "c", Group: "g", Version: "v", Resource: "r", Namespace: "a", Name: "n", Subresource: "log", Verb: "list"}
 	if got := (Part{Target: target}).Read("list"); got != want {
 		t.Errorf("%+v", got)
 	}

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/http/auditrecord"
 	"github.com/kubecast/kubecast/internal/http/reply"
-	"github.com/kubecast/kubecast/internal/http/trail"
 )
 
 // Target is what a Kubernetes path names: all objects of a resource in a cluster, those of a namespace, or one
@@ -104,8 +104,8 @@ func (t Target) GroupResource() schema.GroupResource {
 }
 
 // Read is the target in the form of the audit log.
-func (t Target) Read(verb string) trail.Read {
-	return trail.Read{
+func (t Target) Read(verb string) auditrecord.Read {
+	return auditrecord.Read{
 		Cluster: t.Cluster, Group: t.Group, Version: t.Version, Resource: t.Resource, Namespace: t.Namespace, Name: t.Name, Verb: verb,
 		Subresource: t.Subresource,
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/http/auditrecord"
 	"github.com/kubecast/kubecast/internal/http/reply"
-	"github.com/kubecast/kubecast/internal/http/trail"
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
@@ -174,7 +174,7 @@ type PartKey struct {
 }
 
 // Read is the part in the form of the audit log.
-func (p Part) Read(verb string) trail.Read {
+func (p Part) Read(verb string) auditrecord.Read {
 	read := p.Target.Read(verb)
 	read.Partly = p.Visible != nil
 	return read

@@ -131,7 +131,7 @@ func (ss *session) tryToBegin(i int, b *beginning) Outcome {
 	opened, asked, found := b.look()
 	if b.source == nil && opened != nil {
 		b.source = opened
-		ss.trail.Joined(b.Trail())
+		ss.audit.Joined(b.AuditRead())
 		ss.permitAlso(asked)
 	}
 	switch {

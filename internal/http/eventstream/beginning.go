@@ -11,8 +11,8 @@ import (
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/http/access"
+	"github.com/kubecast/kubecast/internal/http/auditrecord"
 	"github.com/kubecast/kubecast/internal/http/reply"
-	"github.com/kubecast/kubecast/internal/http/trail"
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
@@ -350,12 +350,12 @@ func (b *beginning) Permit(visible *access.Visibility) {
 	}
 }
 
-// Trail implements Source. There is none before the source is open.
-func (b *beginning) Trail() trail.Read {
+// AuditRead implements Source. There is none before the source is open.
+func (b *beginning) AuditRead() auditrecord.Read {
 	if b.source == nil {
-		return trail.Read{}
+		return auditrecord.Read{}
 	}
-	return b.source.Trail()
+	return b.source.AuditRead()
 }
 
 // Close implements Source.

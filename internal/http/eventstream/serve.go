@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/kubecast/kubecast/internal/budget"
+	"github.com/kubecast/kubecast/internal/http/auditrecord"
 	"github.com/kubecast/kubecast/internal/http/conn"
-	"github.com/kubecast/kubecast/internal/http/trail"
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
@@ -62,8 +62,8 @@ func (ss *session) leave() {
 func (h *Hub) start(r *http.Request, ss *session, refusal Outcome) {
 	h.metrics.streams.Inc()
 	ss.queue = h.workers.join(ss.id.Payer())
-	reads := trailOf(ss.sources)
-	ss.trail.Began(reads, len(reads) < len(ss.sources))
+	reads := auditReads(ss.sources)
+	ss.audit.Began(reads, len(reads) < len(ss.sources))
 	if !h.open.add(ss) { // the server has ended
 		ss.out.failed = true
 		ss.finish(endClientGone)
@@ -233,15 +233,15 @@ func (ss *session) finish(end Outcome) {
 	ss.hub.metrics.ended.WithLabelValues(end.String()).Inc()
 	ss.logger().Info("stream ended", "path", ss.path, "user", ss.id.Username, "reason", end.String(),
 		"after", time.Since(ss.began).Round(time.Millisecond), "events", ss.out.events, "bytes", ss.out.bytes)
-	ss.trail.Ended(end.String(), ss.out.events)
+	ss.audit.Ended(end.String(), ss.out.events)
 	ss.hub.open.remove(ss)
 }
 
-// trailOf is the sources that are open, as the audit log names them.
-func trailOf(sources []Source) (reads []trail.Read) {
+// auditReads is the sources that are open, as the audit log names them.
+func auditReads(sources []Source) (reads []auditrecord.Read) {
 	for _, s := range sources {
 		if _, waits := s.(*beginning); !waits {
-			reads = append(reads, s.Trail())
+			reads = append(reads, s.AuditRead())
 		}
 	}
 	return reads

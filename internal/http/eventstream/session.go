@@ -9,8 +9,8 @@ import (
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/budget"
 	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/http/auditrecord"
 	"github.com/kubecast/kubecast/internal/http/conn"
-	"github.com/kubecast/kubecast/internal/http/trail"
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
@@ -29,8 +29,8 @@ type session struct {
 	address  string // of the client, as it is counted
 	counts   int    // how many sources count against the quota; 0: the stream does not count, either
 	began    time.Time
-	trail    *trail.Trail // nil: nothing is audited
-	position string       // the position that the client sent, until some of the sources have begun
+	audit    *auditrecord.Record // nil: nothing is audited
+	position string              // the position that the client sent, until some of the sources have begun
 
 	heartbeat time.Duration // as the client asked for; 0: the server's
 	age       time.Duration // likewise, after which the stream ends

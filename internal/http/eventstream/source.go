@@ -8,7 +8,7 @@ import (
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/http/access"
-	"github.com/kubecast/kubecast/internal/http/trail"
+	"github.com/kubecast/kubecast/internal/http/auditrecord"
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
@@ -17,7 +17,7 @@ import (
 //
 // A session calls the methods one after the other. First come Ready, Epoch and Find, and then Begin, once. Then comes
 // Read whenever there may be something, with the others between two Reads. Close comes last, in any case. Question and
-// Trail may be called at any time.
+// AuditRead may be called at any time.
 type Source interface {
 	// Name is what event ids call the source; "" only if it is the only one of its stream. Two sources of a stream have
 	// different names.
@@ -51,8 +51,8 @@ type Source interface {
 	Question() Question
 	// Permit says what the caller may see from now on. The next Read tells the client, if that has changed.
 	Permit(visible *access.Visibility)
-	// Trail is the source as the audit log names it.
-	Trail() trail.Read
+	// AuditRead is the source as the audit log names it.
+	AuditRead() auditrecord.Read
 	// Close ends the reading: nothing wakes the session any more.
 	Close()
 }

@@ -9,11 +9,11 @@ import (
 
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/http/access"
+	"github.com/kubecast/kubecast/internal/http/auditrecord"
 	"github.com/kubecast/kubecast/internal/http/coding"
 	"github.com/kubecast/kubecast/internal/http/conn"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/http/request"
-	"github.com/kubecast/kubecast/internal/http/trail"
 )
 
 const eventStream = "text/event-stream"
@@ -67,7 +67,7 @@ func (h *Hub) Multi(w http.ResponseWriter, r *http.Request, id auth.Identity) er
 	if err != nil {
 		return err
 	}
-	trail.Of(r.Context()).Asked(reply.FormEvents, query)
+	auditrecord.Of(r.Context()).Asked(reply.FormEvents, query)
 	req, err := parseMulti(query, h.opts.Parsers)
 	if err != nil {
 		return err
@@ -160,7 +160,7 @@ func (h *Hub) newSession(r *http.Request, id auth.Identity) *session {
 		address:  strings.Clone(request.Address(r)),
 		position: strings.Clone(PositionOf(r.Header, r.URL.Query())),
 		began:    time.Now(),
-		trail:    trail.Of(r.Context()),
+		audit:    auditrecord.Of(r.Context()),
 		out:      frames{patience: h.opts.Times.WriteTimeout, body: coding.Body{Payer: id.Payer()}},
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/http/access"
-	"github.com/kubecast/kubecast/internal/http/trail"
+	"github.com/kubecast/kubecast/internal/http/auditrecord"
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
@@ -71,8 +71,8 @@ func (w *watch) Upstream() cache.Upstream { return w.Store.Upstream() }
 // Name implements Source.
 func (w *watch) Name() string { return w.name }
 
-// Trail implements Source.
-func (w *watch) Trail() trail.Read {
+// AuditRead implements Source.
+func (w *watch) AuditRead() auditrecord.Read {
 	read := w.part().Read("watch")
 	read.Watch = w.name
 	return read

@@ -11,10 +11,10 @@ import (
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/http/access"
+	"github.com/kubecast/kubecast/internal/http/auditrecord"
 	"github.com/kubecast/kubecast/internal/http/eventstream"
 	"github.com/kubecast/kubecast/internal/http/livequery"
 	"github.com/kubecast/kubecast/internal/http/reply"
-	"github.com/kubecast/kubecast/internal/http/trail"
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
@@ -256,8 +256,8 @@ func (s *source) Question() eventstream.Question {
 	}
 }
 
-// Trail implements eventstream.Source.
-func (s *source) Trail() trail.Read {
+// AuditRead implements eventstream.Source.
+func (s *source) AuditRead() auditrecord.Read {
 	read := access.Part{Target: s.target, Visible: s.Visible}.Read("watch")
 	read.Watch = s.name
 	return read

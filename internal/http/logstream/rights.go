@@ -7,7 +7,7 @@ import (
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/http/access"
-	"github.com/kubecast/kubecast/internal/http/trail"
+	"github.com/kubecast/kubecast/internal/http/auditrecord"
 )
 
 // need is something that a caller must be allowed to do.
@@ -54,7 +54,7 @@ func (h *Handler) find(ctx context.Context, id auth.Identity, q question) (grant
 			err = access.Forbidden(id, q.pods, "get")
 		}
 	}
-	trail.Of(ctx).Decided(access.Part{Target: told.Target, Visible: granted.Visible}.Read(told.verb), err)
+	auditrecord.Of(ctx).Decided(access.Part{Target: told.Target, Visible: granted.Visible}.Read(told.verb), err)
 	return granted, pods, owner, err
 }
 

@@ -16,9 +16,9 @@ import (
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/http/access"
+	"github.com/kubecast/kubecast/internal/http/auditrecord"
 	"github.com/kubecast/kubecast/internal/http/eventstream"
 	"github.com/kubecast/kubecast/internal/http/reply"
-	"github.com/kubecast/kubecast/internal/http/trail"
 	"github.com/kubecast/kubecast/internal/logs"
 	"github.com/kubecast/kubecast/internal/stream"
 )
@@ -240,8 +240,8 @@ func (s *source) Question() eventstream.Question {
 	}
 }
 
-// Trail implements eventstream.Source.
-func (s *source) Trail() trail.Read {
+// AuditRead implements eventstream.Source.
+func (s *source) AuditRead() auditrecord.Read {
 	read := access.Part{Target: s.pods, Visible: s.Visible}.Read("get")
 	if s.prefix != "" {
 		read.Watch = s.name

@@ -21,10 +21,10 @@ import (
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/history"
 	"github.com/kubecast/kubecast/internal/http/access"
+	"github.com/kubecast/kubecast/internal/http/auditrecord"
 	"github.com/kubecast/kubecast/internal/http/ratelimit"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/http/request"
-	"github.com/kubecast/kubecast/internal/http/trail"
 	"github.com/kubecast/kubecast/internal/notify/inbox"
 )
 
@@ -74,12 +74,12 @@ func (h *Handler) answer(r *http.Request, id auth.Identity, verb string, do func
 	if errors.Is(err, inbox.ErrAway) {
 		err = reply.Unavailable("the notifications' database is away; try again in a moment", awayFor, err)
 	}
-	trail.Of(r.Context()).Decided(read(verb), err)
+	auditrecord.Of(r.Context()).Decided(read(verb), err)
 	return err
 }
 
-func read(verb string) trail.Read {
-	return trail.Read{Group: "kubecast.io", Resource: "notifications", Verb: verb}
+func read(verb string) auditrecord.Read {
+	return auditrecord.Read{Group: "kubecast.io", Resource: "notifications", Verb: verb}
 }
 
 func (h *Handler) permitted(id auth.Identity) error {

@@ -10,9 +10,9 @@ import (
 
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/http/access"
+	"github.com/kubecast/kubecast/internal/http/auditrecord"
 	"github.com/kubecast/kubecast/internal/http/eventstream"
 	"github.com/kubecast/kubecast/internal/http/reply"
-	"github.com/kubecast/kubecast/internal/http/trail"
 	"github.com/kubecast/kubecast/internal/notify/inbox"
 	"github.com/kubecast/kubecast/internal/stream"
 )
@@ -36,7 +36,7 @@ func (h *Handler) Stream(name, path string, query url.Values) (eventstream.Opene
 	}
 	return func(ctx context.Context, id auth.Identity) (eventstream.Source, error) {
 		source, err := h.open(ctx, id, name, limit)
-		trail.Of(ctx).Decided(read("watch"), err)
+		auditrecord.Of(ctx).Decided(read("watch"), err)
 		return source, err
 	}, nil
 }
@@ -294,8 +294,8 @@ func (s *source) Question() eventstream.Question {
 	}
 }
 
-// Trail implements eventstream.Source.
-func (s *source) Trail() trail.Read {
+// AuditRead implements eventstream.Source.
+func (s *source) AuditRead() auditrecord.Read {
 	r := read("watch")
 	r.Partly = s.Visible != nil
 	if s.prefix != "" {

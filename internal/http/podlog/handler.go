@@ -26,9 +26,9 @@ import (
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/http/access"
+	"github.com/kubecast/kubecast/internal/http/auditrecord"
 	"github.com/kubecast/kubecast/internal/http/conn"
 	"github.com/kubecast/kubecast/internal/http/request"
-	"github.com/kubecast/kubecast/internal/http/trail"
 )
 
 // Options configure a Handler; all are required unless they say otherwise.
@@ -118,7 +118,7 @@ func (h *Handler) pass(w http.ResponseWriter, r *http.Request, id auth.Identity,
 	defer g.stop() // it follows the permission before it is asked for the first time, so that no change is missed
 	granted, _, err := h.opts.Access.Find(ctx, id, t, "get")
 	if err != nil {
-		trail.Of(ctx).Decided(t.Read("get"), err)
+		auditrecord.Of(ctx).Decided(t.Read("get"), err)
 		return err
 	}
 	g.kinds = granted.Kinds
@@ -131,15 +131,15 @@ func (h *Handler) pass(w http.ResponseWriter, r *http.Request, id auth.Identity,
 		if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
 			err = cause
 		}
-		trail.Of(ctx).Decided(t.Read("get"), err)
+		auditrecord.Of(ctx).Decided(t.Read("get"), err)
 		return err
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
-		trail.Of(ctx).Decided(t.Read("get"), nil)
+		auditrecord.Of(ctx).Decided(t.Read("get"), nil)
 		return h.refused(w, answer)
 	}
-	trail.Of(ctx).Began([]trail.Read{t.Read("get")}, false)
+	auditrecord.Of(ctx).Began([]auditrecord.Read{t.Read("get")}, false)
 	header := w.Header()
 	header.Set("Content-Type", "text/plain")
 	header.Set("Cache-Control", "no-store")
@@ -151,7 +151,7 @@ func (h *Handler) pass(w http.ResponseWriter, r *http.Request, id auth.Identity,
 	}
 	reason := reasonOf(err, context.Cause(ctx))
 	h.metrics.ended.WithLabelValues(reason).Inc()
-	trail.Of(ctx).Ended(reason, passed.lines)
+	auditrecord.Of(ctx).Ended(reason, passed.lines)
 	h.opts.Log.Info("log ended", "request", request.ID(r), "path", request.PathForLog(r), "user", id.Username, "reason", reason,
 		"after", time.Since(began).Round(time.Millisecond), "lines", passed.lines)
 	if reason != endComplete {

@@ -8,9 +8,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubecast/kubecast/internal/auth/oidc"
+	"github.com/kubecast/kubecast/internal/http/auditrecord"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/http/request"
-	"github.com/kubecast/kubecast/internal/http/trail"
 )
 
 // backchannelPath is where the provider tells the gateway that a session has ended there.
@@ -39,7 +39,7 @@ func (h *Handler) endedAtProvider(w http.ResponseWriter, r *http.Request) error 
 		return reply.BadRequest("the body must have one logout_token")
 	}
 	ended, err := h.opts.Login.EndAt(from(r), tokens[0])
-	trail.Of(r.Context()).Ends(ended)
+	auditrecord.Of(r.Context()).Ends(ended)
 	switch {
 	case errors.Is(err, oidc.ErrRefused):
 		return h.refusedAt(r, &reply.Error{

@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/http/auditrecord"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/http/request"
-	"github.com/kubecast/kubecast/internal/http/trail"
 )
 
 // from returns the context for questions about who sent a request. It names the network of the client, so that these
@@ -34,7 +34,7 @@ func (h *Handler) Caller(r *http.Request) (auth.Identity, error) {
 	if id.Anonymous {
 		id.From = network(r)
 	}
-	trail.Of(r.Context()).Is(id, "")
+	auditrecord.Of(r.Context()).Is(id, "")
 	return id, h.opts.Rates.Next(r.Context(), id)
 }
 
@@ -51,24 +51,24 @@ func (h *Handler) identity(r *http.Request) (auth.Identity, error) {
 		}
 		token = strings.TrimSpace(value)
 	}
-	trace := trail.Of(r.Context())
+	trace := auditrecord.Of(r.Context())
 	switch cookie, ticket := sessionCookie(r), ticketOf(r); {
 	case token != "":
-		trace.By(trail.ByToken)
+		trace.By(auditrecord.ByToken)
 	case cookie != "" && h.opts.Sessions != nil:
-		trace.By(trail.BySession)
+		trace.By(auditrecord.BySession)
 		if err := h.refuseForeign(r); err != nil {
 			return auth.Identity{}, err
 		}
 		id, err := h.opts.Sessions.Open(from(r), cookie)
 		// A browser keeps a session that can be renewed beyond its end, so an expired one may come with a good ticket.
 		if errors.Is(err, auth.ErrTokenExpired) && ticket != nil {
-			trace.By(trail.ByTicket)
+			trace.By(auditrecord.ByTicket)
 			return h.tickets.Redeem(from(r), ticket.text, ticket.request)
 		}
 		return id, err
 	case ticket != nil && h.opts.Sessions != nil:
-		trace.By(trail.ByTicket)
+		trace.By(auditrecord.ByTicket)
 		return h.tickets.Redeem(from(r), ticket.text, ticket.request)
 	}
 	return h.opts.Authenticator.Authenticate(from(r), token)

@@ -12,9 +12,9 @@ import (
 
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/auth/oidc"
+	"github.com/kubecast/kubecast/internal/http/auditrecord"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/http/request"
-	"github.com/kubecast/kubecast/internal/http/trail"
 )
 
 const (
@@ -89,7 +89,7 @@ func (h *Handler) finishLogin(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return h.refused(r, err)
 	}
-	trail.Of(r.Context()).Is(begun.Identity, trail.ByLogin)
+	auditrecord.Of(r.Context()).Is(begun.Identity, auditrecord.ByLogin)
 	h.setSession(w, begun)
 	return redirect(w, begun.ReturnTo)
 }
@@ -105,7 +105,7 @@ func (h *Handler) renewSession(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return h.refused(r, err)
 	}
-	trail.Of(r.Context()).Is(renewed.Identity, trail.BySession)
+	auditrecord.Of(r.Context()).Is(renewed.Identity, auditrecord.BySession)
 	if renewed.Session != "" { // else another page of this browser was faster
 		h.setSession(w, renewed)
 	}

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/http/auditrecord"
 	"github.com/kubecast/kubecast/internal/http/reply"
-	"github.com/kubecast/kubecast/internal/http/trail"
 )
 
 // sessionAnswer is the answer to GET and POST /auth/session.
@@ -71,9 +71,9 @@ func (h *Handler) logout(w http.ResponseWriter, r *http.Request) error {
 	if err := h.refuseForeign(r); err != nil {
 		return err
 	}
-	if trace := trail.Of(r.Context()); trace != nil && h.opts.Sessions != nil {
+	if trace := auditrecord.Of(r.Context()); trace != nil && h.opts.Sessions != nil {
 		if id, err := h.opts.Sessions.Open(from(r), sessionCookie(r)); err == nil {
-			trace.Is(id, trail.BySession)
+			trace.Is(id, auditrecord.BySession)
 		}
 	}
 	setCookie(w, "", time.Unix(0, 0))

@@ -1,4 +1,4 @@
-package past
+package historyapi
 
 import (
 	"context"
@@ -16,11 +16,11 @@ import (
 	"github.com/kubecast/kubecast/internal/history/store"
 	"github.com/kubecast/kubecast/internal/history/wire"
 	"github.com/kubecast/kubecast/internal/http/access"
+	"github.com/kubecast/kubecast/internal/http/auditrecord"
 	"github.com/kubecast/kubecast/internal/http/coding"
 	"github.com/kubecast/kubecast/internal/http/ratelimit"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/http/request"
-	"github.com/kubecast/kubecast/internal/http/trail"
 )
 
 // Options configure a Handler; all are required unless they say otherwise.
@@ -58,7 +58,7 @@ const awayFor = 5 * time.Second
 
 // Answer answers a list of jobs, transitions or runs, or what jobs used, or how they ended.
 func (h *Handler) Answer(w http.ResponseWriter, r *http.Request, id auth.Identity) error {
-	if trace := trail.Of(r.Context()); trace != nil {
+	if trace := auditrecord.Of(r.Context()); trace != nil {
 		trace.Asked(reply.Negotiate(r.Header), r.URL.Query())
 	}
 	t, err := h.target(r.URL.Path)
@@ -129,7 +129,7 @@ func (h *Handler) now(t access.Target) time.Time {
 // have to ask for their own.
 func (h *Handler) grant(ctx context.Context, id auth.Identity, t access.Target, verb string, asksForOwn bool) (g access.Grant, kind cluster.Kind, own bool, err error) {
 	g, kind, own, err = h.permit(ctx, id, t, verb, asksForOwn)
-	trail.Of(ctx).Decided(access.Part{Target: t, Visible: g.Visible}.Read(verb), err)
+	auditrecord.Of(ctx).Decided(access.Part{Target: t, Visible: g.Visible}.Read(verb), err)
 	if err == nil {
 		g.Visible, err = h.narrow(ctx, g.Kinds, id, t, kind, verb, g.Visible)
 	}

@@ -1,4 +1,4 @@
-// Package past answers what is below /history: the jobs of a kind, past ones too, their transitions, and what they used
+// Package historyapi answers what is below /history: the jobs of a kind, past ones too, their transitions, and what they used
 // (docs/wire.md, "History").
 //
 // What it promises: callers see no job, deleted or not, that they could not list now, and cannot find out whether there
@@ -6,4 +6,4 @@
 // where the one before ended, whatever was written since.
 //
 // What it refuses: unknown parameters. A misspelled one would show more than was asked for.
-package past
+package historyapi

@@ -1,4 +1,4 @@
-package past
+package historyapi
 
 import (
 	"context"
@@ -14,10 +14,10 @@ import (
 	"github.com/kubecast/kubecast/internal/history/store"
 	"github.com/kubecast/kubecast/internal/history/wire"
 	"github.com/kubecast/kubecast/internal/http/access"
+	"github.com/kubecast/kubecast/internal/http/auditrecord"
 	"github.com/kubecast/kubecast/internal/http/eventstream"
 	"github.com/kubecast/kubecast/internal/http/ratelimit"
 	"github.com/kubecast/kubecast/internal/http/reply"
-	"github.com/kubecast/kubecast/internal/http/trail"
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
@@ -410,8 +410,8 @@ func (s *changes) Question() eventstream.Question {
 	}
 }
 
-// Trail implements eventstream.Source.
-func (s *changes) Trail() trail.Read {
+// AuditRead implements eventstream.Source.
+func (s *changes) AuditRead() auditrecord.Read {
 	read := access.Part{Target: s.target, Visible: s.Visible}.Read("watch")
 	read.Partly = !isWhole(s.Visible, s.target)
 	if s.prefix != "" {

@@ -1,4 +1,4 @@
-package past
+package historyapi
 
 import (
 	"context"
@@ -9,8 +9,8 @@ import (
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/history/store"
 	"github.com/kubecast/kubecast/internal/http/access"
+	"github.com/kubecast/kubecast/internal/http/auditrecord"
 	"github.com/kubecast/kubecast/internal/http/reply"
-	"github.com/kubecast/kubecast/internal/http/trail"
 )
 
 // isOfOneJob reports whether the question is for what is kept of one job.
@@ -76,7 +76,7 @@ func (h *Handler) withLogs(ctx context.Context, id auth.Identity, t access.Targe
 		err = access.Forbidden(id, logs, "get") // which pod it was is not told to callers who may read the logs of some
 	}
 	if err != nil {
-		trail.Of(ctx).Decided(logs.Read("get"), err)
+		auditrecord.Of(ctx).Decided(logs.Read("get"), err)
 		return f, err
 	}
 	visible, err := h.narrow(ctx, g.Kinds, id, logs, kind, "get", nil)

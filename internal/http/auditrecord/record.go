@@ -1,4 +1,4 @@
-package trail
+package auditrecord
 
 import (
 	"context"
@@ -16,9 +16,9 @@ import (
 	"github.com/kubecast/kubecast/internal/http/request"
 )
 
-// Trail is what the audit log will say of a request. A stream keeps it until its end. Methods may be called
-// concurrently, and on a nil Trail, which a gateway without an audit log has.
-type Trail struct {
+// Record is what the audit log will say of a request. A stream keeps it until its end. Methods may be called
+// concurrently, and on a nil Record, which a gateway without an audit log has.
+type Record struct {
 	log       *audit.Log
 	request   string // the request's id
 	path      string
@@ -63,19 +63,19 @@ type decided struct {
 
 type key struct{}
 
-// Begin puts a new trail into a request's context.
-func Begin(log *audit.Log, r *http.Request) (*Trail, *http.Request) {
-	t := &Trail{
+// Begin puts a new record into a request's context.
+func Begin(log *audit.Log, r *http.Request) (*Record, *http.Request) {
+	record := &Record{
 		log: log, request: request.ID(r), path: strings.Clone(request.PathForLog(r)), address: strings.Clone(request.Address(r)),
 		userAgent: forAudit(r.UserAgent()), received: time.Now(),
 	}
-	return t, r.WithContext(context.WithValue(r.Context(), key{}, t))
+	return record, r.WithContext(context.WithValue(r.Context(), key{}, record))
 }
 
-// Of returns the trail in a request's context; nil if there is none.
-func Of(ctx context.Context) *Trail {
-	t, _ := ctx.Value(key{}).(*Trail)
-	return t
+// Of returns the record in a request's context; nil if there is none.
+func Of(ctx context.Context) *Record {
+	r, _ := ctx.Value(key{}).(*Record)
+	return r
 }
 
 // The credentials by which callers are identified.
@@ -87,52 +87,52 @@ const (
 )
 
 // Is records who sent the request.
-func (t *Trail) Is(id auth.Identity, credential string) {
-	if t == nil {
+func (r *Record) Is(id auth.Identity, credential string) {
+	if r == nil {
 		return
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if credential != "" {
-		t.credential = credential
+		r.credential = credential
 	}
-	t.user = &audit.User{Username: id.Username, Groups: id.Groups}
-	t.session = forAudit(id.Session)
+	r.user = &audit.User{Username: id.Username, Groups: id.Groups}
+	r.session = forAudit(id.Session)
 }
 
 // Ends records whose session the request ends; the provider sends such a request.
-func (t *Trail) Ends(ended auth.Revocation) {
-	if t == nil {
+func (r *Record) Ends(ended auth.Revocation) {
+	if r == nil {
 		return
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.logout = ended
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.logout = ended
 }
 
 // By records by which credential the caller tries to be identified.
-func (t *Trail) By(credential string) {
-	if t == nil {
+func (r *Record) By(credential string) {
+	if r == nil {
 		return
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.credential = credential
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.credential = credential
 }
 
 // Asked records the form and the query with which a Kubernetes path was asked for.
-func (t *Trail) Asked(form reply.Form, query url.Values) {
-	if t == nil {
+func (r *Record) Asked(form reply.Form, query url.Values) {
+	if r == nil {
 		return
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.form, t.query = form.String(), query
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.form, r.query = form.String(), query
 }
 
 // Decided records the decision on one thing that was asked for: it is shown, or refused with an error.
-func (t *Trail) Decided(read Read, err error) {
-	if t == nil {
+func (r *Record) Decided(read Read, err error) {
+	if r == nil {
 		return
 	}
 	d := shown(read)
@@ -143,12 +143,12 @@ func (t *Trail) Decided(read Read, err error) {
 			d.decision = "forbid"
 		}
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.streams && err == nil {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.streams && err == nil {
 		return // it joins
 	}
-	t.reads = append(t.reads, d)
+	r.reads = append(r.reads, d)
 }
 
 func shown(read Read) *decided {
@@ -166,16 +166,16 @@ var selectors = map[string]string{
 
 // selectedOf returns the selectors of a read, by annotation. Those on Secrets are left out, since they may be guesses
 // at the Secrets' values.
-func (t *Trail) selectedOf(read *decided) map[string]string {
+func (r *Record) selectedOf(read *decided) map[string]string {
 	own := url.Values{}
 	if read.Watch != "" {
-		if address, err := url.Parse(t.query.Get(read.Watch)); err == nil {
+		if address, err := url.Parse(r.query.Get(read.Watch)); err == nil {
 			own = address.Query()
 		}
 	}
 	selected := map[string]string{}
 	for parameter, annotation := range selectors {
-		value := t.query.Get(parameter)
+		value := r.query.Get(parameter)
 		if own.Has(parameter) {
 			value = own.Get(parameter)
 		}
@@ -193,20 +193,20 @@ func (t *Trail) selectedOf(read *decided) map[string]string {
 // Answered logs the outcome of a request, unless a stream goes on with it. A request that reads no objects and was
 // not refused is logged only if it signs in or out. If nothing was decided, named returns what the path names, if
 // anything.
-func (t *Trail) Answered(method string, code int, signsIn bool, named func() (Read, bool)) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.streams {
+func (r *Record) Answered(method string, code int, signsIn bool, named func() (Read, bool)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.streams {
 		return
 	}
 	if code == 0 {
 		code = http.StatusOK // net/http's default
 	}
 	refused := slices.Contains([]int{http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests}, code)
-	if len(t.reads) > 0 {
-		for _, read := range t.reads {
-			read.selected = t.selectedOf(read)
-			t.tell(audit.StageComplete, read, max(code, read.code), nil)
+	if len(r.reads) > 0 {
+		for _, read := range r.reads {
+			read.selected = r.selectedOf(read)
+			r.tell(audit.StageComplete, read, max(code, read.code), nil)
 		}
 		return
 	}
@@ -217,65 +217,65 @@ func (t *Trail) Answered(method string, code int, signsIn bool, named func() (Re
 	if what, ok := named(); ok {
 		read = &decided{Read: what}
 	}
-	t.tell(audit.StageComplete, read, code, map[string]string{"method": method})
+	r.tell(audit.StageComplete, read, code, map[string]string{"method": method})
 }
 
 // Began logs that a stream with these watches has begun. More says that others may join.
-func (t *Trail) Began(watches []Read, more bool) {
-	if t == nil {
+func (r *Record) Began(watches []Read, more bool) {
+	if r == nil {
 		return
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.streams = true
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.streams = true
 	if len(watches) > 0 {
-		t.reads = t.reads[:0]
+		r.reads = r.reads[:0]
 	}
 	for _, watch := range watches {
 		read := shown(watch)
-		read.selected = t.selectedOf(read)
-		t.reads = append(t.reads, read)
-		t.tell(audit.StageStarted, read, http.StatusOK, nil)
+		read.selected = r.selectedOf(read)
+		r.reads = append(r.reads, read)
+		r.tell(audit.StageStarted, read, http.StatusOK, nil)
 	}
 	if !more {
-		t.query = nil
+		r.query = nil
 	}
 }
 
 // Joined logs that a stream goes on with one more watch, which could not be opened when it began.
-func (t *Trail) Joined(watch Read) {
-	if t == nil {
+func (r *Record) Joined(watch Read) {
+	if r == nil {
 		return
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	read := shown(watch)
-	read.selected = t.selectedOf(read)
-	t.reads = append(slices.DeleteFunc(t.reads, func(d *decided) bool { return d.Watch == watch.Watch }), read)
-	t.tell(audit.StageStarted, read, http.StatusOK, nil)
+	read.selected = r.selectedOf(read)
+	r.reads = append(slices.DeleteFunc(r.reads, func(d *decided) bool { return d.Watch == watch.Watch }), read)
+	r.tell(audit.StageStarted, read, http.StatusOK, nil)
 }
 
 // Ended logs that a stream has ended, and why.
-func (t *Trail) Ended(reason string, events int64) {
-	if t == nil {
+func (r *Record) Ended(reason string, events int64) {
+	if r == nil {
 		return
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	more := map[string]string{"kubecast.io/ended": reason, "kubecast.io/events": strconv.FormatInt(events, 10)}
-	if len(t.reads) == 0 { // it never had watches
-		t.tell(audit.StageComplete, nil, http.StatusOK, more)
+	if len(r.reads) == 0 { // it never had watches
+		r.tell(audit.StageComplete, nil, http.StatusOK, more)
 	}
-	for _, read := range t.reads {
-		t.tell(audit.StageComplete, read, read.code, more)
+	for _, read := range r.reads {
+		r.tell(audit.StageComplete, read, read.code, more)
 	}
 }
 
 // tell puts one line into the log. The caller holds the lock.
-func (t *Trail) tell(stage string, read *decided, code int, more map[string]string) {
+func (r *Record) tell(stage string, read *decided, code int, more map[string]string) {
 	e := &audit.Event{
-		RequestID: t.request, Stage: stage, Path: t.path, User: t.user, Address: t.address, UserAgent: t.userAgent,
-		Code: code, Received: t.received, At: time.Now(), Annotations: map[string]string{},
+		RequestID: r.request, Stage: stage, Path: r.path, User: r.user, Address: r.address, UserAgent: r.userAgent,
+		Code: code, Received: r.received, At: time.Now(), Annotations: map[string]string{},
 	}
 	note := func(name, value string) {
 		if value != "" {
@@ -287,11 +287,11 @@ func (t *Trail) tell(stage string, read *decided, code int, more map[string]stri
 	}
 	e.Verb = strings.ToLower(e.Annotations["method"])
 	delete(e.Annotations, "method")
-	note("kubecast.io/credential", t.credential)
-	note("kubecast.io/session", t.session)
-	note("kubecast.io/ended-issuer", forAudit(t.logout.Issuer))
-	note("kubecast.io/ended-subject", forAudit(t.logout.Subject))
-	note("kubecast.io/ended-session", forAudit(t.logout.Session))
+	note("kubecast.io/credential", r.credential)
+	note("kubecast.io/session", r.session)
+	note("kubecast.io/ended-issuer", forAudit(r.logout.Issuer))
+	note("kubecast.io/ended-subject", forAudit(r.logout.Subject))
+	note("kubecast.io/ended-session", forAudit(r.logout.Session))
 	if read != nil {
 		e.Verb = read.Verb
 		e.Object = &audit.Object{
@@ -301,13 +301,13 @@ func (t *Trail) tell(stage string, read *decided, code int, more map[string]stri
 		note("authorization.k8s.io/decision", read.decision)
 		note("kubecast.io/cluster", forAudit(read.Cluster))
 		note("kubecast.io/visible", read.visible)
-		note("kubecast.io/form", t.form)
+		note("kubecast.io/form", r.form)
 		note("kubecast.io/watch", read.Watch)
 		for annotation, value := range read.selected {
 			note(annotation, value)
 		}
 	}
-	t.log.Record(e)
+	r.log.Record(e)
 }
 
 // maxAudited bounds the logged part of one value that a client sent, in bytes.
