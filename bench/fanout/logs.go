@@ -121,7 +121,6 @@ func (s *logServer) Most(_ process.None, count *int64) error {
 	return nil
 }
 
-// ServeHTTP implements http.Handler.
 func (s *logServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case "/api/v1/namespaces/team/pods/trainer":

@@ -46,7 +46,6 @@ func (s *Sink) Start(args Traffic, address *string) error {
 	return nil
 }
 
-// ServeHTTP implements http.Handler.
 func (s *Sink) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !s.streams {
 		if s.perSecond.Wait(r.Context()) == nil {

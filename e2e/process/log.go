@@ -17,7 +17,6 @@ type Log struct {
 
 func newLog() *Log { return &Log{changed: make(chan struct{})} }
 
-// Write implements io.Writer.
 func (l *Log) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -29,7 +29,6 @@ func NewGuard(behind Authorizer, registerer prometheus.Registerer) *Guard {
 	}
 }
 
-// Authorize implements Authorizer.
 func (g *Guard) Authorize(ctx context.Context, id Identity, req Request) (Decision, error) {
 	decision, err := Decision{Reason: "known to another cluster only"}, error(nil)
 	if !foreign(id, req) {
@@ -47,7 +46,6 @@ func (g *Guard) Authorize(ctx context.Context, id Identity, req Request) (Decisi
 	return decision, nil
 }
 
-// Scope implements Authorizer.
 func (g *Guard) Scope(ctx context.Context, id Identity, req Request) (Scope, error) {
 	if foreign(id, req) {
 		return Scope{}, nil

@@ -28,14 +28,12 @@ var (
 	descWatermark = storeMetric("cache_resource_version", "Version up to which everything has been delivered.")
 )
 
-// Describe implements prometheus.Collector.
 func (c *Collector) Describe(descs chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{descLive, descSince, descObjects, descEvents, descBytes, descAge, descEvicted, descWaiting, descWatermark} {
 		descs <- d
 	}
 }
 
-// Collect implements prometheus.Collector.
 func (c *Collector) Collect(metrics chan<- prometheus.Metric) {
 	for _, kinds := range c.clusters() {
 		for _, store := range kinds.All() {

@@ -18,18 +18,14 @@ type definitions Kinds
 
 var _ cluster.DefinitionFollower = (*definitions)(nil)
 
-// Up implements cluster.Health.
 func (d *definitions) Up(int64) { d.log.Debug("definitions of custom resources are watched") }
 
-// Down implements cluster.Health.
 func (d *definitions) Down(err error) {
 	d.log.Debug("definitions of custom resources are not watched", "error", err)
 }
 
-// DefinitionChanged implements cluster.DefinitionFollower.
 func (d *definitions) DefinitionChanged(name string) { (*Kinds)(d).tellChange(name) }
 
-// DefinitionRemoved implements cluster.DefinitionFollower.
 func (d *definitions) DefinitionRemoved(name string, version uint64) {
 	k := (*Kinds)(d)
 	k.log.Debug("definition was removed", "name", name, "version", version)

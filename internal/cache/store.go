@@ -178,10 +178,8 @@ func (s *Store) known(item any) (any, error) {
 // for a reader.
 type handler Store
 
-// OnAdd implements toolscache.ResourceEventHandler.
 func (h *handler) OnAdd(object any, _ bool) { (*Store)(h).told(object.(*cluster.Object)) }
 
-// OnUpdate implements toolscache.ResourceEventHandler.
 func (h *handler) OnUpdate(_, object any) { (*Store)(h).told(object.(*cluster.Object)) }
 
 // OnDelete implements toolscache.ResourceEventHandler. A tombstone means that a list lacks the object, and so that a
@@ -388,7 +386,6 @@ func (s *Store) stands(watch int64) {
 	}
 }
 
-// Down implements cluster.Health.
 func (s *Store) Down(err error) {
 	s.missing(err)
 	if s.upstream.fails(err) {

@@ -46,23 +46,19 @@ func (b *breaker) replace(transports transports) {
 	utilnet.CloseIdleConnectionsFor(old.lists)
 }
 
-// RoundTrip implements http.RoundTripper.
 func (b *breaker) RoundTrip(request *http.Request) (*http.Response, error) {
 	return b.roundTrip(b.transports.Load().usual, request)
 }
 
-// WrappedRoundTripper implements utilnet.RoundTripperWrapper.
 func (b *breaker) WrappedRoundTripper() http.RoundTripper { return b.transports.Load().usual }
 
 // listBreaker is a breaker whose requests use the transport for whole lists.
 type listBreaker struct{ *breaker }
 
-// RoundTrip implements http.RoundTripper.
 func (b listBreaker) RoundTrip(request *http.Request) (*http.Response, error) {
 	return b.roundTrip(b.transports.Load().lists, request)
 }
 
-// WrappedRoundTripper implements utilnet.RoundTripperWrapper.
 func (b listBreaker) WrappedRoundTripper() http.RoundTripper { return b.transports.Load().lists }
 
 func (b *breaker) roundTrip(transport http.RoundTripper, request *http.Request) (*http.Response, error) {

@@ -187,7 +187,6 @@ type Forgotten struct {
 	cause error
 }
 
-// Error implements error.
 func (f *Forgotten) Error() string { return fmt.Sprintf("%v: %v", ErrExpired, f.cause) }
 
 // Unwrap implements errors.Is and errors.As.

@@ -25,7 +25,6 @@ func (o *Object) EachLabel(f func(pair string)) {
 	}
 }
 
-// Lookup implements labels.Labels.
 func (o *Object) Lookup(label string) (string, bool) {
 	for rest := o.labels; ; {
 		_, key, value, tail, ok := nextLabel(rest)
@@ -39,10 +38,8 @@ func (o *Object) Lookup(label string) (string, bool) {
 	}
 }
 
-// Has implements labels.Labels.
 func (o *Object) Has(label string) bool { _, ok := o.Lookup(label); return ok }
 
-// Get implements labels.Labels.
 func (o *Object) Get(label string) string { value, _ := o.Lookup(label); return value }
 
 // nextLabel splits the first pair off the rest of a labels object; the rest begins with '{' or ','.

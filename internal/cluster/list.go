@@ -22,7 +22,6 @@ type ObjectList struct {
 	Untyped bool
 }
 
-// GetObjectKind implements runtime.Object.
 func (*ObjectList) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
 
 // DeepCopyObject returns the list itself, since lists are never changed.

@@ -60,12 +60,10 @@ var _ toolscache.ListerWatcherWithContext = (*ListWatch)(nil)
 // by item.
 func (lw *ListWatch) IsWatchListSemanticsUnSupported() bool { return true }
 
-// List implements toolscache.ListerWatcher.
 func (lw *ListWatch) List(options metav1.ListOptions) (runtime.Object, error) {
 	return lw.ListWithContext(context.Background(), options)
 }
 
-// Watch implements toolscache.ListerWatcher.
 func (lw *ListWatch) Watch(options metav1.ListOptions) (watch.Interface, error) {
 	return lw.WatchWithContext(context.Background(), options)
 }

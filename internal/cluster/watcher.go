@@ -49,7 +49,6 @@ func (w *watcher) Stop() {
 	<-w.done
 }
 
-// ResultChan implements watch.Interface.
 func (w *watcher) ResultChan() <-chan watch.Event { return w.result }
 
 func (w *watcher) run(ctx context.Context, from *Object) {

@@ -56,7 +56,6 @@ func (s *Server) Listen(listener net.Listener) net.Listener {
 	return a
 }
 
-// Accept implements net.Listener.
 func (a *arrivals) Accept() (net.Conn, error) {
 	select {
 	case next := <-a.ready:

@@ -144,7 +144,6 @@ type serverEnd struct {
 	timer *time.Timer
 }
 
-// Offer implements conn.Offerer.
 func (s *serverEnd) Offer(piece []byte) (taken int, err error) {
 	for taken < len(piece) {
 		select {
@@ -162,7 +161,6 @@ func (s *serverEnd) Offer(piece []byte) (taken int, err error) {
 	return taken, nil
 }
 
-// NotifyGone implements conn.Offerer.
 func (s *serverEnd) NotifyGone(gone func()) {
 	go func() {
 		<-s.left

@@ -48,13 +48,10 @@ func (p *past) isFull() bool {
 	return len(p.lines) > batchLines || p.bytes > pastBytes
 }
 
-// start implements sink.
 func (p *past) start() {}
 
-// settle implements sink.
 func (p *past) settle() { p.change(func() { p.settled = true }) }
 
-// trouble implements sink.
 func (p *past) trouble(err error) {
 	p.mu.Lock()
 	changed := (p.failing == nil) != (err == nil)
@@ -65,7 +62,6 @@ func (p *past) trouble(err error) {
 	}
 }
 
-// finish implements sink.
 func (p *past) finish(err error) { p.change(func() { p.settled, p.err = true, err }) }
 
 func (p *past) change(do func()) {

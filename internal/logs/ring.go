@@ -33,7 +33,6 @@ type feed struct {
 	cancel  context.CancelFunc
 }
 
-// tell implements sink.
 func (f *feed) tell(_ context.Context, lines []*Line) {
 	f.told(lines)
 	f.mu.Lock()
@@ -53,7 +52,6 @@ func (f *feed) tell(_ context.Context, lines []*Line) {
 	f.wakeAll()
 }
 
-// start implements sink.
 func (f *feed) start() {
 	f.mu.Lock()
 	if f.started {
@@ -64,7 +62,6 @@ func (f *feed) start() {
 	f.wakeAll()
 }
 
-// settle implements sink.
 func (f *feed) settle() {
 	f.start()
 	f.mu.Lock()
@@ -76,7 +73,6 @@ func (f *feed) settle() {
 	f.wakeAll()
 }
 
-// trouble implements sink.
 func (f *feed) trouble(err error) {
 	f.mu.Lock()
 	changed := (f.failing == nil) != (err == nil)
@@ -87,7 +83,6 @@ func (f *feed) trouble(err error) {
 	f.wakeAll() // they may have to say so
 }
 
-// finish implements sink.
 func (f *feed) finish(err error) {
 	f.mu.Lock()
 	f.started, f.settled, f.whole, f.err = true, true, f.follower.whole, err

@@ -22,7 +22,6 @@ type counted struct {
 	open prometheus.Gauge
 }
 
-// Read implements Source.
 func (c counted) Read(ctx context.Context, run Run, q Query) (io.ReadCloser, error) {
 	body, err := c.Source.Read(ctx, run, q)
 	if err != nil {
@@ -37,7 +36,6 @@ type countedLog struct {
 	closed func()
 }
 
-// Close implements io.Closer.
 func (l *countedLog) Close() error {
 	l.closed()
 	return l.ReadCloser.Close()

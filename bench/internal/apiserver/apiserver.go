@@ -127,7 +127,6 @@ func (s *Server) Asked(_ process.None, count *int64) error {
 	return nil
 }
 
-// ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.asked.Add(1)
 	path := strings.TrimSuffix(r.URL.Path, "/")

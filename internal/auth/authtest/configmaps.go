@@ -50,7 +50,6 @@ func (f *ConfigMaps) object() *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "revoked", ResourceVersion: fmt.Sprint(f.version)}, Data: data}
 }
 
-// List implements auth.ConfigMaps.
 func (f *ConfigMaps) List(_ context.Context, opts metav1.ListOptions) (*corev1.ConfigMapList, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -64,7 +63,6 @@ func (f *ConfigMaps) List(_ context.Context, opts metav1.ListOptions) (*corev1.C
 	return list, f.err
 }
 
-// Watch implements auth.ConfigMaps.
 func (f *ConfigMaps) Watch(_ context.Context, opts metav1.ListOptions) (watch.Interface, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -79,7 +77,6 @@ func (f *ConfigMaps) Watch(_ context.Context, opts metav1.ListOptions) (watch.In
 	return w, nil
 }
 
-// Patch implements auth.ConfigMaps.
 func (f *ConfigMaps) Patch(_ context.Context, name string, kind types.PatchType, data []byte, _ metav1.PatchOptions, _ ...string) (*corev1.ConfigMap, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

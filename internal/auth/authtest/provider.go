@@ -168,7 +168,6 @@ func (p *Provider) LogoutToken(change func(header, claims map[string]any)) strin
 	return signed
 }
 
-// RoundTrip implements http.RoundTripper.
 func (p *Provider) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Scheme+"://"+r.URL.Host != Issuer {
 		return nil, fmt.Errorf("a request to %s", r.URL.Host)

@@ -20,7 +20,6 @@ type TokenReviewer struct {
 	Err    error
 }
 
-// Create implements auth.TokenReviewer.
 func (f *TokenReviewer) Create(ctx context.Context, review *authenticationv1.TokenReview, _ metav1.CreateOptions) (*authenticationv1.TokenReview, error) {
 	f.mu.Lock()
 	f.Asked = append(f.Asked, review.Spec)

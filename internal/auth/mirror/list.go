@@ -25,7 +25,6 @@ const (
 	longWait  = 8 * time.Second
 )
 
-// ListWithContext implements toolscache.ListerWatcherWithContext.
 func (l *listWatch) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	for wait := firstWait; ; wait = min(2*wait, longWait) {
 		list, err := l.ListWatch.ListWithContext(ctx, options)

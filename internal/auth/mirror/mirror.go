@@ -151,7 +151,6 @@ func (m *Mirror) change(change func(*State)) (before, after State) {
 // health is the mirror as its ListWatch's cluster.Health.
 type health Mirror
 
-// Up implements cluster.Health.
 func (h *health) Up(int64) {
 	m := (*Mirror)(h)
 	if before, _ := m.change(func(s *State) { s.Err = nil }); before.Err != nil {
@@ -159,7 +158,6 @@ func (h *health) Up(int64) {
 	}
 }
 
-// Down implements cluster.Health.
 func (h *health) Down(err error) {
 	m := (*Mirror)(h)
 	before, after := m.change(func(s *State) { s.Err = err })
@@ -171,13 +169,10 @@ func (h *health) Down(err error) {
 // handler is the mirror as its informer's event handler.
 type handler Mirror
 
-// OnAdd implements toolscache.ResourceEventHandler.
 func (h *handler) OnAdd(object any, _ bool) { h.told(object.(*cluster.Object)) }
 
-// OnUpdate implements toolscache.ResourceEventHandler.
 func (h *handler) OnUpdate(_, object any) { h.told(object.(*cluster.Object)) }
 
-// OnDelete implements toolscache.ResourceEventHandler.
 func (h *handler) OnDelete(object any) {
 	if tombstone, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
 		object = tombstone.Obj

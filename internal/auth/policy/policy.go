@@ -127,7 +127,6 @@ type variables struct {
 	req *auth.Request
 }
 
-// ResolveName implements interpreter.Activation.
 func (v variables) ResolveName(name string) (any, bool) {
 	switch name {
 	case userName:
@@ -159,7 +158,6 @@ func (v variables) ResolveName(name string) (any, bool) {
 	return nil, false
 }
 
-// Parent implements interpreter.Activation.
 func (v variables) Parent() interpreter.Activation { return nil }
 
 // answer is what all policies together say of a request.

@@ -103,13 +103,11 @@ var (
 		[]string{"cluster", "kind"}, nil)
 )
 
-// Describe implements prometheus.Collector.
 func (a *Authorizer) Describe(descriptions chan<- *prometheus.Desc) {
 	descriptions <- unconfirmed
 	descriptions <- watchLost
 }
 
-// Collect implements prometheus.Collector.
 func (a *Authorizer) Collect(metrics chan<- prometheus.Metric) {
 	a.mu.RLock()
 	defer a.mu.RUnlock()

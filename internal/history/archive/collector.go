@@ -27,14 +27,12 @@ var (
 	descJobs      = recorderMetric("history_living_jobs", "Jobs that are not deleted, as the recorder keeps them in memory.")
 )
 
-// Describe implements prometheus.Collector.
 func (c *collector) Describe(descs chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{descReady, descRecording, descVersions, descSeconds, descJobs, descFollowers, descFollowAge} {
 		descs <- d
 	}
 }
 
-// Collect implements prometheus.Collector.
 func (c *collector) Collect(metrics chan<- prometheus.Metric) {
 	a := (*Archive)(c)
 	gauge := func(desc *prometheus.Desc, value float64, labels ...string) {

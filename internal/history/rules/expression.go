@@ -126,7 +126,6 @@ func withoutNulls(value any) any {
 	return value
 }
 
-// ResolveName implements interpreter.Activation.
 func (in input) ResolveName(name string) (any, bool) {
 	switch name {
 	case "object":
@@ -137,7 +136,6 @@ func (in input) ResolveName(name string) (any, bool) {
 	return nil, false
 }
 
-// Parent implements interpreter.Activation.
 func (in input) Parent() interpreter.Activation { return nil }
 
 func (e *expression) evaluate(in input) (string, error) {
@@ -195,7 +193,6 @@ func condition(object, wanted ref.Val) ref.Val {
 // conditionCost makes the search for a condition cost as much as there are conditions.
 type conditionCost struct{}
 
-// CallCost implements cost.ActualCostEstimator.
 func (conditionCost) CallCost(function, _ string, args []ref.Val, _ ref.Val) *uint64 {
 	if function != "condition" {
 		return nil

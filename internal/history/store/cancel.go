@@ -31,7 +31,6 @@ type mysqlConn interface {
 	driver.Validator
 }
 
-// Connect implements driver.Connector.
 func (e ending) Connect(ctx context.Context) (driver.Conn, error) {
 	made, err := e.Connector.Connect(ctx)
 	if err != nil {
@@ -72,19 +71,16 @@ func (c *endingConn) askID(ctx context.Context) (id int64, err error) {
 	return 0, fmt.Errorf("a connection's number is %v", values[0])
 }
 
-// QueryContext implements driver.QueryerContext.
 func (c *endingConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
 	c.last = ctx
 	return c.mysqlConn.QueryContext(ctx, query, args)
 }
 
-// ExecContext implements driver.ExecerContext.
 func (c *endingConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
 	c.last = ctx
 	return c.mysqlConn.ExecContext(ctx, query, args)
 }
 
-// Close implements driver.Conn.
 func (c *endingConn) Close() error {
 	givenUp := c.last != nil && c.last.Err() != nil && !c.IsValid()
 	err := c.mysqlConn.Close()

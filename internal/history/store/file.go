@@ -17,7 +17,6 @@ func (f file) Connect(context.Context) (driver.Conn, error) {
 	return f.Driver().Open(f.name)
 }
 
-// Driver implements driver.Connector.
 func (file) Driver() driver.Driver { return &sqlitedriver.Driver{} }
 
 // close takes the file from others, also one that an earlier gateway left open to them. Where it cannot be made, opening it says

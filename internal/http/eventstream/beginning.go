@@ -263,7 +263,6 @@ func (b *beginning) upstream() cache.Upstream {
 	return cache.Upstream{Since: b.since, Err: b.failed}
 }
 
-// Name implements Source.
 func (b *beginning) Name() string {
 	if b.source != nil {
 		return b.source.Name()
@@ -271,19 +270,14 @@ func (b *beginning) Name() string {
 	return b.name
 }
 
-// Ready implements Source.
 func (b *beginning) Ready(context.Context) error { return cache.ErrNotSynced }
 
-// Epoch implements Source.
 func (b *beginning) Epoch(context.Context) (string, error) { return "", cache.ErrNotSynced }
 
-// Find implements Source.
 func (b *beginning) Find(context.Context, From) {}
 
-// Begin implements Source.
 func (b *beginning) Begin(Freshness) (reset string) { return "" }
 
-// Read implements Source.
 func (b *beginning) Read(_ context.Context, to Sink) Progress {
 	b.tellWhy(to)
 	return Progress{Behind: true}
@@ -315,7 +309,6 @@ func (b *beginning) told() Freshness {
 	return Freshness{stale: b.reason != ""}
 }
 
-// Due implements Source.
 func (b *beginning) Due() time.Time {
 	switch b.reason {
 	case "":
@@ -343,7 +336,6 @@ func (b *beginning) Question() Question {
 	return b.source.Question()
 }
 
-// Permit implements Source.
 func (b *beginning) Permit(visible *access.Visibility) {
 	if b.source != nil {
 		b.source.Permit(visible)
@@ -358,7 +350,6 @@ func (b *beginning) AuditRead() auditrecord.Read {
 	return b.source.AuditRead()
 }
 
-// Close implements Source.
 func (b *beginning) Close() {
 	b.mu.Lock()
 	b.closed = true

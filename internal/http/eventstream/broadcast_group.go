@@ -505,12 +505,10 @@ func (ss *session) rest() {
 
 // A group is the Sink of its source.
 
-// Emit implements Sink.
 func (c *group) Emit(prefix, name, data string) {
 	c.emit(message{kind: msgEvent, prefix: prefix, name: name, data: data})
 }
 
-// Tell implements Sink.
 func (c *group) Tell(prefix string, change stream.Type, o, base *cluster.Object, view *View) {
 	c.emit(message{kind: msgChange, prefix: prefix, change: change, object: o, base: base, view: view})
 }
@@ -533,10 +531,8 @@ func (c *group) Relay() Outcome {
 	return WouldBlock
 }
 
-// Step implements Sink.
 func (c *group) Step(bytes int) bool { return c.task.Step(bytes) }
 
-// NonBlocking implements Sink.
 func (c *group) NonBlocking() bool { return true }
 
 func (c *group) aside(do func(context.Context)) context.CancelFunc { return c.hub.aside(do) }

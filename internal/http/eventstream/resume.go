@@ -40,7 +40,6 @@ func resetReason(err error) string {
 	return ResetExpired
 }
 
-// Ready implements Source.
 func (w *watch) Ready(ctx context.Context) error { return w.Store.WaitSynced(ctx) }
 
 // Epoch implements Source.
@@ -125,7 +124,6 @@ func (w *watch) resumeAhead(ctx context.Context, known stream.Known) (*cache.Cur
 	return w.Store.Topic().Ahead(known, w.part().Scope())
 }
 
-// Begin implements Source.
 func (w *watch) Begin(told Freshness) (reset string) {
 	point := w.found
 	w.found, w.freshness, w.caller = nil, told, nil

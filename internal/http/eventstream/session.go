@@ -75,12 +75,10 @@ func (ss *session) logger() *slog.Logger { return ss.hub.opts.Log.With("request"
 // begun reports whether the session has begun. Some of its sources may not have.
 func (ss *session) begun() bool { return ss.names != nil }
 
-// Emit implements Sink.
 func (ss *session) Emit(prefix, name, data string) {
 	ss.emit(message{kind: msgEvent, prefix: prefix, name: name, data: data})
 }
 
-// Tell implements Sink.
 func (ss *session) Tell(prefix string, change stream.Type, o, base *cluster.Object, view *View) {
 	ss.emit(message{kind: msgChange, prefix: prefix, change: change, object: o, base: base, view: view})
 }
@@ -104,10 +102,8 @@ func (ss *session) Relay() Outcome {
 	return ss.due()
 }
 
-// Step implements Sink.
 func (ss *session) Step(bytes int) bool { return ss.task.Step(bytes) }
 
-// NonBlocking implements Sink.
 func (ss *session) NonBlocking() bool { return ss.out.nonBlocking }
 
 func (ss *session) aside(do func(context.Context)) context.CancelFunc { return ss.hub.aside(do) }

@@ -14,7 +14,6 @@ type VisibilityTracker struct {
 	outdated bool               // it is
 }
 
-// Permit implements Source.
 func (t *VisibilityTracker) Permit(visible *access.Visibility) {
 	t.next, t.outdated = visible, !visible.Same(t.Visible)
 }

@@ -68,17 +68,14 @@ func prefixOf(name string) string {
 // Upstream is how the watch of the kind is.
 func (w *watch) Upstream() cache.Upstream { return w.Store.Upstream() }
 
-// Name implements Source.
 func (w *watch) Name() string { return w.name }
 
-// AuditRead implements Source.
 func (w *watch) AuditRead() auditrecord.Read {
 	read := w.part().Read("watch")
 	read.Watch = w.name
 	return read
 }
 
-// Question implements Source.
 func (w *watch) Question() Question {
 	kinds, store, target := w.Kinds, w.Store, w.target
 	return Question{
@@ -90,12 +87,10 @@ func (w *watch) Question() Question {
 	}
 }
 
-// Permit implements Source.
 func (w *watch) Permit(visible *access.Visibility) {
 	w.permitted, w.outdated = visible, !visible.Same(w.Visible)
 }
 
-// Due implements Source.
 func (w *watch) Due() time.Time {
 	if w.held == nil {
 		return time.Time{}
@@ -103,7 +98,6 @@ func (w *watch) Due() time.Time {
 	return w.held.Next()
 }
 
-// Close implements Source.
 func (w *watch) Close() {
 	w.end()
 	w.Release()

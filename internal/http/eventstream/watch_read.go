@@ -17,7 +17,6 @@ const BatchSize = 128
 
 var batches = sync.Pool{New: func() any { return new([BatchSize]*cache.Event) }}
 
-// Read implements Source.
 func (w *watch) Read(ctx context.Context, to Sink) Progress {
 	if !w.begun {
 		w.begun = true

@@ -42,7 +42,6 @@ func (w *watch) ShareKey() any {
 	return watchShareKey{w.Store, w.part().Key(), w.selector.Key(), w.view.Key(), w.freshness.stale}
 }
 
-// Place implements Shareable.
 func (w *watch) Place() Place {
 	cursor, _ := w.cursor.Place()
 	return &watchPlace{cursor, w.known, w.open, w.freshness}
@@ -58,13 +57,11 @@ func (w *watch) Seek(at Place) {
 	w.freshness = place.freshness
 }
 
-// Suspend implements Shareable.
 func (w *watch) Suspend() { w.cursor.Disarm() }
 
 // ChargeTo implements Shareable: nobody works for a watch.
 func (w *watch) ChargeTo(string) {}
 
-// Clone implements Shareable.
 func (w *watch) Clone() Shareable {
 	clone := newWatch(w.access, nil, w.watchRequest, access.Grant{Kinds: w.Kinds, Store: w.Store, Visible: w.Visible, Release: func() {}})
 	place, _ := w.cursor.Place()

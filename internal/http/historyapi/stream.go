@@ -123,10 +123,8 @@ func (h *Handler) open(ctx context.Context, id auth.Identity, name string, t acc
 	return s, nil
 }
 
-// Name implements eventstream.Source.
 func (s *changes) Name() string { return s.name }
 
-// Ready implements eventstream.Source.
 func (s *changes) Ready(ctx context.Context) (err error) {
 	if err = s.tail.Ready(ctx); err == nil {
 		s.numbers, err = s.database.Numbers(ctx, s.in.Kinds.Cluster(), s.what.Numbering(s.target.Qualified()))
@@ -140,7 +138,6 @@ func (s *changes) Epoch(ctx context.Context) (string, error) {
 	return s.in.Kinds.Cluster().Epoch(ctx)
 }
 
-// Find implements eventstream.Source.
 func (s *changes) Find(ctx context.Context, from eventstream.From) {
 	s.from, s.reset, s.resume = from, from.Reset, false
 	s.seen(s.Visible)
@@ -165,13 +162,11 @@ func (s *changes) Find(ctx context.Context, from eventstream.From) {
 	}
 }
 
-// Begin implements eventstream.Source.
 func (s *changes) Begin(told eventstream.Freshness) (reset string) {
 	s.placed, s.freshness = s.resume, told
 	return s.reset
 }
 
-// Claim implements eventstream.Source.
 func (s *changes) Claim() stream.Claim { return s.claim() }
 
 // Bookmark implements eventstream.Source. The session calls it when it is time to, whatever was recorded meanwhile.
@@ -182,7 +177,6 @@ func (s *changes) Bookmark(to eventstream.Sink) {
 	}
 }
 
-// Read implements eventstream.Source.
 func (s *changes) Read(_ context.Context, to eventstream.Sink) eventstream.Progress {
 	if s.to == nil {
 		s.to = to
@@ -388,10 +382,8 @@ func (s *changes) adopt() eventstream.Progress {
 	})
 }
 
-// Due implements eventstream.Source.
 func (s *changes) Due() time.Time { return time.Time{} }
 
-// Question implements eventstream.Source.
 func (s *changes) Question() eventstream.Question {
 	kinds, target, kind, own, h := s.in.Kinds, s.target, s.kind, s.own, s.handler
 	return eventstream.Question{
@@ -410,7 +402,6 @@ func (s *changes) Question() eventstream.Question {
 	}
 }
 
-// AuditRead implements eventstream.Source.
 func (s *changes) AuditRead() auditrecord.Read {
 	read := access.Part{Target: s.target, Visible: s.Visible}.Read("watch")
 	read.Partly = !isWhole(s.Visible, s.target)
@@ -420,7 +411,6 @@ func (s *changes) AuditRead() auditrecord.Read {
 	return read
 }
 
-// Close implements eventstream.Source.
 func (s *changes) Close() {
 	s.Drop()
 	s.tail.Leave(s.to)

@@ -16,7 +16,6 @@ type counts struct {
 
 var seed = maphash.MakeSeed()
 
-// Read implements eventstream.Source.
 func (c *counts) Read(_ context.Context, to eventstream.Sink) eventstream.Progress {
 	view, outcome := c.look(to, nil)
 	switch {

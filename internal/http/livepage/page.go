@@ -67,7 +67,6 @@ type change struct {
 	base   *cluster.Object // of a modified one: as the client has it
 }
 
-// Read implements eventstream.Source.
 func (p *page) Read(_ context.Context, to eventstream.Sink) eventstream.Progress {
 	places := p.places()
 	wanted := &places

@@ -54,7 +54,6 @@ func (s *source) clone() source {
 	return clone
 }
 
-// ChargeTo implements eventstream.Shareable.
 func (s *source) ChargeTo(user string) { s.asked.ChargeTo(user) }
 
 // countsPlace is the Place of counts.
@@ -69,23 +68,18 @@ func (p *countsPlace) Compare(other eventstream.Place) (order int, ok bool) {
 	return 0, p.sum == o.sum && p.freshness == o.freshness
 }
 
-// ShareKey implements eventstream.Shareable.
 func (c *counts) ShareKey() any { return c.shareKey() }
 
-// Place implements eventstream.Shareable.
 func (c *counts) Place() eventstream.Place { return &countsPlace{c.place(), c.sum} }
 
-// Seek implements eventstream.Shareable.
 func (c *counts) Seek(at eventstream.Place) {
 	p := at.(*countsPlace)
 	c.resume(p.place)
 	c.sum = p.sum
 }
 
-// Suspend implements eventstream.Shareable.
 func (c *counts) Suspend() { c.asked.Suspend() }
 
-// Clone implements eventstream.Shareable.
 func (c *counts) Clone() eventstream.Shareable { return &counts{source: c.clone(), sum: c.sum} }
 
 // pagePlace is the Place of pages.
@@ -102,7 +96,6 @@ func (p *pagePlace) Compare(other eventstream.Place) (order int, ok bool) {
 	return 0, p.freshness == o.freshness && p.total == o.total && p.moved == o.moved && slices.Equal(p.shown, o.shown) && slices.EqualFunc(p.order, o.order, isSame)
 }
 
-// ShareKey implements eventstream.Shareable.
 func (p *page) ShareKey() any {
 	if !p.paged || p.vague || p.moved {
 		return nil
@@ -110,25 +103,21 @@ func (p *page) ShareKey() any {
 	return p.shareKey()
 }
 
-// Place implements eventstream.Shareable.
 func (p *page) Place() eventstream.Place {
 	return &pagePlace{p.place(), p.shown, p.order, p.total, p.moved}
 }
 
-// Seek implements eventstream.Shareable.
 func (p *page) Seek(at eventstream.Place) {
 	from := at.(*pagePlace)
 	p.resume(from.place)
 	p.shown, p.order, p.total, p.moved = from.shown, from.order, from.total, from.moved
 }
 
-// Suspend implements eventstream.Shareable.
 func (p *page) Suspend() {
 	p.asked.Suspend()
 	p.shown, p.order = nil, nil
 }
 
-// Clone implements eventstream.Shareable.
 func (p *page) Clone() eventstream.Shareable {
 	return &page{source: p.clone(), shown: p.shown, order: p.order, total: p.total, paged: true}
 }

@@ -83,10 +83,8 @@ func (s *source) ask() (*livequery.Reader, error) {
 	return reader, err
 }
 
-// Name implements eventstream.Source.
 func (s *source) Name() string { return s.name }
 
-// Ready implements eventstream.Source.
 func (s *source) Ready(ctx context.Context) error {
 	if err := s.in.Store.WaitSynced(ctx); err != nil {
 		return err
@@ -94,7 +92,6 @@ func (s *source) Ready(ctx context.Context) error {
 	return s.asked.Ready(ctx)
 }
 
-// Epoch implements eventstream.Source.
 func (s *source) Epoch(ctx context.Context) (string, error) {
 	return s.in.Epoch(ctx)
 }
@@ -229,13 +226,10 @@ func (s *source) claims(view *livequery.Snapshot) {
 	s.claim = stream.Claim{Known: view.Known(), Visibility: s.marked}
 }
 
-// Due implements eventstream.Source.
 func (s *source) Due() time.Time { return s.due }
 
-// Claim implements eventstream.Source.
 func (s *source) Claim() stream.Claim { return s.claim }
 
-// Bookmark implements eventstream.Source.
 func (s *source) Bookmark(to eventstream.Sink) {
 	if s.claim.All == 0 {
 		return
@@ -244,7 +238,6 @@ func (s *source) Bookmark(to eventstream.Sink) {
 	s.asked.Touch() // so that the next one is further on, even if nothing changes
 }
 
-// Question implements eventstream.Source.
 func (s *source) Question() eventstream.Question {
 	kinds, store, target, a := s.in.Kinds, s.in.Store, s.target, s.access
 	return eventstream.Question{
@@ -256,14 +249,12 @@ func (s *source) Question() eventstream.Question {
 	}
 }
 
-// AuditRead implements eventstream.Source.
 func (s *source) AuditRead() auditrecord.Read {
 	read := access.Part{Target: s.target, Visible: s.Visible}.Read("watch")
 	read.Watch = s.name
 	return read
 }
 
-// Close implements eventstream.Source.
 func (s *source) Close() {
 	s.asked.Close()
 	if s.next != nil {

@@ -26,7 +26,6 @@ const (
 	inOneTurn = 256
 )
 
-// Read implements eventstream.Source.
 func (s *source) Read(ctx context.Context, to eventstream.Sink) eventstream.Progress {
 	if s.to == nil {
 		s.to = to

@@ -98,7 +98,6 @@ func (h *Handler) open(ctx context.Context, id auth.Identity, name string, q que
 	return s, nil
 }
 
-// SetPositionBudget implements eventstream.PositionBudgeted.
 func (s *source) SetPositionBudget(among int) error {
 	if s.among = among; among == 1 {
 		return nil
@@ -156,10 +155,8 @@ func (s *source) part() access.Part {
 	return access.Part{Target: pods, Visible: s.Visible}
 }
 
-// Name implements eventstream.Source.
 func (s *source) Name() string { return s.name }
 
-// Ready implements eventstream.Source.
 func (s *source) Ready(ctx context.Context) error {
 	if err := s.in.Store.WaitSynced(ctx); err != nil || s.family == nil {
 		return err
@@ -187,7 +184,6 @@ func (s *source) Find(_ context.Context, from eventstream.From) {
 	s.known, s.own = known, from.Claim.Own
 }
 
-// Begin implements eventstream.Source.
 func (s *source) Begin(told eventstream.Freshness) (reset string) {
 	s.freshness = told
 	s.synced, s.over = s.known.synced, s.known.over
@@ -221,14 +217,12 @@ func (s *source) Claim() stream.Claim {
 	return stream.Claim{Own: text.String()}
 }
 
-// Bookmark implements eventstream.Source.
 func (s *source) Bookmark(to eventstream.Sink) {
 	if !s.began.IsZero() {
 		to.Emit(s.prefix, "bookmark", "{}")
 	}
 }
 
-// Question implements eventstream.Source.
 func (s *source) Question() eventstream.Question {
 	q, kinds, store, pods, owner, a := s.question, s.in.Kinds, s.in.Store, s.kind, s.ownerKind, s.access
 	return eventstream.Question{
@@ -240,7 +234,6 @@ func (s *source) Question() eventstream.Question {
 	}
 }
 
-// AuditRead implements eventstream.Source.
 func (s *source) AuditRead() auditrecord.Read {
 	read := access.Part{Target: s.pods, Visible: s.Visible}.Read("get")
 	if s.prefix != "" {
@@ -249,7 +242,6 @@ func (s *source) AuditRead() auditrecord.Read {
 	return read
 }
 
-// Close implements eventstream.Source.
 func (s *source) Close() {
 	for _, c := range s.order {
 		c.close()
@@ -261,7 +253,6 @@ func (s *source) Close() {
 	s.in.Release()
 }
 
-// Due implements eventstream.Source.
 func (s *source) Due() (due time.Time) {
 	sooner := func(at time.Time) {
 		if due.IsZero() || at.Before(due) {

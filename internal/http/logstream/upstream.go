@@ -33,7 +33,6 @@ var errChanged = errors.New("the container was started again meanwhile")
 // errUnknown means that the pod is there, and its node does not know of it.
 var errUnknown = errors.New("the node does not know the pod")
 
-// Ended implements logs.Source.
 func (u upstream) Ended(ctx context.Context, of logs.Run) (bool, error) {
 	found, err := u.find(ctx, of)
 	return found.ended, err

@@ -84,10 +84,8 @@ func (h *Handler) open(ctx context.Context, id auth.Identity, name string, newes
 	return s, nil
 }
 
-// Name implements eventstream.Source.
 func (s *source) Name() string { return s.name }
 
-// Ready implements eventstream.Source.
 func (s *source) Ready(ctx context.Context) error { return s.follower.Ready(ctx) }
 
 // Epoch implements eventstream.Source. It is the epoch of the default cluster. So a client that adds its notifications to a
@@ -100,7 +98,6 @@ func (s *source) Epoch(ctx context.Context) (string, error) {
 	return kinds.Cluster().Epoch(ctx)
 }
 
-// Find implements eventstream.Source.
 func (s *source) Find(ctx context.Context, from eventstream.From) {
 	s.reset, s.resume = from.Reset, false
 	if s.reset != "" || !from.Named {
@@ -127,13 +124,11 @@ func (s *source) Find(ctx context.Context, from eventstream.From) {
 	}
 }
 
-// Begin implements eventstream.Source.
 func (s *source) Begin(told eventstream.Freshness) (reset string) {
 	s.placed, s.behind, s.freshness = s.resume, s.resume, told
 	return s.reset
 }
 
-// Claim implements eventstream.Source.
 func (s *source) Claim() stream.Claim {
 	if !s.placed {
 		return stream.Claim{}
@@ -141,14 +136,12 @@ func (s *source) Claim() stream.Claim {
 	return stream.Claim{Known: stream.UpTo(s.seq), Visibility: s.Visible.Name()}
 }
 
-// Bookmark implements eventstream.Source.
 func (s *source) Bookmark(to eventstream.Sink) {
 	if s.placed {
 		to.Emit(s.prefix, "bookmark", `{"seq":"`+strconv.FormatUint(s.seq, 10)+`"}`)
 	}
 }
 
-// Read implements eventstream.Source.
 func (s *source) Read(_ context.Context, to eventstream.Sink) eventstream.Progress {
 	s.to = to
 	if p, asking := s.Answered(); asking {
@@ -278,10 +271,8 @@ func (s *source) miss(reason string) eventstream.Progress {
 	return eventstream.Progress{More: true, Missed: reason}
 }
 
-// Due implements eventstream.Source.
 func (s *source) Due() time.Time { return time.Time{} }
 
-// Question implements eventstream.Source.
 func (s *source) Question() eventstream.Question {
 	h := s.handler
 	return eventstream.Question{
@@ -294,7 +285,6 @@ func (s *source) Question() eventstream.Question {
 	}
 }
 
-// AuditRead implements eventstream.Source.
 func (s *source) AuditRead() auditrecord.Read {
 	r := read("watch")
 	r.Partly = s.Visible != nil
@@ -304,7 +294,6 @@ func (s *source) AuditRead() auditrecord.Read {
 	return r
 }
 
-// Close implements eventstream.Source.
 func (s *source) Close() {
 	s.Drop()
 	s.follower.Leave(s.to)

@@ -50,14 +50,12 @@ var (
 	descHeld    = metric("webhook_held", "1 if the webhook has asked to be left alone for now.")
 )
 
-// Describe implements prometheus.Collector.
 func (c *collector) Describe(descs chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{descSending, descWaiting, descOldest, descDead, descOff, descHeld} {
 		descs <- d
 	}
 }
 
-// Collect implements prometheus.Collector.
 func (c *collector) Collect(metrics chan<- prometheus.Metric) {
 	for _, t := range c.targets {
 		gauge := func(desc *prometheus.Desc, value float64) {

@@ -44,10 +44,8 @@ func (r *rotation) share(namespace string) (share, length int) {
 	return max(leastShare, knownMost/(len(r.order)+1)), len(r.waiting[namespace])
 }
 
-// Touch implements workqueue.Queue.
 func (r *rotation) Touch(outbox.Job) {}
 
-// Push implements workqueue.Queue.
 func (r *rotation) Push(job outbox.Job) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -61,14 +59,12 @@ func (r *rotation) Push(job outbox.Job) {
 	r.n++
 }
 
-// Len implements workqueue.Queue.
 func (r *rotation) Len() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.n
 }
 
-// Pop implements workqueue.Queue.
 func (r *rotation) Pop() outbox.Job {
 	r.mu.Lock()
 	defer r.mu.Unlock()
