@@ -16,8 +16,8 @@ const (
 	// clockMargin is how far a clock may jump back behind what is counted, and nothing is lost: what a log is not asked for is not
 	// answered either, and nothing would tell.
 	clockMargin = 10 * time.Minute
-	// strangeWithin is for how long an answer that does not begin with what was told may be that of another run.
-	strangeWithin = 3 * time.Second
+	// mismatchedWithin is for how long an answer that does not begin with what was told may be that of another run.
+	mismatchedWithin = 3 * time.Second
 	// batchLines is how many lines are told in one step at most.
 	batchLines = 256
 	// settledAfter is after how long without a line what was there counts as read, should its last line not come: files are rotated.
@@ -56,15 +56,15 @@ type follower struct {
 	skip   *mark // of the first line that is told; nil: the next one is
 	newest *mark // of the last line that was there at the beginning; nil: it was told
 
-	tally   tally
-	counted bool      // there is something in the tally: what is read begins behind it
-	foreign bool      // and it was counted elsewhere, so that only its sum is known
-	last    time.Time // of the last line
-	latest  time.Time // the latest of all lines
-	fresh   bool      // the next answer is read as if nothing had been told, but for what is there
-	lines   int       // that were read and are new
-	strange time.Time // since when the answers do not begin with what was told; zero: they do
-	ended   bool      // the last answer that began came to its end
+	counts     perSecondCounts
+	counted    bool      // there is something in counts: what is read begins behind it
+	imported   bool      // and it was counted elsewhere, so that only its sum is known
+	last       time.Time // of the last line
+	latest     time.Time // the latest of all lines
+	fresh      bool      // the next answer is read as if nothing had been told, but for what is there
+	lines      int       // that were read and are new
+	mismatched time.Time // since when the answers do not begin with what was told; zero: they do
+	ended      bool      // the last answer that began came to its end
 }
 
 // mark is how a line is known again.
@@ -142,8 +142,8 @@ func (f *follower) begin() {
 	case f.after.Count == 0: // lines were missing there
 		f.restart()
 	default:
-		f.found, f.counted, f.foreign = true, true, true
-		f.tally = tally{seconds: []second{{f.after.Since, f.after.Count, f.after.Sum}}, blind: f.after.Since - 1, anyAt: true}
+		f.found, f.counted, f.imported = true, true, true
+		f.counts = perSecondCounts{seconds: []second{{f.after.Since, f.after.Count, f.after.Sum}}, horizon: f.after.Since - 1, hasHorizon: true}
 		f.last = time.Unix(f.after.Since, 0)
 		f.latest = never // it is not known
 	}
@@ -168,9 +168,9 @@ func (f *follower) unreadable(err error) *Line {
 func (f *follower) restart() {
 	f.since, f.tail, f.after = time.Unix(f.after.Since+1, 0), -1, nil
 	f.found = true
-	f.counted, f.foreign, f.latest = false, false, time.Time{}
-	f.tally = tally{}
-	f.tally.blindTo(f.since.Unix() - 1)
+	f.counted, f.imported, f.latest = false, false, time.Time{}
+	f.counts = perSecondCounts{}
+	f.counts.uncountedTo(f.since.Unix() - 1)
 }
 
 // find looks for the first of the lines that are to be told, and for the last that is there. Telling begins with the whole second of the
@@ -218,7 +218,7 @@ func (f *follower) find(ctx context.Context) error {
 			} else if !all {
 				f.skip, f.since = &first, earliest
 			}
-			f.tally.blindTo(f.since.Unix() - 1)
+			f.counts.uncountedTo(f.since.Unix() - 1)
 			return nil
 		case err != nil:
 			return err
@@ -236,7 +236,7 @@ func (f *follower) query() (q Query, known Position, ok bool) {
 	case f.fresh:
 		q.Tail = 0
 	case f.counted:
-		if known, ok = f.tally.all(f.last.Unix()); !ok {
+		if known, ok = f.counts.all(f.last.Unix()); !ok {
 			return q, known, false
 		}
 		if known.Since > everything {
@@ -255,7 +255,7 @@ func (f *follower) query() (q Query, known Position, ok bool) {
 func (f *follower) read(ctx context.Context, ended bool) error {
 	q, known, ok := f.query()
 	if !ok {
-		return f.anew(ctx, ResetClock)
+		return f.resync(ctx, ResetClock)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -291,7 +291,7 @@ func (f *follower) read(ctx context.Context, ended bool) error {
 		case err == nil || any && ended && errors.Is(err, io.EOF):
 			var other error
 			if batch, other = f.take(&a, line, batch); errors.Is(other, errRotated) {
-				return f.anew(ctx, ResetRotated)
+				return f.resync(ctx, ResetRotated)
 			} else if other != nil {
 				return other
 			}
@@ -342,10 +342,10 @@ func notOwn(line rawLine, err error) error {
 
 // answer is an answer that is being read. It begins with lines that were told before, which are passed over.
 type answer struct {
-	known   Position // what was told before
-	passed  Position // what of it has been passed over
-	counted tally    // the same, line by line
-	ended   bool     // the run has ended, so that nothing is written meanwhile
+	known   Position        // what was told before
+	passed  Position        // what of it has been passed over
+	counted perSecondCounts // the same, line by line
+	ended   bool            // the run has ended, so that nothing is written meanwhile
 }
 
 func (a *answer) passing() bool { return a.passed.Count < a.known.Count }
@@ -367,14 +367,14 @@ func (f *follower) take(a *answer, line rawLine, batch []*Line) ([]*Line, error)
 			return nil, errRotated
 		}
 		if a.passed == a.known {
-			f.strange = time.Time{}
-			if f.foreign {
+			f.mismatched = time.Time{}
+			if f.imported {
 				f.adopt(a.counted)
 			}
 		}
 	case !f.skips(line):
 		if passing { // a line that is new stands where those should be that were told
-			f.tally = a.counted
+			f.counts = a.counted
 			batch = append(batch, f.missing(ResetRotated))
 			a.known = a.passed
 		}
@@ -403,16 +403,16 @@ func (f *follower) mistrusts(line rawLine, passed, known Position) bool {
 			return false
 		}
 	}
-	if f.strange.IsZero() {
-		f.strange = time.Now()
+	if f.mismatched.IsZero() {
+		f.mismatched = time.Now()
 	}
-	return time.Since(f.strange) < strangeWithin
+	return time.Since(f.mismatched) < mismatchedWithin
 }
 
 // adopt takes what was counted of the lines that were told elsewhere.
-func (f *follower) adopt(counted tally) {
-	counted.blindTo(f.after.Since - 1)
-	f.tally, f.foreign = counted, false
+func (f *follower) adopt(counted perSecondCounts) {
+	counted.uncountedTo(f.after.Since - 1)
+	f.counts, f.imported = counted, false
 	f.latest = time.Unix(counted.seconds[len(counted.seconds)-1].at+1, -1)
 }
 
@@ -425,7 +425,7 @@ func (f *follower) skips(line rawLine) bool {
 		f.skip = nil
 		return false
 	}
-	if line.at.Unix() > f.tally.blind {
+	if line.at.Unix() > f.counts.horizon {
 		f.count(line)
 	}
 	return true
@@ -434,28 +434,28 @@ func (f *follower) skips(line rawLine) bool {
 // count counts a line, and returns it as it is told.
 func (f *follower) count(raw rawLine) *Line {
 	at := raw.at.Unix()
-	f.tally.add(at, raw.sum)
+	f.counts.add(at, raw.sum)
 	f.lines++
-	if f.fresh && !f.tally.anyAt { // what was told before is not counted any more
-		f.tally.blindTo(max(at, f.latest.Unix()))
+	if f.fresh && !f.counts.hasHorizon { // what was told before is not counted any more
+		f.counts.uncountedTo(max(at, f.latest.Unix()))
 	}
 	f.last, f.fresh, f.counted = raw.at, false, true
 	if raw.at.After(f.latest) {
 		f.latest = raw.at
 	}
-	position, _ := f.tally.since(at)
+	position, _ := f.counts.since(at)
 	return &Line{Time: raw.at, Text: raw.text, Cut: raw.cut, After: position}
 }
 
-// anew says that lines may be missing, and has the next answer tell only what is written from then on, or all that is later than a
+// resync says that lines may be missing, and has the next answer tell only what is written from then on, or all that is later than a
 // position that cannot be found.
-func (f *follower) anew(ctx context.Context, reason string) error {
+func (f *follower) resync(ctx context.Context, reason string) error {
 	f.tell(ctx, []*Line{f.missing(reason)})
-	if f.foreign {
+	if f.imported {
 		f.restart()
 		return errAnew
 	}
-	f.tally, f.fresh, f.skip, f.newest = tally{}, true, nil, nil
+	f.counts, f.fresh, f.skip, f.newest = perSecondCounts{}, true, nil, nil
 	return errAnew
 }
 

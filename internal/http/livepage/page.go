@@ -16,12 +16,12 @@ import (
 // page is the eventstream.Source of what stands on some places of a sorted selection.
 type page struct {
 	source
-	shown []*cluster.Object // what the client has
-	order []*cluster.Object // what it was told last to stand on the places
-	total int               // likewise, of the selection
-	paged bool              // it was told that
-	moved bool              // something entered or left since
-	vague bool              // the client may have been told a part of what came then, by another replica that has seen more
+	shown           []*cluster.Object // what the client has
+	order           []*cluster.Object // what it was told last to stand on the places
+	total           int               // likewise, of the selection
+	pageSent        bool              // it was told that
+	moved           bool              // something entered or left since
+	possiblyPartial bool              // the client may have been told a part of what came then, by another replica that has seen more
 }
 
 // Find implements eventstream.Source. If nothing of the selection has changed since the client's position, the client holds
@@ -30,7 +30,7 @@ type page struct {
 // The position is the same within the batch that follows the page. So the client may have been told a part of that, by a replica
 // that had seen more than this one has. Then the next change makes this the page anew.
 func (p *page) Find(ctx context.Context, from eventstream.From) {
-	p.from, p.told, p.claim, p.shown, p.paged = from, livequery.Ref{}, stream.Claim{}, nil, false
+	p.from, p.told, p.claim, p.shown, p.pageSent = from, livequery.Ref{}, stream.Claim{}, nil, false
 	known := from.Claim.Known
 	if from.Reset != "" || !from.Named || from.Claim.Visibility != p.mark(p.Visible) {
 		return
@@ -46,8 +46,8 @@ func (p *page) Find(ctx context.Context, from eventstream.From) {
 	if err != nil || view.Void() || !unchanged(view, known) {
 		return
 	}
-	p.shown = p.places().Of(view)
-	p.order, p.total, p.paged, p.vague = p.shown, view.Ranking.Len(), true, true
+	p.shown = p.window().Of(view)
+	p.order, p.total, p.pageSent, p.possiblyPartial = p.shown, view.Ranking.Len(), true, true
 	p.told, p.claim = view.Ref, from.Claim
 }
 
@@ -58,7 +58,7 @@ func unchanged(view *livequery.Snapshot, known stream.Known) bool {
 	return known.Some <= view.Version && (changed.Version < known.All || changed.Version == known.All && changed.Part == 1)
 }
 
-func (p *page) places() livequery.Window { return livequery.Window{Offset: p.offset, Limit: p.limit} }
+func (p *page) window() livequery.Window { return livequery.Window{Offset: p.offset, Limit: p.limit} }
 
 // change is what became of an object on the page.
 type change struct {
@@ -68,9 +68,9 @@ type change struct {
 }
 
 func (p *page) Read(_ context.Context, to eventstream.Sink) eventstream.Progress {
-	places := p.places()
-	wanted := &places
-	if p.vague {
+	window := p.window()
+	wanted := &window
+	if p.possiblyPartial {
 		wanted = nil
 	}
 	view, outcome := p.look(to, wanted)
@@ -81,38 +81,38 @@ func (p *page) Read(_ context.Context, to eventstream.Sink) eventstream.Progress
 		p.tellLive(to, view)
 		return eventstream.Progress{}
 	}
-	window := places.Of(view)
-	to.Step(64 * (len(window) + len(p.shown)))
+	shown := window.Of(view)
+	to.Step(64 * (len(shown) + len(p.shown)))
 	total := view.Ranking.Len()
-	if p.vague && (p.anew || view.Changed != p.told.Changed || view.Void() != p.told.Void()) {
-		p.shown, p.paged, p.vague = nil, false, false
+	if p.possiblyPartial && (p.anew || view.Changed != p.told.Changed || view.Void() != p.told.Void()) {
+		p.shown, p.pageSent, p.possiblyPartial = nil, false, false
 	}
 	var changes []change
-	if !slices.Equal(p.shown, window) {
-		changes = difference(p.shown, window)
+	if !slices.Equal(p.shown, shown) {
+		changes = difference(p.shown, shown)
 	}
-	owed := !p.paged || p.anew || p.moved || total != p.total || !slices.EqualFunc(p.order, window, isSame) ||
+	changed := !p.pageSent || p.anew || p.moved || total != p.total || !slices.EqualFunc(p.order, shown, isSame) ||
 		slices.ContainsFunc(changes, func(c change) bool { return c.what != stream.Modified })
 	for i, c := range changes {
-		if !owed && i == len(changes)-1 { // no page ends the batch
+		if !changed && i == len(changes)-1 { // no page ends the batch
 			p.claims(view)
 		}
 		p.tell(to, c, view)
 		outcome := to.Relay()
 		if outcome != eventstream.GoOn || p.Outdated() || !to.Step(c.object.Size()) {
 			p.shown = apply(p.shown, changes[:i+1])
-			p.moved = owed
+			p.moved = changed
 			return eventstream.Progress{More: true, At: view.At, Outcome: outcome}
 		}
 	}
-	p.shown, p.moved = window, false
-	p.complete(view, owed || len(changes) > 0)
-	if owed {
-		p.order, p.total, p.paged = window, total, true
+	p.shown, p.moved = shown, false
+	p.complete(view, changed || len(changes) > 0)
+	if changed {
+		p.order, p.total, p.pageSent = shown, total, true
 		to.Emit(p.prefix, "page", p.pageData(view))
 	}
 	p.tellLive(to, view)
-	if owed || len(changes) > 0 {
+	if changed || len(changes) > 0 {
 		return eventstream.Progress{More: p.last, At: view.At, Outcome: to.Relay()}
 	}
 	return eventstream.Progress{}

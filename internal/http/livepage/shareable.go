@@ -17,7 +17,7 @@ import (
 // shareKey is the ShareKey of counts and pages.
 type shareKey struct {
 	question any
-	places   livequery.Window // counts have only a limit
+	window   livequery.Window // counts have only a limit
 	view     string
 	conflate time.Duration
 	stale    eventstream.Freshness
@@ -97,7 +97,7 @@ func (p *pagePlace) Compare(other eventstream.Place) (order int, ok bool) {
 }
 
 func (p *page) ShareKey() any {
-	if !p.paged || p.vague || p.moved {
+	if !p.pageSent || p.possiblyPartial || p.moved {
 		return nil
 	}
 	return p.shareKey()
@@ -119,5 +119,5 @@ func (p *page) Suspend() {
 }
 
 func (p *page) Clone() eventstream.Shareable {
-	return &page{source: p.clone(), shown: p.shown, order: p.order, total: p.total, paged: true}
+	return &page{source: p.clone(), shown: p.shown, order: p.order, total: p.total, pageSent: true}
 }

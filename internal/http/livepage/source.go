@@ -33,17 +33,17 @@ type source struct {
 	begun     bool // something was read
 	freshness eventstream.Freshness
 
-	asked     *livequery.Reader
-	next      *livequery.Reader // of what may be seen from now on, of which the client is not told yet; nil: that has not changed
-	announce  string            // the event that says so
-	told      livequery.Ref     // of the view of which the client was told all; zero: of none
-	claim     stream.Claim
-	marked    string             // what is asked and may be seen, as positions name it; "": not known yet
-	markedFor *access.Visibility // of which marked is the mark
-	anew      bool               // the client is to be told again, though it may be the same
-	last      bool               // the kind is gone: this is the last to be told
-	notBefore time.Time          // when the client wants to be told again
-	due       time.Time          // the same, if there may be something to tell then; zero: a change wakes the session
+	asked       *livequery.Reader
+	next        *livequery.Reader // of what may be seen from now on, of which the client is not told yet; nil: that has not changed
+	announce    string            // the event that says so
+	told        livequery.Ref     // of the view of which the client was told all; zero: of none
+	claim       stream.Claim
+	queryDigest string             // what is asked and may be seen, as positions name it; "": not known yet
+	digestFor   *access.Visibility // the visibility of which queryDigest is
+	anew        bool               // the client is to be told again, though it may be the same
+	last        bool               // the kind is gone: this is the last to be told
+	notBefore   time.Time          // when the client wants to be told again
+	due         time.Time          // the same, if there may be something to tell then; zero: a change wakes the session
 }
 
 // open opens counts or a page for a caller.
@@ -220,10 +220,10 @@ func (s *source) complete(view *livequery.Snapshot, something bool) {
 
 // claims moves the client's position to a view.
 func (s *source) claims(view *livequery.Snapshot) {
-	if s.marked == "" || s.markedFor != s.Visible {
-		s.marked, s.markedFor = s.mark(s.Visible), s.Visible
+	if s.queryDigest == "" || s.digestFor != s.Visible {
+		s.queryDigest, s.digestFor = s.mark(s.Visible), s.Visible
 	}
-	s.claim = stream.Claim{Known: view.Known(), Visibility: s.marked}
+	s.claim = stream.Claim{Known: view.Known(), Visibility: s.queryDigest}
 }
 
 func (s *source) Due() time.Time { return s.due }

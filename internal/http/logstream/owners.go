@@ -11,10 +11,10 @@ import (
 	"github.com/kubecast/kubecast/internal/ownerref"
 )
 
-// family knows which pods belong to an object: those that name it as an owner, or whose owners belong to it, such as the pods of a
+// ownerTree knows which pods belong to an object: those that name it as an owner, or whose owners belong to it, such as the pods of a
 // JobSet's jobs. What its caller may not get is as if it were not there, and what is there under a reference's name but is another
 // object, too.
-type family struct {
+type ownerTree struct {
 	access    *access.Access
 	kinds     *cache.Kinds
 	id        auth.Identity
@@ -22,14 +22,14 @@ type family struct {
 	headKind  cluster.Kind
 	headStore *cache.Store
 	release   func()
-	between   map[kindName]*generation
+	between   map[kindName]*ownerKind
 }
 
 // kindName is what an ownerReference says of a kind, in whatever version.
 type kindName struct{ group, kind string }
 
-// generation is the objects of a kind that may stand between the head of a family and its pods.
-type generation struct {
+// ownerKind is the objects of a kind that may stand between the head of an owner tree and its pods.
+type ownerKind struct {
 	kind    cluster.Kind
 	store   *cache.Store // nil: the caller may see none of them, or there is no such kind
 	release func()
@@ -38,33 +38,33 @@ type generation struct {
 	unknown error     // why there was no answer; nil: there was one
 }
 
-// newFamily returns the family of an object that a caller may get.
-func newFamily(a *access.Access, kinds *cache.Kinds, id auth.Identity, head access.Target, kind cluster.Kind) (*family, error) {
-	f := &family{access: a, kinds: kinds, id: id, head: head, headKind: kind, between: map[kindName]*generation{}}
+// newOwnerTree returns the owner tree of an object that a caller may get.
+func newOwnerTree(a *access.Access, kinds *cache.Kinds, id auth.Identity, head access.Target, kind cluster.Kind) (*ownerTree, error) {
+	t := &ownerTree{access: a, kinds: kinds, id: id, head: head, headKind: kind, between: map[kindName]*ownerKind{}}
 	var err error
-	f.headStore, f.release, err = kinds.Use(kind, id.Payer())
-	return f, err
+	t.headStore, t.release, err = kinds.Use(kind, id.Payer())
+	return t, err
 }
 
-// belongs reports whether an object belongs to the family. Known is false as long as that cannot be said: an object may come
+// belongs reports whether an object belongs to the tree. Known is false as long as that cannot be said: an object may come
 // before its owner, by another watch. If what stands between cannot be read at all for now, unread says how that is. It takes no less time
 // where the caller may not know.
-func (f *family) belongs(ctx context.Context, o *cluster.Object) (yes, known bool, unread *cache.Upstream) {
+func (t *ownerTree) belongs(ctx context.Context, o *cluster.Object) (yes, known bool, unread *cache.Upstream) {
 	known = true
 	ownerref.Above(ownerref.Owners(o), func(up ownerref.ID) ([]ownerref.ID, bool) {
-		isHead := up.Group == f.headKind.Group && up.Kind == f.headKind.Kind && up.Name == f.head.Name
-		store, visible := f.headStore, (*access.Visibility)(nil)
+		isHead := up.Group == t.headKind.Group && up.Kind == t.headKind.Kind && up.Name == t.head.Name
+		store, visible := t.headStore, (*access.Visibility)(nil)
 		if !isHead {
-			g := f.of(ctx, up)
-			if how := g.unread(); how != nil {
+			k := t.of(ctx, up)
+			if how := k.unread(); how != nil {
 				known, unread = false, how
 				return nil, true
 			}
-			if store, visible = g.store, g.visible; store == nil {
+			if store, visible = k.store, k.visible; store == nil {
 				return nil, true
 			}
 		}
-		parent := store.Snapshot().Get(f.head.Namespace, up.Name)
+		parent := store.Snapshot().Get(t.head.Namespace, up.Name)
 		if parent == nil || parent.UID() != up.UID || !visible.Sees(parent) {
 			known = false
 			return nil, true
@@ -76,14 +76,14 @@ func (f *family) belongs(ctx context.Context, o *cluster.Object) (yes, known boo
 }
 
 // unread is how the kind is whose objects cannot be known for now; nil: they can.
-func (g *generation) unread() *cache.Upstream {
+func (k *ownerKind) unread() *cache.Upstream {
 	switch {
-	case g.unknown != nil:
-		return &cache.Upstream{Since: g.asked, Err: g.unknown}
-	case g.store == nil || g.store.Err() != nil || g.store.Upstream().Synced:
+	case k.unknown != nil:
+		return &cache.Upstream{Since: k.asked, Err: k.unknown}
+	case k.store == nil || k.store.Err() != nil || k.store.Upstream().Synced:
 		return nil
 	}
-	how := g.store.Upstream()
+	how := k.store.Upstream()
 	how.Live = false // or it were as if nothing was missing
 	return &how
 }
@@ -91,74 +91,74 @@ func (g *generation) unread() *cache.Upstream {
 // askedAgain is how often it is asked what a caller may see of a kind that stands between, while new pods come.
 const askedAgain = time.Second
 
-// of is the generation of an owner.
-func (f *family) of(ctx context.Context, up ownerref.ID) *generation {
+// of is the kind of an owner.
+func (t *ownerTree) of(ctx context.Context, up ownerref.ID) *ownerKind {
 	if up.Group == "" && up.Kind != "ReplicationController" { // nothing else of the core group makes pods, and some of it is large, or secret
-		return &generation{}
+		return &ownerKind{}
 	}
 	name := kindName{up.Group, up.Kind}
-	g := f.between[name]
-	if g == nil {
-		g = &generation{}
-		f.between[name] = g
+	k := t.between[name]
+	if k == nil {
+		k = &ownerKind{}
+		t.between[name] = k
 	}
-	if !g.asked.IsZero() && time.Since(g.asked) < askedAgain {
-		return g
+	if !k.asked.IsZero() && time.Since(k.asked) < askedAgain {
+		return k
 	}
-	g.asked = time.Now()
-	if g.unknown = f.ask(ctx, name, g); g.unknown != nil {
-		g.close()
+	k.asked = time.Now()
+	if k.unknown = t.ask(ctx, name, k); k.unknown != nil {
+		k.close()
 	}
-	return g
+	return k
 }
 
-// ask finds the kind of a generation, and what the caller may see of it. It fails if that cannot be known now.
-func (f *family) ask(ctx context.Context, name kindName, g *generation) error {
-	if g.kind.Kind == "" {
-		kinds, err := f.kinds.Cluster().Kinds(ctx)
+// ask finds a kind, and what the caller may see of it. It fails if that cannot be known now.
+func (t *ownerTree) ask(ctx context.Context, name kindName, k *ownerKind) error {
+	if k.kind.Kind == "" {
+		kinds, err := t.kinds.Cluster().Kinds(ctx)
 		if err != nil {
 			return err
 		}
 		for _, kind := range kinds {
-			if kind.Group == name.group && kind.Kind == name.kind && kind.Namespaced && kind.Watchable && f.kinds.Cluster().Serves(kind.Group, kind.Resource) {
-				g.kind = kind
+			if kind.Group == name.group && kind.Kind == name.kind && kind.Namespaced && kind.Watchable && t.kinds.Cluster().Serves(kind.Group, kind.Resource) {
+				k.kind = kind
 				break
 			}
 		}
 	}
-	if g.kind.Kind == "" {
+	if k.kind.Kind == "" {
 		return nil
 	}
-	target := access.Target{Cluster: f.head.Cluster, Group: g.kind.Group, Version: g.kind.Version, Resource: g.kind.Resource, Namespace: f.head.Namespace}
-	visible, may, err := f.access.See(ctx, f.kinds, f.id, target, g.kind, "get")
+	target := access.Target{Cluster: t.head.Cluster, Group: k.kind.Group, Version: k.kind.Version, Resource: k.kind.Resource, Namespace: t.head.Namespace}
+	visible, may, err := t.access.See(ctx, t.kinds, t.id, target, k.kind, "get")
 	if err != nil {
 		return err
 	}
-	if g.visible = visible; !may {
-		g.close()
+	if k.visible = visible; !may {
+		k.close()
 		return nil
 	}
-	if g.store == nil {
-		g.store, g.release, err = f.kinds.Use(g.kind, f.id.Payer())
+	if k.store == nil {
+		k.store, k.release, err = t.kinds.Use(k.kind, t.id.Payer())
 	}
 	return err
 }
 
 // close gives back what was read.
-func (g *generation) close() {
-	if g.store != nil {
-		g.release()
-		g.store = nil
+func (k *ownerKind) close() {
+	if k.store != nil {
+		k.release()
+		k.store = nil
 	}
 }
 
 // close gives back what was read.
-func (f *family) close() {
-	if f == nil {
+func (t *ownerTree) close() {
+	if t == nil {
 		return
 	}
-	for _, g := range f.between {
-		g.close()
+	for _, k := range t.between {
+		k.close()
 	}
-	f.release()
+	t.release()
 }

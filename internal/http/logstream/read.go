@@ -111,7 +111,7 @@ func (s *source) changes(ctx context.Context) (outcome eventstream.Outcome, ok b
 			s.relist()
 			return eventstream.GoOn, false
 		}
-		if len(events) > 0 && s.family != nil && s.to.NonBlocking() { // other kinds may have to be looked for
+		if len(events) > 0 && s.owners != nil && s.to.NonBlocking() { // other kinds may have to be looked for
 			s.cursor.Back(events)
 			return eventstream.WouldBlock, true
 		}
@@ -151,8 +151,8 @@ func (s *source) pod(ctx context.Context, o *cluster.Object) (keys []string) {
 	if !s.selects(s.match, o) || !s.Visible.Sees(o) {
 		return nil
 	}
-	if s.family != nil && !s.follows(o) {
-		yes, known, unread := s.family.belongs(ctx, o)
+	if s.owners != nil && !s.follows(o) {
+		yes, known, unread := s.owners.belongs(ctx, o)
 		if !known {
 			s.unsure[strings.Clone(o.GetName())] = doubt{time.Now(), unread}
 		}

@@ -38,7 +38,7 @@ type source struct {
 	match  func(*cluster.Object) bool
 
 	ownerKind cluster.Kind
-	family    *family // nil: no owner was named
+	owners    *ownerTree // nil: no owner was named
 	payer     string
 	name      string // in event ids
 	prefix    string // of events' names
@@ -85,7 +85,7 @@ func (h *Handler) open(ctx context.Context, id auth.Identity, name string, q que
 		return nil, err
 	}
 	if q.owner.Resource != "" {
-		if s.family, err = newFamily(h.opts.Access, granted.Kinds, id, q.owner, owner); err != nil {
+		if s.owners, err = newOwnerTree(h.opts.Access, granted.Kinds, id, q.owner, owner); err != nil {
 			granted.Release()
 			return nil, err
 		}
@@ -110,7 +110,7 @@ func (s *source) most() int { return maxContainers / s.among }
 
 // check refuses what can be seen to ask for too much, or for a container that there is not, as far as the pods are known.
 func (s *source) check() error {
-	if !s.in.Store.Upstream().Synced || s.family != nil {
+	if !s.in.Store.Upstream().Synced || s.owners != nil {
 		return nil
 	}
 	found := 0
@@ -158,10 +158,10 @@ func (s *source) part() access.Part {
 func (s *source) Name() string { return s.name }
 
 func (s *source) Ready(ctx context.Context) error {
-	if err := s.in.Store.WaitSynced(ctx); err != nil || s.family == nil {
+	if err := s.in.Store.WaitSynced(ctx); err != nil || s.owners == nil {
 		return err
 	}
-	return s.family.headStore.WaitSynced(ctx)
+	return s.owners.headStore.WaitSynced(ctx)
 }
 
 // Upstream is how the watch of the pods is.
@@ -249,7 +249,7 @@ func (s *source) Close() {
 	if s.cursor != nil {
 		s.cursor.Disarm()
 	}
-	s.family.close()
+	s.owners.close()
 	s.in.Release()
 }
 

@@ -14,11 +14,11 @@ type Position struct {
 	Sum   uint64
 }
 
-// tally counts the lines that were told, by the second of their times.
-type tally struct {
-	seconds []second // ascending
-	blind   int64    // lines of seconds up to this one are not all counted
-	anyAt   bool     // whether there is such a second
+// perSecondCounts are how many lines were told, by the second of their times.
+type perSecondCounts struct {
+	seconds    []second // ascending
+	horizon    int64    // lines of seconds up to this one are not all counted
+	hasHorizon bool     // whether there is such a second
 }
 
 type second struct {
@@ -26,11 +26,11 @@ type second struct {
 	count, sum uint64
 }
 
-// maxSeconds bounds a tally: a clock may jump back over so many seconds in which something was written.
+// maxSeconds bounds perSecondCounts: a clock may jump back over so many seconds in which something was written.
 const maxSeconds = 1024
 
 // add counts a line.
-func (t *tally) add(at int64, sum uint64) {
+func (t *perSecondCounts) add(at int64, sum uint64) {
 	i := len(t.seconds)
 	if i > 0 && t.seconds[i-1].at >= at { // the usual case is the last one
 		i, _ = slices.BinarySearchFunc(t.seconds, at, func(s second, at int64) int { return int(min(max(s.at-at, -1), 1)) })
@@ -41,15 +41,15 @@ func (t *tally) add(at int64, sum uint64) {
 	t.seconds[i].count++
 	t.seconds[i].sum += sum
 	if len(t.seconds) > maxSeconds {
-		t.blindTo(t.seconds[0].at)
+		t.uncountedTo(t.seconds[0].at)
 		t.seconds = slices.Delete(t.seconds, 0, 1)
 	}
 }
 
-// blindTo says that lines of seconds up to this one are not all counted.
-func (t *tally) blindTo(at int64) {
-	if !t.anyAt || at > t.blind {
-		t.blind, t.anyAt = at, true
+// uncountedTo says that lines of seconds up to this one are not all counted.
+func (t *perSecondCounts) uncountedTo(at int64) {
+	if !t.hasHorizon || at > t.horizon {
+		t.horizon, t.hasHorizon = at, true
 	}
 }
 
@@ -57,22 +57,22 @@ func (t *tally) blindTo(at int64) {
 const everything = math.MinInt64
 
 // all is the position of who was told all that was counted, from the first second of which all is; ok is false if the last line's is not.
-func (t *tally) all(last int64) (p Position, ok bool) {
+func (t *perSecondCounts) all(last int64) (p Position, ok bool) {
 	switch {
-	case !t.anyAt:
+	case !t.hasHorizon:
 		return t.since(everything)
-	case last <= t.blind:
+	case last <= t.horizon:
 		return p, false
 	}
-	return t.since(t.blind + 1)
+	return t.since(t.horizon + 1)
 }
 
 // since is the position of who was told all that was counted, by a second; ok is false if that cannot be said.
-func (t *tally) since(at int64) (p Position, ok bool) {
+func (t *perSecondCounts) since(at int64) (p Position, ok bool) {
 	p.Since = at
 	for i := len(t.seconds) - 1; i >= 0 && t.seconds[i].at >= at; i-- {
 		p.Count += t.seconds[i].count
 		p.Sum += t.seconds[i].sum
 	}
-	return p, !t.anyAt || at > t.blind
+	return p, !t.hasHorizon || at > t.horizon
 }
