@@ -27,8 +27,8 @@ var signals = map[string]string{
 }
 
 // A channel with room for so many, or a semaphore, serves those who wait in the order in which they came: whoever asks 16 at a time
-// has all others wait. What users share is handed out by payer (budget.Queue).
-func TestNoQueueIsWithoutAPayer(t *testing.T) {
+// has all others wait. What users share is handed out by quotaOwner (budget.Queue).
+func TestNoQueueIsWithoutAnOwner(t *testing.T) {
 	found := map[string]bool{}
 	err := filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
@@ -45,13 +45,13 @@ func TestNoQueueIsWithoutAPayer(t *testing.T) {
 		}
 		for _, i := range file.Imports {
 			if strings.Contains(i.Path.Value, "/semaphore\"") {
-				t.Errorf("%s imports a semaphore, which knows no payer", name)
+				t.Errorf("%s imports a semaphore, which knows no quotaOwner", name)
 			}
 		}
 		ast.Inspect(file, func(n ast.Node) bool {
 			if call, ok := n.(*ast.CallExpr); ok && isRoom(call) {
 				if found[name] = true; signals[name] == "" {
-					t.Errorf("%s: a channel that works as a queue without a payer", files.Position(call.Pos()))
+					t.Errorf("%s: a channel that works as a queue without a quotaOwner", files.Position(call.Pos()))
 				} else if size, ok := call.Args[1].(*ast.BasicLit); !ok || size.Value != "1" {
 					t.Errorf("%s: what only tells that %s has room for one", files.Position(call.Pos()), signals[name])
 				}

@@ -56,11 +56,11 @@ type Identity struct {
 	Cluster string
 }
 
-// Payer is the name to which the costs of an identity's requests are charged. For a user it is the user's own.
+// QuotaOwner is the name to which the costs of an identity's requests are charged. For a user it is the user's own.
 // Anonymous callers share one name for each network, so that no network can use up the share of all others. The service
 // accounts of a namespace share one, since whoever works in a namespace may make as many of them as they like. No user
 // can have such a name, since its prefix is reserved.
-func (id Identity) Payer() string {
+func (id Identity) QuotaOwner() string {
 	if id.Anonymous {
 		return id.Username + " from " + id.From
 	}

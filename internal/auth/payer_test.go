@@ -16,7 +16,7 @@ import (
 // Whoever may make service accounts in a namespace (Kubernetes' role edit) would be as many users as they like.
 func TestServiceAccountsOfANamespacePayTogether(t *testing.T) {
 	account := func(name, cluster string) string {
-		return Identity{Username: "system:serviceaccount:" + name, Cluster: cluster}.Payer()
+		return Identity{Username: "system:serviceaccount:" + name, Cluster: cluster}.QuotaOwner()
 	}
 	one := account("team-a:one", "east")
 	if two := account("team-a:two", "east"); one != two {
@@ -26,14 +26,14 @@ func TestServiceAccountsOfANamespacePayTogether(t *testing.T) {
 		"another namespace":   account("team-b:one", "east"),
 		"a longer name":       account("team-a-b:one", "east"),
 		"another cluster":     account("team-a:one", "west"),
-		"a user":              Identity{Username: "team-a"}.Payer(),
-		"a stranger":          Identity{Username: anonymousUser, Anonymous: true, From: "team-a of east"}.Payer(),
-		"another cluster's":   Identity{Username: "system:serviceaccount:team-a"}.Payer(),
-		"a user of the group": Identity{Username: "mara", Groups: []string{"system:serviceaccounts:team-a"}}.Payer(),
+		"a user":              Identity{Username: "team-a"}.QuotaOwner(),
+		"a stranger":          Identity{Username: anonymousUser, Anonymous: true, From: "team-a of east"}.QuotaOwner(),
+		"another cluster's":   Identity{Username: "system:serviceaccount:team-a"}.QuotaOwner(),
+		"a user of the group": Identity{Username: "mara", Groups: []string{"system:serviceaccounts:team-a"}}.QuotaOwner(),
 	}
-	for who, payer := range others {
-		if payer == one {
-			t.Errorf("%s pays as %q", who, payer)
+	for who, quotaOwner := range others {
+		if quotaOwner == one {
+			t.Errorf("%s pays as %q", who, quotaOwner)
 		}
 	}
 }

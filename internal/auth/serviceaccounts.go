@@ -96,8 +96,8 @@ func (s *ServiceAccounts) review(ctx context.Context, token string) (Identity, e
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reviewTimeout)
 		defer cancel()
 		turn := Stranger(ctx)
-		if payer, ok := home.good.Get(hash); ok {
-			turn = payer.(string)
+		if quotaOwner, ok := home.good.Get(hash); ok {
+			turn = quotaOwner.(string)
 		}
 		username, groups, err := s.ask(ctx, home, turn, token)
 		switch {
@@ -106,7 +106,7 @@ func (s *ServiceAccounts) review(ctx context.Context, token string) (Identity, e
 		case err != nil:
 			home.good.Remove(hash)
 		default:
-			home.good.Add(hash, Identity{Username: username, Cluster: home.cluster}.Payer(), goodLately)
+			home.good.Add(hash, Identity{Username: username, Cluster: home.cluster}.QuotaOwner(), goodLately)
 		}
 		answer := reviewed{err: err}
 		if err == nil {

@@ -33,12 +33,12 @@ func NewMemory(bound int64) *Memory { return &Memory{bound: bound, users: map[st
 type account struct {
 	user    string
 	bytes   int64
-	charges list.List // of *Charge, the oldest first; oldest moves those that were asked for since to the end
+	entries list.List // of *Entry, the oldest first; oldest moves those that were asked for since to the end
 	index   int       // in the heap
 }
 
-// Charge is one result that is kept.
-type Charge struct {
+// Entry is one result that is kept.
+type Entry struct {
 	memory  *Memory
 	account *account // nil unless it is charged
 	place   *list.Element
@@ -52,41 +52,41 @@ type Charge struct {
 	over    bool
 }
 
-// Charge prepares the charge of a result to a user. If the result was not used for keep, or the memory is full, drop
-// is called to forget it. Nothing is charged before Set. Drop is called at most once, by any goroutine, during Set or
+// Enter prepares the entry of a result, which a user owns. If the result was not used for keep, or the memory is full,
+// drop is called to forget it. Nothing is charged before Set. Drop is called at most once, by any goroutine, during Set or
 // later.
-func (m *Memory) Charge(user string, keep time.Duration, drop func()) *Charge {
-	c := &Charge{memory: m, user: user, keep: int64(keep / tick), drop: drop}
-	c.used.Store(m.now.Load())
-	return c
+func (m *Memory) Enter(user string, keep time.Duration, drop func()) *Entry {
+	e := &Entry{memory: m, user: user, keep: int64(keep / tick), drop: drop}
+	e.used.Store(m.now.Load())
+	return e
 }
 
-// Measure makes the charge follow a size that changes by itself: size is called at each tick.
-func (c *Charge) Measure(size func() int64) *Charge {
-	c.measure = size
-	return c
+// Measure makes the entry follow a size that changes by itself: size is called at each tick.
+func (e *Entry) Measure(size func() int64) *Entry {
+	e.measure = size
+	return e
 }
 
 // Use records that the result was asked for.
-func (c *Charge) Use() {
-	if now := c.memory.now.Load(); c.used.Load() != now {
-		c.used.Store(now)
+func (e *Entry) Use() {
+	if now := e.memory.now.Load(); e.used.Load() != now {
+		e.used.Store(now)
 	}
 }
 
 // Set charges so many bytes from now on. Other results may be forgotten for that, or this one itself.
-func (c *Charge) Set(bytes int64) {
-	m := c.memory
+func (e *Entry) Set(bytes int64) {
+	m := e.memory
 	m.mu.Lock()
-	if c.over {
+	if e.over {
 		m.mu.Unlock()
 		return
 	}
-	if c.account == nil {
-		m.list(c)
+	if e.account == nil {
+		m.list(e)
 	}
-	m.add(c, bytes-c.bytes)
-	var dropped []*Charge
+	m.add(e, bytes-e.bytes)
+	var dropped []*Entry
 	for m.held > m.bound {
 		victim := m.most[0].oldest()
 		m.unlist(victim)
@@ -96,11 +96,11 @@ func (c *Charge) Set(bytes int64) {
 	forget(dropped)
 }
 
-// Release ends the charge of a result that the caller has forgotten by itself. Drop is not called.
-func (c *Charge) Release() {
-	c.memory.mu.Lock()
-	defer c.memory.mu.Unlock()
-	c.memory.unlist(c)
+// Release removes the entry of a result that the caller has forgotten by itself. Drop is not called.
+func (e *Entry) Release() {
+	e.memory.mu.Lock()
+	defer e.memory.mu.Unlock()
+	e.memory.unlist(e)
 }
 
 // Held returns how many bytes are charged, and to how many users.
@@ -110,89 +110,89 @@ func (m *Memory) Held() (bytes int64, users int) {
 	return m.held, len(m.users)
 }
 
-func (m *Memory) list(c *Charge) {
-	c.account = m.users[c.user]
-	if c.account == nil {
-		c.account = &account{user: c.user}
-		m.users[c.user] = c.account
-		heap.Push(&m.most, c.account)
+func (m *Memory) list(e *Entry) {
+	e.account = m.users[e.user]
+	if e.account == nil {
+		e.account = &account{user: e.user}
+		m.users[e.user] = e.account
+		heap.Push(&m.most, e.account)
 	}
-	c.listed = c.used.Load()
-	c.place = c.account.charges.PushBack(c)
+	e.listed = e.used.Load()
+	e.place = e.account.entries.PushBack(e)
 	if !m.ticking {
 		m.ticking = true
 		time.AfterFunc(tick, m.tick)
 	}
 }
 
-// unlist ends a charge. If nothing was charged yet, nothing ever will be.
-func (m *Memory) unlist(c *Charge) {
-	c.over = true
-	if c.account == nil {
+// unlist removes an entry. If nothing was charged yet, nothing ever will be.
+func (m *Memory) unlist(e *Entry) {
+	e.over = true
+	if e.account == nil {
 		return
 	}
-	m.add(c, -c.bytes)
-	a := c.account
-	a.charges.Remove(c.place)
-	c.account, c.place = nil, nil
-	if a.charges.Len() == 0 {
+	m.add(e, -e.bytes)
+	a := e.account
+	a.entries.Remove(e.place)
+	e.account, e.place = nil, nil
+	if a.entries.Len() == 0 {
 		heap.Remove(&m.most, a.index)
 		delete(m.users, a.user)
 	}
 }
 
-func (m *Memory) add(c *Charge, bytes int64) {
-	c.bytes += bytes
-	c.account.bytes += bytes
+func (m *Memory) add(e *Entry, bytes int64) {
+	e.bytes += bytes
+	e.account.bytes += bytes
 	m.held += bytes
-	heap.Fix(&m.most, c.account.index)
+	heap.Fix(&m.most, e.account.index)
 }
 
 // tick drops what was not used for too long, and measures what has a Measure. It runs while anything is kept.
 func (m *Memory) tick() {
 	now := m.now.Add(1)
-	var dropped, measured []*Charge
+	var dropped, measured []*Entry
 	m.mu.Lock()
 	for _, a := range m.users {
-		for e := a.charges.Front(); e != nil; e = e.Next() {
-			switch c := e.Value.(*Charge); {
-			case now-c.used.Load() >= c.keep:
-				dropped = append(dropped, c)
-			case c.measure != nil:
-				measured = append(measured, c)
+		for at := a.entries.Front(); at != nil; at = at.Next() {
+			switch e := at.Value.(*Entry); {
+			case now-e.used.Load() >= e.keep:
+				dropped = append(dropped, e)
+			case e.measure != nil:
+				measured = append(measured, e)
 			}
 		}
 	}
-	for _, c := range dropped {
-		m.unlist(c)
+	for _, e := range dropped {
+		m.unlist(e)
 	}
 	if m.ticking = len(m.users) > 0; m.ticking {
 		time.AfterFunc(tick, m.tick)
 	}
 	m.mu.Unlock()
 	forget(dropped)
-	for _, c := range measured {
-		c.Set(c.measure())
+	for _, e := range measured {
+		e.Set(e.measure())
 	}
 }
 
 // forget is called without the lock, since drop functions take locks of their own.
-func forget(dropped []*Charge) {
-	for _, c := range dropped {
-		c.drop()
+func forget(dropped []*Entry) {
+	for _, e := range dropped {
+		e.drop()
 	}
 }
 
-// oldest returns the charge that the account has to forget next.
-func (a *account) oldest() *Charge {
+// oldest returns the entry that the account has to forget next.
+func (a *account) oldest() *Entry {
 	for {
-		c := a.charges.Front().Value.(*Charge)
-		used := c.used.Load()
-		if used == c.listed {
-			return c
+		e := a.entries.Front().Value.(*Entry)
+		used := e.used.Load()
+		if used == e.listed {
+			return e
 		}
-		c.listed = used
-		a.charges.MoveToBack(c.place)
+		e.listed = used
+		a.entries.MoveToBack(e.place)
 	}
 }
 

@@ -15,15 +15,15 @@ import (
 type keeper struct {
 	memory *Memory
 	mu     sync.Mutex
-	kept   map[string]*Charge
+	kept   map[string]*Entry
 }
 
 func newKeeper(bound int64) *keeper {
-	return &keeper{memory: NewMemory(bound), kept: map[string]*Charge{}}
+	return &keeper{memory: NewMemory(bound), kept: map[string]*Entry{}}
 }
 
-func (k *keeper) keep(user, name string, bytes int64) *Charge {
-	c := k.memory.Charge(user, time.Minute, func() {
+func (k *keeper) keep(user, name string, bytes int64) *Entry {
+	c := k.memory.Enter(user, time.Minute, func() {
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		delete(k.kept, name)
@@ -93,7 +93,7 @@ func TestMeasuredChargesFollowWhatTheyMeasure(t *testing.T) {
 		m := NewMemory(100)
 		var dropped atomic.Bool
 		var size atomic.Int64
-		m.Charge("u", time.Minute, func() { dropped.Store(true) }).Measure(size.Load).Set(10)
+		m.Enter("u", time.Minute, func() { dropped.Store(true) }).Measure(size.Load).Set(10)
 		size.Store(90)
 		time.Sleep(tick + time.Millisecond)
 		if bytes, _ := m.Held(); bytes != 90 || dropped.Load() {

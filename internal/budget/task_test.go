@@ -11,7 +11,7 @@ import (
 // work runs a task for so many slices.
 func work(task *Task, slices int) (finished bool) {
 	for range slices {
-		time.Sleep(slice)
+		time.Sleep(timeSlice)
 		if !task.Step(clockEach) {
 			return false
 		}
@@ -34,14 +34,14 @@ func TestLongTasksOfOneUserDoNotDelayAnothers(t *testing.T) {
 				work(task, 100)
 			})
 		}
-		time.Sleep(20 * slice)
+		time.Sleep(20 * timeSlice)
 		task := NewTask(t.Context(), q, "few")
 		began := time.Now()
 		if !work(task, 10) {
 			t.Error(task.Err())
 		}
 		task.Rest()
-		if took := time.Since(began); took > 35*slice {
+		if took := time.Since(began); took > 35*timeSlice {
 			t.Errorf("10 slices took %v, beside one other user", took)
 		}
 	})
@@ -71,7 +71,7 @@ func TestSliceEnds(t *testing.T) {
 		if !s.Step(clockEach) {
 			t.Error("at once")
 		}
-		time.Sleep(slice)
+		time.Sleep(timeSlice)
 		if s.Step(clockEach) {
 			t.Error("never")
 		}

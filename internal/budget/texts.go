@@ -14,7 +14,7 @@ type Texts struct{ kept atomic.Pointer[[]*text] }
 type text struct {
 	variant, text string
 	user          string
-	charge        *Charge
+	charge        *Entry
 }
 
 const (
@@ -31,7 +31,7 @@ func (t *Texts) Get(m *Memory, user, variant string, make func() string) string 
 	}
 	made := &text{variant: variant, text: make(), user: user}
 	owner := weak.Make(t)
-	made.charge = m.Charge(user, keepTexts, func() {
+	made.charge = m.Enter(user, keepTexts, func() {
 		if t := owner.Value(); t != nil {
 			t.forget(made)
 		}

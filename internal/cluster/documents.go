@@ -70,7 +70,7 @@ type keptDocument struct {
 	document *Document
 	etag     string    // the API server's
 	checked  time.Time // when the API server was last asked
-	charge   *budget.Charge
+	charge   *budget.Entry
 }
 
 // Document reads a document. It takes it from memory if it was checked within documentFresh, if it is unchanged, or
@@ -198,7 +198,7 @@ func (d *documents) failed(name documentName) {
 
 func (d *documents) keep(name documentName, document *Document, etag string) {
 	kept := &keptDocument{document: document, etag: etag, checked: time.Now()}
-	kept.charge = d.memory.Charge(everybody, documentUnused, func() { d.remove(name, kept) })
+	kept.charge = d.memory.Enter(everybody, documentUnused, func() { d.remove(name, kept) })
 	d.put(name, kept)
 	kept.charge.Set(int64(len(document.Body)))
 }

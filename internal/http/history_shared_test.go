@@ -11,7 +11,7 @@ import (
 	"github.com/kubecast/kubecast/internal/history/store"
 )
 
-// Usage is read in its payers' turns: one user's questions keep nobody waiting, however many there are.
+// Usage is read in its quotaOwners' turns: one user's questions keep nobody waiting, however many there are.
 func TestUsageOfOneUserDelaysNobodyElse(t *testing.T) {
 	c := newChronicle(t, options(func(o *Options) { o.Limits.RequestsPerUser = 16 }))
 	for range 2 {

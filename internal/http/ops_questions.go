@@ -21,7 +21,7 @@ func (s *Server) debugQuestions(w http.ResponseWriter, _ *http.Request) {
 			}
 		}
 		fmt.Fprintf(table, "%s\t%s\t%s\t%t\t%t\t%s\t%s\t%q\t%d\t%s\t%d\t%s\n", orDash(q.Part.Cluster), q.Kind, orDash(q.Part.Namespace), q.Part.Visible != nil,
-			q.Selector.Match() != nil, orDash(q.By.String()), orDash(q.Order.String()), q.Payer, q.Readers, objects, q.Bytes, version)
+			q.Selector.Match() != nil, orDash(q.By.String()), orDash(q.Order.String()), q.QuotaOwner, q.Readers, objects, q.Bytes, version)
 	}
 	_ = table.Flush() // a client that has gone is no error
 }

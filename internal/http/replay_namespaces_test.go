@@ -27,8 +27,8 @@ type handedOver struct {
 	before, begun, now uint64 // versions: in its first life, when the second had begun, and of what came last
 }
 
-// handOver puts something into both lives, and makes a ring hold no more than events.
-func handOver(t *testing.T, events int) *handedOver {
+// reassign puts something into both lives, and makes a ring hold no more than events.
+func reassign(t *testing.T, events int) *handedOver {
 	t.Helper()
 	g := newGateway(t, cached(stream.Options{Events: events, Bytes: 1 << 20, Age: time.Hour}, "pods", "namespaces"))
 	g.watches("pods", 1)
@@ -76,7 +76,7 @@ func toldAll(s *events, last string) (all []string, text string) {
 // nothing of what was in the former one: neither from the ring nor from what the API server still knows.
 func TestReplayOfANamespaceIsNotItsNextTenants(t *testing.T) {
 	for _, events := range []int{1000, 4} {
-		h := handOver(t, events)
+		h := reassign(t, events)
 		for user, paths := range map[string][]string{
 			"mallory": {"/api/v1/pods", "/api/v1/namespaces/blue/pods"},
 			"eve":     {"/api/v1/pods", "/api/v1/namespaces/blue/pods"},
@@ -145,7 +145,7 @@ func withQuery(path, query string) string {
 // As long as nobody can say which namespace lives, who may see that one only begins anew, and so does whoever may see one that is gone. What
 // became of objects that are there still needs no question.
 func TestReplayThatNobodyCanSayWhoseItIsBeginsAnew(t *testing.T) {
-	h := handOver(t, 1000)
+	h := reassign(t, 1000)
 	path := "/api/v1/namespaces/blue/pods"
 	since := fmt.Sprintf("?watch=true&resourceVersion=%d", h.begun)
 	for _, code := range []int{403, 404, 500} {

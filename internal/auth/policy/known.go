@@ -124,7 +124,7 @@ func (a *Authorizer) over(ctx context.Context, id *auth.Identity, req auth.Reque
 	}
 	k := a.known.get(in)
 	for !slices.Equal(k.names, names) {
-		release, err := a.turns.Take(ctx, id.Payer())
+		release, err := a.turns.Take(ctx, id.QuotaOwner())
 		if err != nil {
 			return nil, fmt.Errorf("wait for the policies: %w", err)
 		}

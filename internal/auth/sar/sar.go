@@ -204,7 +204,7 @@ func (s *Authorizer) ask(ctx context.Context, reviewer Reviewer, key underWayKey
 		q.err = auth.ErrTooManyQuestions // other requests may still ask it
 		return
 	}
-	release, err := s.turns[key.line].Take(ctx, id.Payer())
+	release, err := s.turns[key.line].Take(ctx, id.QuotaOwner())
 	if err != nil {
 		q.err, q.abandoned = fmt.Errorf("wait for authorization: %w", err), ctx.Err() != nil
 		return

@@ -29,14 +29,14 @@ func (a *Archive) Records(kind string) bool { return slices.Contains(a.kinds, ki
 
 // Reader asks about what was recorded, in the name of somebody who pays for it.
 type Reader struct {
-	archive  *Archive
-	database *store.Store
-	payer    string
+	archive    *Archive
+	database   *store.Store
+	quotaOwner string
 }
 
 // For is a Reader in the name of a user.
-func (a *Archive) For(payer string) Reader {
-	return Reader{a, a.database.For(store.User(payer)), payer}
+func (a *Archive) For(quotaOwner string) Reader {
+	return Reader{a, a.database.For(store.User(quotaOwner)), quotaOwner}
 }
 
 // Knows reports whether a kind was ever recorded. Errors are those of Jobs.
@@ -153,8 +153,8 @@ var errVisit = errors.New("the reader has enough")
 const (
 	// usageWithin is how long a question for usage may take. It reads all jobs of a time.
 	usageWithin = time.Minute
-	// usagesAtOnce is how many questions for usage are answered at once, one of each payer's, since each keeps in memory what it
-	// has counted. What they read they read in their payers' turns.
+	// usagesAtOnce is how many questions for usage are answered at once, one of each quotaOwner's, since each keeps in memory what it
+	// has counted. What they read they read in their quotaOwners' turns.
 	usagesAtOnce = 8
 )
 
@@ -178,7 +178,7 @@ func (r Reader) Ends(ctx context.Context, c *cluster.Cluster, kind string, f sto
 func readAll[T any](
 	ctx context.Context, r Reader, c *cluster.Cluster, kind string, visit func([]T) error, ask func(context.Context, store.Log, func([]T) error) error,
 ) error {
-	release, err := r.archive.usages.TakeWithin(ctx, usageWithin, r.payer)
+	release, err := r.archive.usages.TakeWithin(ctx, usageWithin, r.quotaOwner)
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		err = store.ErrBusy
 	}

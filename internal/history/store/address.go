@@ -54,7 +54,7 @@ const fileName = "history.db"
 // database is away. What a function is given that reads rows must not use the Store itself, or it could wait for its own turn.
 type Store struct {
 	*database
-	payer Payer
+	quotaOwner QuotaOwner
 }
 
 // database is what all that use a database share.

@@ -23,24 +23,24 @@ import (
 // What a transaction can know before it begins is read before, and one that is a user's, or removes something, has a bounded
 // number of rows. So a turn is short, and bounded in time (userWriteWithin).
 
-// Payer is in whose name a Store is used.
-type Payer struct {
+// QuotaOwner is in whose name a Store is used.
+type QuotaOwner struct {
 	class budget.Class
 	name  string
 }
 
 // Recorder is who records a log. Its turns come before others'.
-func Recorder(log string) Payer { return Payer{budget.First, log} }
+func Recorder(log string) QuotaOwner { return QuotaOwner{budget.First, log} }
 
 // System is a part of the gateway that works for nobody in particular. All of them together have as many turns as all users
 // together.
-func System(part string) Payer { return Payer{budget.System, part} }
+func System(part string) QuotaOwner { return QuotaOwner{budget.System, part} }
 
 // User is a user, by the name to which costs are charged.
-func User(payer string) Payer { return Payer{budget.Users, payer} }
+func User(quotaOwner string) QuotaOwner { return QuotaOwner{budget.Users, quotaOwner} }
 
 // For is the same database, used in the name of somebody.
-func (s *Store) For(p Payer) *Store { return &Store{database: s.database, payer: p} }
+func (s *Store) For(p QuotaOwner) *Store { return &Store{database: s.database, quotaOwner: p} }
 
 // ErrBusy means that no turn could be had in time.
 var ErrBusy = fmt.Errorf("the database is busy: %w", budget.ErrTooMuch)
@@ -73,7 +73,7 @@ func newTurns(d dialect) turns {
 
 // toRead waits for a turn to read.
 func (s *Store) toRead(ctx context.Context) (db *sql.DB, release func(), err error) {
-	if s.payer.class == budget.First {
+	if s.quotaOwner.class == budget.First {
 		return s.recorders, func() {}, nil
 	}
 	release, err = s.take(ctx, s.turns.reading)
@@ -82,7 +82,7 @@ func (s *Store) toRead(ctx context.Context) (db *sql.DB, release func(), err err
 
 // toWrite waits for a turn to write.
 func (s *Store) toWrite(ctx context.Context) (db *sql.DB, release func(), err error) {
-	if s.payer.class != budget.First {
+	if s.quotaOwner.class != budget.First {
 		release, err = s.take(ctx, s.turns.writing)
 		return s.writes, release, err
 	}
@@ -94,21 +94,21 @@ func (s *Store) toWrite(ctx context.Context) (db *sql.DB, release func(), err er
 }
 
 func (s *Store) take(ctx context.Context, from *budget.Queue) (release func(), err error) {
-	release, err = from.TakeAs(ctx, s.payer.class, s.payer.name)
+	release, err = from.TakeAs(ctx, s.quotaOwner.class, s.quotaOwner.name)
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = ErrBusy
 	}
 	return release, err
 }
 
-// inTransaction does something in a transaction, in its payer's turn.
+// inTransaction does something in a transaction, in its quotaOwner's turn.
 func (s *Store) inTransaction(ctx context.Context, do func(ctx context.Context, tx *sql.Tx) error) error {
 	db, release, err := s.toWrite(ctx)
 	if err != nil {
 		return err
 	}
 	defer release()
-	if s.payer.class == budget.Users {
+	if s.quotaOwner.class == budget.Users {
 		within, cancel := context.WithTimeout(ctx, s.turns.within)
 		defer cancel()
 		ctx = within
@@ -124,7 +124,7 @@ func (s *Store) inTransaction(ctx context.Context, do func(ctx context.Context, 
 	return tx.Commit()
 }
 
-// execute executes one statement by itself, in its payer's turn.
+// execute executes one statement by itself, in its quotaOwner's turn.
 func (s *Store) execute(ctx context.Context, statement string, args ...any) (changed int64, err error) {
 	db, release, err := s.toWrite(ctx)
 	if err != nil {

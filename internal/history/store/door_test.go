@@ -19,7 +19,7 @@ func TestRecordersComeFirstAndTheRestTakesTurns(t *testing.T) {
 		for _, writer := range []dialect{sqlite{}, postgres{}, mariadb{}} {
 			s := &Store{&database{turns: newTurns(writer)}, System("")}
 			var held []func()
-			hold := func(p Payer) {
+			hold := func(p QuotaOwner) {
 				_, release, err := s.For(p).toWrite(t.Context())
 				if err != nil {
 					t.Fatal(err)
@@ -31,7 +31,7 @@ func TestRecordersComeFirstAndTheRestTakesTurns(t *testing.T) {
 				hold(User("another"))
 			}
 			var order []string
-			wait := func(name string, p Payer) {
+			wait := func(name string, p QuotaOwner) {
 				go func() {
 					_, release, err := s.For(p).toWrite(t.Context())
 					if err != nil {

@@ -57,12 +57,12 @@ func TestOnlyRecordersOfAFileKeepWhatIsForTheMomentInMemory(t *testing.T) {
 	}
 	defer s.Close()
 	const inMemory = 2
-	for _, payer := range []struct {
-		Payer
+	for _, quotaOwner := range []struct {
+		QuotaOwner
 		want bool
 	}{{Recorder("jobs"), true}, {System("a part"), false}, {User("somebody"), false}} {
 		reads, writes := 0, 0
-		of := s.For(payer.Payer)
+		of := s.For(quotaOwner.QuotaOwner)
 		if err := of.QueryRow(t.Context(), "PRAGMA temp_store").Scan(&reads); err != nil {
 			t.Fatal(err)
 		}
@@ -71,8 +71,8 @@ func TestOnlyRecordersOfAFileKeepWhatIsForTheMomentInMemory(t *testing.T) {
 		}); err != nil {
 			t.Fatal(err)
 		}
-		if (reads == inMemory) != payer.want || (writes == inMemory) != payer.want {
-			t.Errorf("%v: temp_store is %d to read and %d to write", payer.Payer, reads, writes)
+		if (reads == inMemory) != quotaOwner.want || (writes == inMemory) != quotaOwner.want {
+			t.Errorf("%v: temp_store is %d to read and %d to write", quotaOwner.QuotaOwner, reads, writes)
 		}
 	}
 }

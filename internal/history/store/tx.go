@@ -23,7 +23,7 @@ func (t *Tx) within(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithDeadline(ctx, t.ends)
 }
 
-// Transact does something in a transaction, which is undone if it returns an error. It waits for its payer's turn to write. If the database undoes the transaction, because it and another waited for each other, it is done
+// Transact does something in a transaction, which is undone if it returns an error. It waits for its quotaOwner's turn to write. If the database undoes the transaction, because it and another waited for each other, it is done
 // again. So it must change nothing but the database.
 func (s *Store) Transact(ctx context.Context, do func(tx *Tx) error) error {
 	return again(ctx, func() error { return s.transact(ctx, do) })

@@ -64,7 +64,7 @@ func (a *Access) Open(ctx context.Context, id auth.Identity, t Target, verb stri
 			Message: fmt.Sprintf("watch is not supported on resources of kind %q", kind),
 		}
 	}
-	if g.Store, g.Release, err = g.Kinds.Use(kind, id.Payer()); err != nil {
+	if g.Store, g.Release, err = g.Kinds.Use(kind, id.QuotaOwner()); err != nil {
 		return g, err
 	}
 	if err = g.Store.Unservable(); err != nil {

@@ -76,10 +76,10 @@ type Coding struct {
 
 // Body is what has to be known of an answer between its pieces. The zero value is one that has not begun.
 type Body struct {
-	Payer string // to whom the memory is charged of what others may get, too
-	begun bool
-	sum   uint32 // of what was encoded, for gzip
-	size  uint64 // likewise
+	QuotaOwner string // to whom the memory is charged of what others may get, too
+	begun      bool
+	sum        uint32 // of what was encoded, for gzip
+	size       uint64 // likewise
 }
 
 // Begun is an answer of which something was sent, of which nothing is known. It serves to see what is added: see Follow.
@@ -104,7 +104,7 @@ func (c *Coding) Append(b *Body, dst, piece []byte) []byte {
 	}
 	b.begun = true
 	for part := range slices.Chunk(piece, maxPart) {
-		dst = c.part(b.Payer, dst, part)
+		dst = c.part(b.QuotaOwner, dst, part)
 	}
 	return dst
 }
@@ -115,7 +115,7 @@ func (c *Coding) Again(times, before, after int) { c.alike.add(times*before, tim
 // maxPart bounds what is encoded at once, in bytes, and so for how long nothing else is done.
 const maxPart = 256 << 10
 
-func (c *Coding) part(payer string, dst, part []byte) []byte {
+func (c *Coding) part(quotaOwner string, dst, part []byte) []byte {
 	before := len(dst)
 	if len(part) < minShared {
 		dst = c.encode(dst, part)
@@ -128,7 +128,7 @@ func (c *Coding) part(payer string, dst, part []byte) []byte {
 		return append(dst, coded...)
 	}
 	dst = c.encode(dst, part)
-	c.shared.offer(key, payer, dst[before:])
+	c.shared.offer(key, quotaOwner, dst[before:])
 	c.own.add(len(part), len(dst)-before)
 	return dst
 }

@@ -155,7 +155,7 @@ func TestWhatManyGetIsEncodedOnceAndKeptWhileItIsAskedFor(t *testing.T) {
 func TestWhoAsksForMuchDisplacesOnlyTheirOwnPieces(t *testing.T) {
 	c := newCoding(t, "zstd")
 	many := []byte(strings.Repeat("event: modified\n", 300))
-	good, greedy := Body{Payer: "ann"}, Body{Payer: "bob"}
+	good, greedy := Body{QuotaOwner: "ann"}, Body{QuotaOwner: "bob"}
 	for range 2 {
 		c.Append(&good, nil, many)
 	}

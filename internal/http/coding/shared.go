@@ -25,7 +25,7 @@ type shared struct {
 // piece is one that is kept, encoded.
 type piece struct {
 	coded  []byte
-	charge *budget.Charge
+	charge *budget.Entry
 }
 
 func newShared() *shared {
@@ -83,7 +83,7 @@ func (s *shared) offer(k key, user string, coded []byte) {
 		return
 	}
 	p := &piece{coded: bytes.Clone(coded)}
-	p.charge = s.memory.Charge(user, lifetime, func() { s.forget(k, p) })
+	p.charge = s.memory.Enter(user, lifetime, func() { s.forget(k, p) })
 	s.kept[k] = p
 	s.mu.Unlock()
 	p.charge.Set(int64(cap(p.coded)) + pieceCost) // without the lock, since it may forget pieces

@@ -371,16 +371,16 @@ func (c *group) recover() {
 // read makes a batch of what is next. It reports whether there is more to be read now.
 func (c *group) read() (more bool) {
 	c.peers.mu.Lock()
-	members, payer := len(c.members), ""
+	members, quotaOwner := len(c.members), ""
 	if members > 0 {
-		payer = c.members[0].id.Payer()
+		quotaOwner = c.members[0].id.QuotaOwner()
 	}
 	c.peers.mu.Unlock()
 	if members == 0 {
 		return false
 	}
-	c.encoder.payer, c.out.body.Payer, c.cut = payer, payer, false
-	c.source.ChargeTo(payer)
+	c.encoder.quotaOwner, c.out.body.QuotaOwner, c.cut = quotaOwner, quotaOwner, false
+	c.source.ChargeTo(quotaOwner)
 	events, bytes := c.out.events, c.out.bytes
 	progress := c.source.Read(c.hub.serving, c)
 	if progress.Missed != "" || progress.Outcome != GoOn && !c.cut {

@@ -80,8 +80,8 @@ func (v *View) Key() string {
 type serverSentEvents struct {
 	// Renderings of objects are charged to this memory, and kept for others who want the same. After a restart, thousands
 	// of clients want the same renderings of the same objects, and making one costs much more than sending it.
-	memory *budget.Memory
-	payer  string
+	memory     *budget.Memory
+	quotaOwner string
 }
 
 func (*serverSentEvents) relists() bool { return false }
@@ -142,7 +142,7 @@ func (e *serverSentEvents) patched(m message) string {
 
 // made is a rendering of an object, either made now and charged to this user, or made earlier and found.
 func (e *serverSentEvents) made(o *cluster.Object, variant string, make func() string) string {
-	return o.Texts().Get(e.memory, e.payer, variant, make)
+	return o.Texts().Get(e.memory, e.quotaOwner, variant, make)
 }
 
 // appendEvent appends one event. The data must be on one line, as an Object's JSON is. An empty id leaves the client's

@@ -61,7 +61,7 @@ func (ss *session) leave() {
 // start serves a session to its end, or until it goes on without the request.
 func (h *Hub) start(r *http.Request, ss *session, refusal Outcome) {
 	h.metrics.streams.Inc()
-	ss.queue = h.workers.join(ss.id.Payer())
+	ss.queue = h.workers.join(ss.id.QuotaOwner())
 	reads := auditReads(ss.sources)
 	ss.audit.Began(reads, len(reads) < len(ss.sources))
 	if !h.open.add(ss) { // the server has ended
@@ -149,7 +149,7 @@ func (ss *session) run(outcome Outcome) (ok bool) {
 		if ss.gone.Load() {
 			cancel()
 		}
-		ss.task = budget.NewTask(ctx, ss.hub.opts.Processors, ss.id.Payer())
+		ss.task = budget.NewTask(ctx, ss.hub.opts.Processors, ss.id.QuotaOwner())
 		if !outcome.ends() {
 			outcome = ss.serve(ctx)
 		}

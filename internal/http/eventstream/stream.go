@@ -119,7 +119,7 @@ func (ss *session) open(w http.ResponseWriter, r *http.Request, media string) (e
 // takeQuota counts the session and so many sources, and reports false if that is too much. It comes before anything is
 // done for the sources. Otherwise a caller whose quota is used up could have that work done again and again.
 func (ss *session) takeQuota(sources int) bool {
-	if ss.hub.quota.take(ss.id.Payer(), ss.address, sources) {
+	if ss.hub.quota.take(ss.id.QuotaOwner(), ss.address, sources) {
 		ss.counts = sources
 	}
 	return ss.counts > 0
@@ -128,7 +128,7 @@ func (ss *session) takeQuota(sources int) bool {
 // leaveQuota counts the session no more.
 func (ss *session) leaveQuota() {
 	if ss.counts > 0 {
-		ss.hub.quota.leave(ss.id.Payer(), ss.address, ss.counts)
+		ss.hub.quota.leave(ss.id.QuotaOwner(), ss.address, ss.counts)
 		ss.counts = 0
 	}
 }
@@ -161,14 +161,14 @@ func (h *Hub) newSession(r *http.Request, id auth.Identity) *session {
 		position: strings.Clone(PositionOf(r.Header, r.URL.Query())),
 		began:    time.Now(),
 		audit:    auditrecord.Of(r.Context()),
-		out:      frames{patience: h.opts.Times.WriteTimeout, body: coding.Body{Payer: id.Payer()}},
+		out:      frames{patience: h.opts.Times.WriteTimeout, body: coding.Body{QuotaOwner: id.QuotaOwner()}},
 	}
 }
 
 // newEventStream is newSession for server-sent events.
 func (h *Hub) newEventStream(r *http.Request, id auth.Identity) *session {
 	ss := h.newSession(r, id)
-	ss.encoder = &serverSentEvents{memory: h.opts.Memory, payer: id.Payer()}
+	ss.encoder = &serverSentEvents{memory: h.opts.Memory, quotaOwner: id.QuotaOwner()}
 	return ss
 }
 

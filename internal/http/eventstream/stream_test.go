@@ -28,7 +28,7 @@ func TestRetriesAreSpread(t *testing.T) {
 func TestWhatAStreamCompressesIsChargedToItsCaller(t *testing.T) {
 	r := httptest.NewRequest(http.MethodGet, "/api/v1/pods", nil)
 	ss := (&Hub{}).newSession(r, auth.Identity{Username: "ann"})
-	if ss.out.body.Payer != "ann" {
-		t.Errorf("it is charged to %q", ss.out.body.Payer)
+	if ss.out.body.QuotaOwner != "ann" {
+		t.Errorf("it is charged to %q", ss.out.body.QuotaOwner)
 	}
 }

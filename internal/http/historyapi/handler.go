@@ -78,7 +78,7 @@ func (h *Handler) Answer(w http.ResponseWriter, r *http.Request, id auth.Identit
 	if err != nil {
 		return err
 	}
-	release, err := h.opts.Turns.Take(r.Context(), id.Payer())
+	release, err := h.opts.Turns.Take(r.Context(), id.QuotaOwner())
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (h *Handler) Answer(w http.ResponseWriter, r *http.Request, id auth.Identit
 	if err != nil {
 		return err
 	}
-	page := page{from: h.opts.Archive.For(id.Payer()), task: budget.NewTask(r.Context(), h.opts.Processors, id.Payer())}
+	page := page{from: h.opts.Archive.For(id.QuotaOwner()), task: budget.NewTask(r.Context(), h.opts.Processors, id.QuotaOwner())}
 	defer page.task.Rest()
 	switch q.view {
 	case viewTransitions:
@@ -114,7 +114,7 @@ func (h *Handler) Answer(w http.ResponseWriter, r *http.Request, id auth.Identit
 	if q.view == viewLog {
 		in = nil // as logs are sent otherwise: what one writes into a log, and another, would tell by its size how alike these are
 	}
-	return page.send(w, r, in, id.Payer(), h.opts.WriteTimeout)
+	return page.send(w, r, in, id.QuotaOwner(), h.opts.WriteTimeout)
 }
 
 // now is the time of the cluster that a target is in, as its history's times are.
@@ -180,7 +180,7 @@ func (h *Handler) isKnown(ctx context.Context, id auth.Identity, g access.Grant,
 	if _, err := g.Kinds.Cluster().Preferred(ctx, t.Group, t.Resource); !errors.Is(err, cluster.ErrNoKind) {
 		return false
 	}
-	known, err := h.opts.Archive.For(id.Payer()).Knows(ctx, g.Kinds.Cluster(), t.Qualified())
+	known, err := h.opts.Archive.For(id.QuotaOwner()).Knows(ctx, g.Kinds.Cluster(), t.Qualified())
 	return err == nil && known
 }
 

@@ -91,9 +91,9 @@ const piece = 64 << 10
 const worthCoding = 1 << 10
 
 // encode compresses the page. What it says is the caller's to see, and repeats nothing that they asked for by name.
-func (p *page) encode(in *coding.Coding, payer string) error {
+func (p *page) encode(in *coding.Coding, quotaOwner string) error {
 	var coded bytes.Buffer
-	out, body := []byte(nil), coding.Body{Payer: payer}
+	out, body := []byte(nil), coding.Body{QuotaOwner: quotaOwner}
 	for p.body.Len() > 0 {
 		part := p.body.Next(coding.PieceSize)
 		if !p.task.Step(len(part)) {
@@ -108,12 +108,12 @@ func (p *page) encode(in *coding.Coding, payer string) error {
 }
 
 // send sends the page, of whatever type, in a coding; nil means none.
-func (p *page) send(w http.ResponseWriter, r *http.Request, in *coding.Coding, payer string, patience time.Duration) error {
+func (p *page) send(w http.ResponseWriter, r *http.Request, in *coding.Coding, quotaOwner string, patience time.Duration) error {
 	header := w.Header()
 	header.Set("Cache-Control", "no-store")
 	header.Add("Vary", "Accept-Encoding")
 	if in != nil && p.body.Len() >= worthCoding {
-		if err := p.encode(in, payer); err != nil {
+		if err := p.encode(in, quotaOwner); err != nil {
 			return err
 		}
 		header.Set("Content-Encoding", in.Name)

@@ -63,21 +63,21 @@ type changes struct {
 	eventstream.VisibilityTracker
 	eventstream.Aside
 	place
-	handler  *Handler
-	database archive.Reader
-	turns    *ratelimit.Turns
-	tail     *archive.Tail
-	what     archive.What
-	event    string       // the name of what is told
-	in       access.Grant // no store
-	kind     cluster.Kind
-	target   access.Target
-	own      bool // the caller's own are shown wherever they are
-	payer    string
-	name     string // in event ids
-	prefix   string // of events' names
-	newest   int    // how many are told to a client that comes without a position
-	filter   store.Filter
+	handler    *Handler
+	database   archive.Reader
+	turns      *ratelimit.Turns
+	tail       *archive.Tail
+	what       archive.What
+	event      string       // the name of what is told
+	in         access.Grant // no store
+	kind       cluster.Kind
+	target     access.Target
+	own        bool // the caller's own are shown wherever they are
+	quotaOwner string
+	name       string // in event ids
+	prefix     string // of events' names
+	newest     int    // how many are told to a client that comes without a position
+	filter     store.Filter
 
 	to     eventstream.Sink // nil before the first Read
 	from   eventstream.From
@@ -99,7 +99,7 @@ func (h *Handler) open(ctx context.Context, id auth.Identity, name string, t acc
 		kind = cluster.Kind{Group: t.Group, Version: t.Version, Resource: t.Resource, Namespaced: true}
 	}
 	s := &changes{
-		handler: h, database: h.opts.Archive.For(id.Payer()), turns: h.opts.Turns, in: granted, kind: kind, target: t, own: own, payer: id.Payer(),
+		handler: h, database: h.opts.Archive.For(id.QuotaOwner()), turns: h.opts.Turns, in: granted, kind: kind, target: t, own: own, quotaOwner: id.QuotaOwner(),
 		name: name, newest: q.limit, filter: q.filter, VisibilityTracker: eventstream.VisibilityTracker{Visible: granted.Visible},
 	}
 	if s.what, s.event = archive.Transitions, "transition"; q.view == viewRuns {
@@ -335,7 +335,7 @@ func (s *changes) encode(c archive.Change) string {
 // caller may still see the same.
 func (s *changes) ask(question func(ctx context.Context) error, then func() eventstream.Progress) eventstream.Progress {
 	return s.Ask(s.to, func(ctx context.Context) error {
-		release, err := s.turns.Take(ctx, s.payer)
+		release, err := s.turns.Take(ctx, s.quotaOwner)
 		if err != nil {
 			return err
 		}

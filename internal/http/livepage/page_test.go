@@ -141,7 +141,7 @@ func onPods(t *testing.T, test func(*apitest.API, *page)) {
 		}
 		p := &page{source: source{
 			request: request{target: access.Target{Version: "v1", Resource: "pods"}, order: order, limit: 1},
-			queries: b, in: access.Grant{Kinds: kinds, Store: store, Release: release}, payer: "user",
+			queries: b, in: access.Grant{Kinds: kinds, Store: store, Release: release}, quotaOwner: "user",
 		}}
 		defer p.Close()
 		if p.asked, err = p.ask(); err != nil {

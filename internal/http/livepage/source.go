@@ -22,12 +22,12 @@ import (
 type source struct {
 	request
 	eventstream.VisibilityTracker
-	access  *access.Access
-	queries *livequery.Registry
-	in      access.Grant
-	payer   string
-	name    string
-	prefix  string // of events' names
+	access     *access.Access
+	queries    *livequery.Registry
+	in         access.Grant
+	quotaOwner string
+	name       string
+	prefix     string // of events' names
 
 	from      eventstream.From
 	begun     bool // something was read
@@ -54,7 +54,7 @@ func (h *Handler) open(ctx context.Context, id auth.Identity, name string, req r
 	}
 	s := source{
 		request: req, VisibilityTracker: eventstream.VisibilityTracker{Visible: granted.Visible}, access: h.opts.Access, queries: h.opts.Queries,
-		in: granted, payer: id.Payer(), name: name,
+		in: granted, quotaOwner: id.QuotaOwner(), name: name,
 	}
 	if name != "" {
 		s.prefix = name + "."
@@ -73,7 +73,7 @@ func (h *Handler) open(ctx context.Context, id auth.Identity, name string, req r
 func (s *source) ask() (*livequery.Reader, error) {
 	reader, err := s.queries.Ask(s.in.Kinds, s.in.Store, livequery.Query{
 		Part: access.Part{Target: s.target, Visible: s.Visible}, Selector: s.selector, Order: s.order, By: s.by,
-	}, s.payer)
+	}, s.quotaOwner)
 	switch {
 	case errors.Is(err, livequery.ErrFull):
 		return nil, reply.TooManyRequests("too many different live counts and pages are open", err)

@@ -48,7 +48,7 @@ func BenchmarkChange(b *testing.B) {
 			b.Fatal(err)
 		}
 		q := newQuery(Query{Part: access.Part{Target: access.Target{Resource: "pods"}}, Selector: selector, Order: order}, nil, nil)
-		q.ownership.Store(&ownership{charge: registry.memory.Charge("ann", time.Hour, func() {})})
+		q.ownership.Store(&ownership{charge: registry.memory.Enter("ann", time.Hour, func() {})})
 		q.ranking = order.Ranking(func(yield func(*cluster.Object) bool) {
 			for _, o := range all {
 				if selector.Matches(o) && !yield(o) {

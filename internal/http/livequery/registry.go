@@ -172,13 +172,13 @@ func (b *Registry) begin(of key, asked Query, store *cache.Store, release func()
 // ownership is who pays for a query.
 type ownership struct {
 	user   string
-	charge *budget.Charge
+	charge *budget.Entry
 }
 
 // pay makes a user pay for a query. The lock is held. What the answer occupies is charged by query.show.
 func (b *Registry) pay(q *query, user string) {
 	drop := func() { q.drop(ErrFull) }
-	q.ownership.Store(&ownership{user, b.memory.Charge(user, math.MaxInt64, drop).Measure(q.bytes.Load)})
+	q.ownership.Store(&ownership{user, b.memory.Enter(user, math.MaxInt64, drop).Measure(q.bytes.Load)})
 	b.paid[user]++
 }
 
@@ -330,11 +330,11 @@ func (b *Registry) Stats() (s Stats) {
 // Kept is a query that is kept, as operators are told of it: without what it selects by, which may be secret.
 type Kept struct {
 	Query
-	Kind     cluster.Kind
-	Payer    string // of those who ask; or who asked last
-	Readers  int
-	Bytes    int64     // that its answer occupies beside the objects
-	Snapshot *Snapshot // the newest; nil: there is none yet
+	Kind       cluster.Kind
+	QuotaOwner string // of those who ask; or who asked last
+	Readers    int
+	Bytes      int64     // that its answer occupies beside the objects
+	Snapshot   *Snapshot // the newest; nil: there is none yet
 }
 
 // List returns what is kept now, what occupies most first.
@@ -345,7 +345,7 @@ func (b *Registry) List() (all []Kept) {
 		all = append(all, Kept{q.Query, of.store.Kind(), q.ownership.Load().user, q.readers, q.bytes.Load(), q.snapshot.Load()})
 	}
 	slices.SortFunc(all, func(a, b Kept) int {
-		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), strings.Compare(a.Payer, b.Payer), strings.Compare(a.Order.String(), b.Order.String()))
+		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), strings.Compare(a.QuotaOwner, b.QuotaOwner), strings.Compare(a.Order.String(), b.Order.String()))
 	})
 	return all
 }

@@ -167,20 +167,20 @@ func TestNobodyKeepsOthersFromAsking(t *testing.T) {
 // TestAQuestionIsPaidForByThoseWhoAskIt: not by who has left, and not by who pays for much already.
 func TestAQuestionIsPaidForByThoseWhoAskIt(t *testing.T) {
 	inBubble(t, 10, 1<<20, func(a *asked) {
-		payers := func() map[string]string {
+		quotaOwners := func() map[string]string {
 			by := map[string]string{}
 			for _, kept := range a.registry.List() {
-				by[kept.Order.String()] = kept.Payer
+				by[kept.Order.String()] = kept.QuotaOwner
 			}
 			return by
 		}
 		check := func(what string, want map[string]string) {
 			t.Helper()
-			if got := payers(); !maps.Equal(got, want) {
+			if got := quotaOwners(); !maps.Equal(got, want) {
 				t.Errorf("%s: %v, not %v", what, got, want)
 			}
 			byUser := map[string]int{}
-			for _, user := range payers() {
+			for _, user := range quotaOwners() {
 				byUser[user]++
 			}
 			if !maps.Equal(a.registry.paid, byUser) {

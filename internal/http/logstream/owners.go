@@ -42,7 +42,7 @@ type ownerKind struct {
 func newOwnerTree(a *access.Access, kinds *cache.Kinds, id auth.Identity, head access.Target, kind cluster.Kind) (*ownerTree, error) {
 	t := &ownerTree{access: a, kinds: kinds, id: id, head: head, headKind: kind, between: map[kindName]*ownerKind{}}
 	var err error
-	t.headStore, t.release, err = kinds.Use(kind, id.Payer())
+	t.headStore, t.release, err = kinds.Use(kind, id.QuotaOwner())
 	return t, err
 }
 
@@ -139,7 +139,7 @@ func (t *ownerTree) ask(ctx context.Context, name kindName, k *ownerKind) error 
 		return nil
 	}
 	if k.store == nil {
-		k.store, k.release, err = t.kinds.Use(k.kind, t.id.Payer())
+		k.store, k.release, err = t.kinds.Use(k.kind, t.id.QuotaOwner())
 	}
 	return err
 }

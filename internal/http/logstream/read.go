@@ -372,7 +372,7 @@ func (s *source) begin(c *container) eventstream.Outcome {
 	}
 	again := start.After != nil || c.run == at && !c.ended
 	c.run, c.ended, c.told = at, false, start.After
-	reader, err := s.feeds.Open(upstream{s.in.Kinds.Cluster()}, c.of(s.in.Kinds.Cluster().Name()), s.payer, start)
+	reader, err := s.feeds.Open(upstream{s.in.Kinds.Cluster()}, c.of(s.in.Kinds.Cluster().Name()), s.quotaOwner, start)
 	if err != nil {
 		return failed(err)
 	}

@@ -37,14 +37,14 @@ type source struct {
 	kind   cluster.Kind // pods
 	match  func(*cluster.Object) bool
 
-	ownerKind cluster.Kind
-	owners    *ownerTree // nil: no owner was named
-	payer     string
-	name      string // in event ids
-	prefix    string // of events' names
-	plain     bool   // lines are told as text
-	several   bool   // of several containers, so that each line says of which
-	among     int    // how many sources of logs the stream has
+	ownerKind  cluster.Kind
+	owners     *ownerTree // nil: no owner was named
+	quotaOwner string
+	name       string // in event ids
+	prefix     string // of events' names
+	plain      bool   // lines are told as text
+	several    bool   // of several containers, so that each line says of which
+	among      int    // how many sources of logs the stream has
 
 	to    eventstream.Sink // nil before the first Read
 	known position         // of the client; without places: it begins here
@@ -73,7 +73,7 @@ func (h *Handler) open(ctx context.Context, id auth.Identity, name string, q que
 		return nil, err
 	}
 	s := &source{
-		question: q, feeds: h.opts.Feeds, access: h.opts.Access, kind: kind, ownerKind: owner, match: q.selector.Match(), payer: id.Payer(),
+		question: q, feeds: h.opts.Feeds, access: h.opts.Access, kind: kind, ownerKind: owner, match: q.selector.Match(), quotaOwner: id.QuotaOwner(),
 		name: name, plain: plain, among: 1, VisibilityTracker: eventstream.VisibilityTracker{Visible: granted.Visible}, containers: map[string]*container{}, unsure: map[string]doubt{},
 	}
 	if s.name == "" {
@@ -81,7 +81,7 @@ func (h *Handler) open(ctx context.Context, id auth.Identity, name string, q que
 	} else {
 		s.prefix = name + "."
 	}
-	if granted.Store, granted.Release, err = granted.Kinds.Use(kind, id.Payer()); err != nil {
+	if granted.Store, granted.Release, err = granted.Kinds.Use(kind, id.QuotaOwner()); err != nil {
 		return nil, err
 	}
 	if q.owner.Resource != "" {

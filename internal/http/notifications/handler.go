@@ -93,7 +93,7 @@ func (h *Handler) permitted(id auth.Identity) error {
 }
 
 func (h *Handler) inTurn(ctx context.Context, id auth.Identity, do func() error) error {
-	release, err := h.opts.Turns.Take(ctx, id.Payer())
+	release, err := h.opts.Turns.Take(ctx, id.QuotaOwner())
 	if err != nil {
 		return err
 	}

@@ -100,10 +100,10 @@ func (h *Handler) Answer(w http.ResponseWriter, r *http.Request, id auth.Identit
 		query.Del("follow")
 		query.Set("limitBytes", "1")
 	}
-	if err := h.quota.take(id.Payer()); err != nil {
+	if err := h.quota.take(id.QuotaOwner()); err != nil {
 		return err
 	}
-	defer h.quota.leave(id.Payer())
+	defer h.quota.leave(id.QuotaOwner())
 	h.metrics.upstreams.Inc()
 	defer h.metrics.upstreams.Dec()
 	return h.pass(w, r, id, t, query)

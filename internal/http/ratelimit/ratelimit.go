@@ -29,7 +29,7 @@ const (
 
 // Rates bound how often users ask, and are refused. They are safe for concurrent use.
 type Rates struct {
-	requests *budget.Rate // by the user who pays (auth.Identity.Payer)
+	requests *budget.Rate // by the user who pays (auth.Identity.QuotaOwner)
 	refusals *budget.Rate // by the same; by network for callers who did not sign in
 }
 
@@ -44,17 +44,17 @@ func New(perSecond int) *Rates {
 // Next waits until a user may make one more request. If the wait would be too long, it returns a 429, after holding it
 // back (see Hold).
 func (r *Rates) Next(ctx context.Context, id auth.Identity) error {
-	err := r.requests.Wait(ctx, id.Payer())
+	err := r.requests.Wait(ctx, id.QuotaOwner())
 	if errors.Is(err, budget.ErrTooMuch) {
-		return r.Hold(ctx, id.Payer(), reply.To(err))
+		return r.Hold(ctx, id.QuotaOwner(), reply.To(err))
 	}
 	return err
 }
 
 // Hold waits until a refusal may be told, and returns it. If too many are held back already, it returns at once, and
 // the refusal ends the connection. The error is the context's if that ends first.
-func (r *Rates) Hold(ctx context.Context, payer string, refusal *reply.Error) error {
-	err := r.refusals.Wait(ctx, payer)
+func (r *Rates) Hold(ctx context.Context, quotaOwner string, refusal *reply.Error) error {
+	err := r.refusals.Wait(ctx, quotaOwner)
 	if errors.Is(err, budget.ErrTooMuch) {
 		refusal.Close = true
 		return refusal

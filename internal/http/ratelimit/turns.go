@@ -28,13 +28,13 @@ func NewTurns(perUser int, rates *Rates) *Turns {
 
 // Take waits until a user's request may be answered. The caller must call release when it has been answered. The error
 // is a 429, budget.ErrTooMuch after too long a wait, or the context's.
-func (t *Turns) Take(ctx context.Context, payer string) (release func(), err error) {
-	release, err = t.queue.TakeWithin(ctx, turnLongestWait, payer)
+func (t *Turns) Take(ctx context.Context, quotaOwner string) (release func(), err error) {
+	release, err = t.queue.TakeWithin(ctx, turnLongestWait, quotaOwner)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
 		return nil, budget.ErrTooMuch
 	case errors.Is(err, budget.ErrTooMuch):
-		return nil, t.rates.Hold(ctx, payer, reply.To(err))
+		return nil, t.rates.Hold(ctx, quotaOwner, reply.To(err))
 	}
 	return release, err
 }

@@ -28,10 +28,10 @@ var (
 )
 
 // encode lets an answer be encoded of which nothing was written yet.
-func (l *listWriter) encode(chosen *coding.Coding, payer string, head bool) {
+func (l *listWriter) encode(chosen *coding.Coding, quotaOwner string, head bool) {
 	l.w.Reset(nil)
 	listBuffers.Put(l.w)
-	l.coded = &codedBody{of: l, coding: chosen, body: coding.Body{Payer: payer}, out: codedPieces.Get().(*[]byte), head: head}
+	l.coded = &codedBody{of: l, coding: chosen, body: coding.Body{QuotaOwner: quotaOwner}, out: codedPieces.Get().(*[]byte), head: head}
 	l.w = codedBuffers.Get().(*bufio.Writer)
 	l.w.Reset(l.coded)
 }

@@ -94,7 +94,7 @@ func (h *Handler) Document(w http.ResponseWriter, r *http.Request, id auth.Ident
 	if reply.NotModified(w, r, `W/"`+tag+`"`) {
 		return nil
 	}
-	out := h.newListWriter(w, r, id.Payer())
+	out := h.newListWriter(w, r, id.QuotaOwner())
 	out.bytes(body)
 	return out.close()
 }

@@ -52,7 +52,7 @@ func (h *Handler) Kept() (snapshots, stores int) {
 
 // Resource answers a get or a list, once it is its user's turn.
 func (h *Handler) Resource(w http.ResponseWriter, r *http.Request, id auth.Identity, t access.Target, accepted reply.Form) error {
-	release, err := h.opts.Turns.Take(r.Context(), id.Payer())
+	release, err := h.opts.Turns.Take(r.Context(), id.QuotaOwner())
 	if err != nil {
 		return err
 	}

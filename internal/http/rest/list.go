@@ -84,7 +84,7 @@ func (h *Handler) write(w http.ResponseWriter, r *http.Request, id auth.Identity
 	if len(body) <= smallAnswer && (len(body) < worthCoding || h.opts.Codings.For(r.Header) == nil) {
 		return writeSmall(w, body, h.opts.WriteTimeout)
 	}
-	out := h.newListWriter(w, r, id.Payer())
+	out := h.newListWriter(w, r, id.QuotaOwner())
 	out.text(body)
 	return out.close()
 }
@@ -114,7 +114,7 @@ func (h *Handler) list(w http.ResponseWriter, r *http.Request, id auth.Identity,
 		}
 	}
 	epoch := epochOf(r.Context(), granted)
-	task := budget.NewTask(r.Context(), h.opts.Processors, id.Payer())
+	task := budget.NewTask(r.Context(), h.opts.Processors, id.QuotaOwner())
 	defer task.Rest()
 	page, err := h.pages.open(store, visible, epoch, req, func(kept page) bool { return h.isTheirs(r.Context(), granted, &id, kept, task) })
 	if err != nil {
@@ -131,11 +131,11 @@ func (h *Handler) list(w http.ResponseWriter, r *http.Request, id auth.Identity,
 	}
 	printer := render.NewPrinter(r.Context(), granted.Kinds.Cluster(), store.Kind(), req.View)
 	// The continue token stands in the list's metadata, so it has to be known before the first item.
-	items, rest, err := h.pages.read(r.Context(), page, req, reader{id.Payer(), task})
+	items, rest, err := h.pages.read(r.Context(), page, req, reader{id.QuotaOwner(), task})
 	if err != nil {
 		return err
 	}
-	out := h.newListWriter(w, r, id.Payer())
+	out := h.newListWriter(w, r, id.QuotaOwner())
 	out.of(store, page.snapshot)
 	out.task = task
 	out.list(printer, items, listMeta(page, rest, store.Untyped() && req.View.Form == reply.FormJSON))
@@ -165,7 +165,7 @@ func (h *Handler) count(w http.ResponseWriter, r *http.Request, id auth.Identity
 	body = strconv.AppendUint(append(body, `,"resourceVersion":"`...), page.revision.Version, 10)
 	body = append(body, `"}`...)
 	task.Rest() // no other user waits while the client takes this
-	out := h.newListWriter(w, r, id.Payer())
+	out := h.newListWriter(w, r, id.QuotaOwner())
 	out.bytes(body)
 	return out.close()
 }

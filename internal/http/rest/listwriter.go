@@ -64,11 +64,11 @@ func writeSmall(w http.ResponseWriter, answer string, patience time.Duration) er
 	return nil
 }
 
-// newListWriter returns a writer of an answer in the coding that the client wants. What is kept of it is charged to the payer.
-func (h *Handler) newListWriter(w http.ResponseWriter, r *http.Request, payer string) *listWriter {
+// newListWriter returns a writer of an answer in the coding that the client wants. What is kept of it is charged to the quotaOwner.
+func (h *Handler) newListWriter(w http.ResponseWriter, r *http.Request, quotaOwner string) *listWriter {
 	l := newListWriter(w, r, h.opts.WriteTimeout)
 	if chosen := h.opts.Codings.For(r.Header); chosen != nil {
-		l.encode(chosen, payer, request.IsHead(r))
+		l.encode(chosen, quotaOwner, request.IsHead(r))
 	}
 	return l
 }

@@ -57,7 +57,7 @@ func (h *Handler) measured(w http.ResponseWriter, r *http.Request, id auth.Ident
 		setHeaders(w)
 		return h.write(w, r, id, printer.Object(o))
 	}
-	task := budget.NewTask(r.Context(), h.opts.Processors, id.Payer())
+	task := budget.NewTask(r.Context(), h.opts.Processors, id.QuotaOwner())
 	defer task.Rest()
 	var items []*cluster.Object
 	for _, o := range all.In(t.Namespace) {
@@ -69,7 +69,7 @@ func (h *Handler) measured(w http.ResponseWriter, r *http.Request, id auth.Ident
 		}
 	}
 	setHeaders(w)
-	out := h.newListWriter(w, r, id.Payer())
+	out := h.newListWriter(w, r, id.QuotaOwner())
 	out.task = task
 	out.list(printer, items, []byte("{}"))
 	return out.close()

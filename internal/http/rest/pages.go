@@ -31,7 +31,7 @@ type pages struct {
 
 type keptSnapshot struct {
 	snapshot *cache.Snapshot
-	walks    map[walkKey]map[string]*budget.Charge // by user: one user's walk does not end with another's
+	walks    map[walkKey]map[string]*budget.Entry // by user: one user's walk does not end with another's
 	charges  int
 }
 
@@ -309,9 +309,9 @@ func (p *pages) keep(page page, user string) {
 		return
 	}
 	size := func() int64 { return p.size(page.store, k) }
-	charge := p.memory.Charge(user, KeepFor, func() { p.drop(page.store, k, walk, user) }).Measure(size)
+	charge := p.memory.Enter(user, KeepFor, func() { p.drop(page.store, k, walk, user) }).Measure(size)
 	if k.walks[walk] == nil {
-		k.walks[walk] = map[string]*budget.Charge{}
+		k.walks[walk] = map[string]*budget.Entry{}
 	}
 	k.walks[walk][user] = charge
 	k.charges++
@@ -328,7 +328,7 @@ func (p *pages) snapshot(page page) *keptSnapshot {
 			return kept[at-1]
 		}
 	}
-	k := &keptSnapshot{snapshot: page.snapshot, walks: map[walkKey]map[string]*budget.Charge{}}
+	k := &keptSnapshot{snapshot: page.snapshot, walks: map[walkKey]map[string]*budget.Entry{}}
 	p.kept[page.store] = slices.Insert(kept, at, k)
 	return k
 }

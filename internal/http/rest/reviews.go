@@ -54,7 +54,7 @@ func (h *Handler) PostReview(w http.ResponseWriter, r *http.Request, id auth.Ide
 	if id.Anonymous { // as Kubernetes' role system:basic-user has it
 		return access.Forbidden(id, t, "create")
 	}
-	release, err := h.opts.Turns.Take(r.Context(), id.Payer())
+	release, err := h.opts.Turns.Take(r.Context(), id.QuotaOwner())
 	if err != nil {
 		return err
 	}

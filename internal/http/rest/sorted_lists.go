@@ -33,7 +33,7 @@ type sortedKey struct {
 type sortedList struct {
 	done   chan struct{} // closed once the list is sorted, or was given up
 	list   *cache.Sorted // nil if it was given up
-	charge *budget.Charge
+	charge *budget.Entry
 }
 
 const keepSortedFor = time.Minute
@@ -74,7 +74,7 @@ func (l *sortedLists) find(key sortedKey, page page, by reader) (found *sortedLi
 		return found, false
 	}
 	made := &sortedList{done: make(chan struct{})}
-	made.charge = l.memory.Charge(by.user, keepSortedFor, func() { l.drop(key, made) }).Measure(func() int64 {
+	made.charge = l.memory.Enter(by.user, keepSortedFor, func() { l.drop(key, made) }).Measure(func() int64 {
 		return int64(made.list.Size()) + page.store.HeldBeyond(page.snapshot, nil)
 	})
 	l.kept[key] = made
