@@ -1,9 +1,9 @@
 // The tabs of one browser that share a stream, as one of them sees it: who leads, and what is told.
 
 import { Lost, Refused } from '../lost.ts';
-import { Hub, type HubOptions } from './hub.ts';
-import type { Port } from './port.ts';
-import type { Answered, Asked, Mark, Told } from './words.ts';
+import { Leader, type LeaderOptions } from './leader.ts';
+import type { TabStream } from './tabStream.ts';
+import type { Answered, Asked, Cursor, Told } from './protocol.ts';
 
 /** As much of BroadcastChannel as is needed. */
 export interface Channel {
@@ -36,7 +36,7 @@ const beat = 500;
 const silence = 1_000;
 /** What the last leader has said is waited for this long, in milliseconds, before another begins. */
 const drain = 100;
-/** How long a group without ports is kept, in milliseconds: a client that has lost its stream is back soon, and wants to go on. */
+/** How long a group without tab streams is kept, in milliseconds: a client that has lost its stream is back soon, and wants to go on. */
 const linger = 2_000;
 const lostLinger = 40_000;
 /** Ticks that come so late tell of a page that did not run, in milliseconds. */
@@ -47,18 +47,18 @@ const leaderless = 5_000;
 export class Group {
   readonly #name: string;
   readonly #browser: Surroundings;
-  readonly #hubOptions: Pick<HubOptions, 'gateway' | 'client'>;
+  readonly #leaderOptions: Pick<LeaderOptions, 'gateway' | 'client'>;
   readonly #random: () => string;
   #tab = '';
-  readonly #ports = new Map<string, Port>();
+  readonly #streams = new Map<string, TabStream>();
   readonly #asked = new Map<string, number>();
   #all: Channel | undefined;
   #own: Channel | undefined;
-  #hub: Hub | undefined;
+  #leading: Leader | undefined;
   /** What this tab has heard of the leader that it follows. */
-  #mark: Mark | undefined;
+  #cursor: Cursor | undefined;
   #leader: string | undefined;
-  #word = 0;
+  #lastActivity = 0;
   #pinged: number | undefined;
   #candidate: AbortController | undefined;
   /** Is aborted when this tab leads no more. */
@@ -74,35 +74,35 @@ export class Group {
   #timer: ReturnType<typeof setInterval> | undefined;
   #ticked = { at: 0, wall: 0 };
 
-  constructor(name: string, browser: Surroundings, hub: Pick<HubOptions, 'gateway' | 'client'>, random: () => string) {
+  constructor(name: string, browser: Surroundings, leading: Pick<LeaderOptions, 'gateway' | 'client'>, random: () => string) {
     this.#name = name;
     this.#browser = browser;
-    this.#hubOptions = hub;
+    this.#leaderOptions = leading;
     this.#random = random;
   }
 
-  join(port: Port): void {
-    this.#ports.set(port.id, port);
+  join(stream: TabStream): void {
+    this.#streams.set(stream.id, stream);
     clearTimeout(this.#rest);
     this.#unattend ??= this.#browser.attend((what) => this.#attend(what));
     this.#start();
-    this.#attach(port);
+    this.#attach(stream);
   }
 
-  leave(port: Port): void {
-    if (!this.#ports.delete(port.id)) return;
-    this.#asked.delete(port.id);
-    if (this.#lost) this.#waits.set(port.client, port.onGap);
-    this.#ask({ kind: 'detach', port: port.id });
+  leave(stream: TabStream): void {
+    if (!this.#streams.delete(stream.id)) return;
+    this.#asked.delete(stream.id);
+    if (this.#lost) this.#waits.set(stream.client, stream.onGap);
+    this.#ask({ kind: 'detach', stream: stream.id });
     clearTimeout(this.#rest);
-    if (this.#ports.size > 0) return;
+    if (this.#streams.size > 0) return;
     this.#rest = setTimeout(() => {
       this.#unattend?.();
       this.#unattend = undefined;
       // A page that is looked at again goes on from there, if no other tab leads by then.
-      const mark = this.#mark;
+      const cursor = this.#cursor;
       this.#stop();
-      this.#mark = mark;
+      this.#cursor = cursor;
     }, this.#lost ? lostLinger : linger);
   }
 
@@ -123,7 +123,7 @@ export class Group {
     // Held for as long as the tab is there: who waits for it learns when it is gone, however it went.
     const here = (): Promise<void> => new Promise((resolve) => gone.signal.addEventListener('abort', () => resolve()));
     this.#browser.locks.request(`${this.#name} ${this.#tab}`, { signal: gone.signal }, here).catch(() => undefined);
-    this.#word = performance.now();
+    this.#lastActivity = performance.now();
     this.#pinged = undefined;
     this.#ticked = { at: performance.now(), wall: Date.now() };
     this.#timer = setInterval(() => this.#tick(), beat);
@@ -139,16 +139,16 @@ export class Group {
     this.#all?.close();
     this.#own?.close();
     this.#all = this.#own = undefined;
-    this.#leader = this.#mark = undefined;
+    this.#leader = this.#cursor = undefined;
   }
 
   #attend(what: 'look' | 'stop' | 'go'): void {
     if (what === 'stop') {
       this.#stop();
       // Said before it stands still: when it is seen again it does not call live what is old by then.
-      for (const port of [...this.#ports.values()]) {
-        port.detach();
-        port.fail(new Lost('silent', 'the page did not run'));
+      for (const stream of [...this.#streams.values()]) {
+        stream.detach();
+        stream.fail(new Lost('silent', 'the page did not run'));
       }
       return;
     }
@@ -156,16 +156,16 @@ export class Group {
     this.#wakeUp();
     if (!this.#browser.visible()) {
       // One that is seen leads, if there is one; its timers are not slowed down.
-      this.#hub?.beat('hidden');
-      if (this.#hub) return;
+      this.#leading?.beat('hidden');
+      if (this.#leading) return;
       this.#candidate?.abort();
       this.#candidate = undefined;
       return;
     }
     this.#campaign();
-    this.#hub?.wake();
+    this.#leading?.wake();
     this.#ask({ kind: 'visible' });
-    for (const port of this.#ports.values()) if (!port.attached) this.#attach(port);
+    for (const stream of this.#streams.values()) if (!stream.attached) this.#attach(stream);
   }
 
   /**
@@ -177,12 +177,12 @@ export class Group {
     const late = Math.max(now - this.#ticked.at, Math.abs(Date.now() - this.#ticked.wall)) > gap;
     if (!late) return;
     this.#ticked = { at: now, wall: Date.now() };
-    this.#word = now;
+    this.#lastActivity = now;
     this.#pinged = undefined;
-    for (const port of [...this.#ports.values()]) {
-      port.detach();
-      port.onGap();
-      this.#attach(port);
+    for (const stream of [...this.#streams.values()]) {
+      stream.detach();
+      stream.onGap();
+      this.#attach(stream);
     }
   }
 
@@ -190,15 +190,15 @@ export class Group {
     this.#wakeUp();
     const now = performance.now();
     this.#ticked = { at: now, wall: Date.now() };
-    if (this.#hub) {
-      this.#hub.beat();
+    if (this.#leading) {
+      this.#leading.beat();
       return;
     }
-    for (const port of [...this.#ports.values()]) {
-      if (port.deaf > leaderless) port.fail(new Lost('silent', ''));
-      if (!port.attached && now - (this.#asked.get(port.id) ?? 0) > silence) this.#attach(port);
+    for (const stream of [...this.#streams.values()]) {
+      if (stream.deaf > leaderless) stream.fail(new Lost('silent', ''));
+      if (!stream.attached && now - (this.#asked.get(stream.id) ?? 0) > silence) this.#attach(stream);
     }
-    const quiet = now - this.#word;
+    const quiet = now - this.#lastActivity;
     if (quiet <= silence) return;
     if (quiet > leaderless) this.#lose(new Lost('silent', ''));
     if (this.#pinged === undefined) {
@@ -212,13 +212,13 @@ export class Group {
 
   /** Waits for its turn to lead. A leader that does not answer is robbed of it. */
   #campaign(steal = false): void {
-    if (this.#hub || !this.#all || (!steal && (this.#candidate || !this.#browser.visible()))) return;
+    if (this.#leading || !this.#all || (!steal && (this.#candidate || !this.#browser.visible()))) return;
     this.#candidate?.abort();
     const candidate = (this.#candidate = new AbortController());
     const lead = async (): Promise<void> => {
       if (this.#candidate !== candidate) return;
-      if (this.#mark) await new Promise((resolve) => setTimeout(resolve, drain));
-      if (this.#candidate !== candidate || this.#hub) return;
+      if (this.#cursor) await new Promise((resolve) => setTimeout(resolve, drain));
+      if (this.#candidate !== candidate || this.#leading) return;
       await new Promise<void>((resolve) => this.#lead(resolve));
     };
     const robbed = (): void => {
@@ -233,12 +233,12 @@ export class Group {
   #lead(abdicate: () => void): void {
     this.#abdicate = abdicate;
     const id = this.#random();
-    for (const port of this.#ports.values()) port.detach();
-    const base = this.#mark;
+    for (const stream of this.#streams.values()) stream.detach();
+    const base = this.#cursor;
     this.#leader = id;
     const over = (this.#over = new AbortController());
-    this.#hub = new Hub({
-      ...this.#hubOptions,
+    this.#leading = new Leader({
+      ...this.#leaderOptions,
       id,
       base,
       random: this.#random,
@@ -259,91 +259,91 @@ export class Group {
         waiting.catch(() => undefined);
       },
       denied: (message) => {
-        for (const port of [...this.#ports.values()]) port.fail(new Refused(401, message, undefined));
+        for (const stream of [...this.#streams.values()]) stream.fail(new Refused(401, message, undefined));
         this.#resign();
       },
     });
-    for (const port of this.#ports.values()) this.#attach(port);
+    for (const stream of this.#streams.values()) this.#attach(stream);
   }
 
   #resign(): void {
-    const hub = this.#hub;
-    if (!hub) return;
-    hub.close();
+    const leading = this.#leading;
+    if (!leading) return;
+    leading.close();
     this.#over.abort();
-    this.#hub = undefined;
+    this.#leading = undefined;
     this.#leader = undefined;
-    this.#word = performance.now();
-    for (const port of this.#ports.values()) port.detach();
+    this.#lastActivity = performance.now();
+    for (const stream of this.#streams.values()) stream.detach();
     this.#abdicate();
   }
 
-  #attach(port: Port): void {
-    this.#asked.set(port.id, performance.now());
-    this.#ask({ kind: 'attach', tab: this.#tab, port: port.id, turn: port.turn, paths: port.paths, position: port.position, visible: this.#browser.visible(), doubted: port.doubted });
+  #attach(stream: TabStream): void {
+    this.#asked.set(stream.id, performance.now());
+    this.#ask({ kind: 'attach', tab: this.#tab, stream: stream.id, turn: stream.turn, paths: stream.paths, position: stream.position, visible: this.#browser.visible(), doubted: stream.doubted });
   }
 
   #ask(asked: Asked): void {
-    if (this.#hub) this.#hub.hear(asked);
+    if (this.#leading) this.#leading.hear(asked);
     else this.#post(asked);
   }
 
   #hear(said: Asked | Told): void {
     if ('leader' in said) {
-      if (!this.#hub) this.#follow(said);
+      if (!this.#leading) this.#follow(said);
       else if (said.kind === 'lead') {
         this.#resign(); // robbed, and not told so yet
         this.#follow(said);
       }
-    } else if (this.#hub) {
+    } else if (this.#leading) {
       const seen = said.kind === 'visible' || (said.kind === 'attach' && said.visible);
       if (seen && !this.#browser.visible()) {
         this.#resign();
         return;
       }
-      if (said.kind === 'visible') this.#hub.wake();
-      this.#hub.hear(said);
+      if (said.kind === 'visible') this.#leading.wake();
+      this.#leading.hear(said);
     }
   }
 
   #follow(told: Told): void {
     if (told.kind === 'lead' || this.#leader === undefined) {
       if (told.kind === 'resign') return;
-      if (this.#leader !== told.leader) for (const port of this.#ports.values()) port.detach();
+      if (this.#leader !== told.leader) for (const stream of this.#streams.values()) stream.detach();
       this.#leader = told.leader;
       // Those who have heard less than the new leader has, or more, cannot go on from where they are.
-      if (told.kind === 'lead') this.#mark = told.base && { ...told.base, leader: told.leader };
-      if (!this.#hub) for (const port of this.#ports.values()) if (!port.attached) this.#attach(port);
+      if (told.kind === 'lead') this.#cursor = told.base && { ...told.base, leader: told.leader };
+      if (!this.#leading) for (const stream of this.#streams.values()) if (!stream.attached) this.#attach(stream);
     }
     if (told.leader !== this.#leader) return;
-    this.#word = performance.now();
+    this.#lastActivity = performance.now();
     this.#pinged = undefined;
     switch (told.kind) {
       case 'frames':
-        this.#tellPorts(told.mark, told.frames);
+        this.#tellStreams(told.cursor, told.frames);
         this.#found();
         break;
       case 'lost':
         this.#lose(new Lost(told.reason, told.message));
         break;
       case 'hidden':
-        if (this.#browser.visible() && !this.#hub) this.#ask({ kind: 'visible' });
+        if (this.#browser.visible() && !this.#leading) this.#ask({ kind: 'visible' });
         break;
       case 'resign':
         this.#leader = undefined;
-        for (const port of this.#ports.values()) port.detach();
+        for (const stream of this.#streams.values()) stream.detach();
     }
   }
 
-  #tellPorts(mark: Mark, frames: Parameters<Port['tell']>[1]): void {
-    const last = this.#mark;
-    this.#mark = mark;
-    const missed = last?.leader === mark.leader && last.seq + frames.length !== mark.seq;
-    for (const port of [...this.#ports.values()]) {
-      if (missed && !this.#hub) {
-        port.detach();
-        this.#attach(port);
-      } else port.tell(mark, frames);
+  #tellStreams(cursor: Cursor, frames: Parameters<TabStream['tell']>[1]): void {
+    const last = this.#cursor;
+    this.#cursor = cursor;
+    const missed = last?.leader === cursor.leader && last.seq + frames.length !== cursor.seq;
+    for (const stream of [...this.#streams.values()]) {
+      if (missed && !this.#leading) {
+        stream.detach();
+        this.#attach(stream);
+      } else stream.tell(cursor, frames);
     }
   }
 
@@ -357,15 +357,15 @@ export class Group {
 
   #lose(error: Lost): void {
     this.#lost = true;
-    for (const port of [...this.#ports.values()]) port.fail(error);
+    for (const stream of [...this.#streams.values()]) stream.fail(error);
   }
 
   #answer(answer: Answered): void {
-    const port = this.#ports.get(answer.port);
-    if (!port || (this.#leader !== undefined && answer.leader !== this.#leader)) return;
+    const stream = this.#streams.get(answer.stream);
+    if (!stream || (this.#leader !== undefined && answer.leader !== this.#leader)) return;
     this.#leader = answer.leader;
-    if (answer.kind === 'go' && this.#mark?.leader !== answer.leader) this.#mark = answer.mark;
-    port.answer(answer);
+    if (answer.kind === 'go' && this.#cursor?.leader !== answer.leader) this.#cursor = answer.cursor;
+    stream.answer(answer);
   }
 
   #post(message: unknown, tab?: string): void {

@@ -10,14 +10,14 @@ import { Connection, type Connect, type ConnectionRequest, type Stream } from '.
 import { Lost } from '../lost.ts';
 import { Group, type Surroundings } from './group.ts';
 import { openAlone } from './alone.ts';
-import { Port } from './port.ts';
-import { placeOf } from './words.ts';
+import { TabStream } from './tabStream.ts';
+import { placeOf } from './protocol.ts';
 import { browser } from './browser.ts';
 
 export type { Channel, Surroundings, TabLocks } from './group.ts';
 
 /** Of what tabs say to each other. Those who say it otherwise, as after an update, have a stream of their own. */
-const protocol = 2;
+const protocol = 3;
 
 /** With whom a tab shares. */
 export interface TabsOptions {
@@ -49,24 +49,24 @@ export function tabs({ caller: named = '', surroundings = browser() }: TabsOptio
       const group = groups.get(name) ?? new Group(name, surroundings, { gateway, client }, random);
       groups.set(name, group);
       const paths = [...new URLSearchParams(query)].filter(([own]) => own !== 'heartbeat');
-      const port: Port = new Port(random(), paths, request, options, () => {
+      const stream: TabStream = new TabStream(random(), paths, request, options, () => {
         signal.removeEventListener('abort', stop);
         clearTimeout(timer);
-        group.leave(port);
+        group.leave(stream);
       });
-      const stop = (): void => port.close();
+      const stop = (): void => stream.close();
       signal.addEventListener('abort', stop);
-      const timer = setTimeout(() => port.fail(new Lost('timeout', `no answer within ${request.openTimeout / 1_000} s`)), request.openTimeout);
-      group.join(port);
+      const timer = setTimeout(() => stream.fail(new Lost('timeout', `no answer within ${request.openTimeout / 1_000} s`)), request.openTimeout);
+      group.join(stream);
       try {
-        const room = await port.opened;
+        const room = await stream.opened;
         clearTimeout(timer);
-        if (room) return port;
+        if (room) return stream;
       } catch (error) {
-        port.close();
+        stream.close();
         throw error;
       }
-      port.close();
+      stream.close();
       return alone();
     };
 }

@@ -3,32 +3,32 @@
 import type { ConnectionRequest, Stream } from '../connection.ts';
 import { Lost, Refused } from '../lost.ts';
 import type { Frame } from '../parser.ts';
-import { partsOf, written, type Answered, type Mark } from './words.ts';
+import { partsOf, written, type Answered, type Cursor } from './protocol.ts';
 
-export class Port implements Stream {
+export class TabStream implements Stream {
   readonly id: string;
   readonly paths: readonly (readonly [string, string])[];
   readonly resumed: boolean;
   readonly retry = undefined;
   readonly onGap: () => void;
-  /** Whose it is: the same for all ports of one client. */
+  /** Whose it is: the same for all tab streams of one client. */
   readonly client: object;
   readonly doubted: boolean;
   /** Behind what {@link next} has given out. */
   lastEventId: string;
   /** Behind what was heard, which is what a leader is asked from. */
   position: string;
-  /** Resolves once the leader tells this port something: with false if it has no room. Rejects as Connection.open does. */
+  /** Resolves once the leader tells this tab stream something: with false if it has no room. Rejects as Connection.open does. */
   readonly opened: Promise<boolean>;
   /** How often it has given up what a leader may have answered. */
   turn = 0;
   #open: (room: boolean) => void = () => undefined;
   #refuse: (error: Error) => void = () => undefined;
-  /** From names on the stream to the port's own; undefined: the leader has not answered yet. */
+  /** From names on the gateway's stream to its own; undefined: the leader has not answered yet. */
   #names: Map<string, string> | undefined;
   #done = new Set<string>();
   /** What was told to all while the answer is awaited. */
-  #early: (readonly [Mark, readonly Frame[]])[] = [];
+  #early: (readonly [Cursor, readonly Frame[]])[] = [];
   #queue: Frame[] | undefined;
   #error: Error | undefined;
   #room = false;
@@ -36,7 +36,7 @@ export class Port implements Stream {
   #ring: () => void = () => undefined;
   readonly #onClose: () => void;
 
-  constructor(id: string, paths: Port['paths'], request: ConnectionRequest, client: object, onClose: () => void) {
+  constructor(id: string, paths: TabStream['paths'], request: ConnectionRequest, client: object, onClose: () => void) {
     this.id = id;
     this.paths = paths;
     this.resumed = request.lastEventId !== '';
@@ -79,18 +79,18 @@ export class Port implements Stream {
     if (answer.turn !== this.turn) return; // it is from before that was given up
     this.#names = new Map(answer.names.map(([own, name]) => [name, own]));
     this.#done = new Set(answer.done);
-    const queue = answer.frames.map((frame) => this.#own(frame, answer.mark)).filter((frame) => frame !== undefined);
-    this.#push(queue, answer.mark);
-    for (const [mark, frames] of this.#early) this.#take(mark, frames, answer.mark.seq);
+    const queue = answer.frames.map((frame) => this.#own(frame, answer.cursor)).filter((frame) => frame !== undefined);
+    this.#push(queue, answer.cursor);
+    for (const [cursor, frames] of this.#early) this.#take(cursor, frames, answer.cursor.seq);
     this.#early = [];
     this.#room = true;
     this.#open(true);
   }
 
-  /** What the leader tells all, up to the mark. */
-  tell(mark: Mark, frames: readonly Frame[]): void {
-    if (this.#names) this.#take(mark, frames, -1);
-    else this.#early.push([mark, frames]);
+  /** What the leader tells all, up to the cursor. */
+  tell(cursor: Cursor, frames: readonly Frame[]): void {
+    if (this.#names) this.#take(cursor, frames, -1);
+    else this.#early.push([cursor, frames]);
   }
 
   fail(error: Error): void {
@@ -115,40 +115,40 @@ export class Port implements Stream {
     this.#onClose();
   }
 
-  #push(frames: readonly Frame[], mark: Mark): void {
+  #push(frames: readonly Frame[], cursor: Cursor): void {
     if (this.#queue) for (const frame of frames) this.#queue.push(frame); // which may be too many for arguments
     else this.#queue = [...frames];
-    this.position = this.#written(mark);
+    this.position = this.#written(cursor);
     this.#ring();
   }
 
-  #take(mark: Mark, frames: readonly Frame[], behind: number): void {
-    const first = mark.seq - frames.length + 1;
+  #take(cursor: Cursor, frames: readonly Frame[], behind: number): void {
+    const first = cursor.seq - frames.length + 1;
     const own = frames.map((frame, n) => {
       if (first + n <= behind) return undefined;
       const [watch, type] = partsOf(frame);
       const name = watch === '' ? '' : this.#names?.get(watch);
       if (name === undefined) return undefined;
-      return this.#own({ ...frame, event: name === '' ? type : `${name}.${type}` }, { ...mark, seq: first + n });
+      return this.#own({ ...frame, event: name === '' ? type : `${name}.${type}` }, { ...cursor, seq: first + n });
     });
-    this.#push(own.filter((frame) => frame !== undefined), mark);
+    this.#push(own.filter((frame) => frame !== undefined), cursor);
   }
 
-  // A position names what is complete there, and no more than the port has asked for.
-  #own(frame: Frame, mark: Mark): Frame {
+  // A position names what is complete there, and no more than the tab stream has asked for.
+  #own(frame: Frame, cursor: Cursor): Frame {
     const [own, type] = partsOf(frame);
     if (/^(synced|page|counts)$/.test(type) || this.#partial(own)) this.#done.add(own);
     if (type === 'reset' && !this.#partial(own)) this.#done.delete(own);
-    return { ...frame, id: this.#written(mark) };
+    return { ...frame, id: this.#written(cursor) };
   }
 
   #partial(own: string): boolean {
     return this.paths.some(([name, path]) => name === own && isPartial(path));
   }
 
-  #written(mark: Mark): string {
+  #written(cursor: Cursor): string {
     const names = [...(this.#names ?? [])].filter(([, own]) => this.#done.has(own)).map(([name, own]) => [own, name] as const);
-    return written(mark, names);
+    return written(cursor, names);
   }
 }
 

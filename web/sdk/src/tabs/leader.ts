@@ -6,9 +6,9 @@ import type { StreamEvent } from '../events.ts';
 import { streamPath } from '../resource.ts';
 import type { Frame } from '../parser.ts';
 import { isFinal, type ConnectionState } from '../state.ts';
-import { isPartial } from './port.ts';
-import { Shadow } from './shadow.ts';
-import { partsOf, placeOf, type Answered, type Asked, type Mark, type Told } from './words.ts';
+import { isPartial } from './tabStream.ts';
+import { WatchReplica } from './watchReplica.ts';
+import { partsOf, placeOf, type Answered, type Asked, type Cursor, type Told } from './protocol.ts';
 
 /** How many frames are kept for those who come back from behind them. */
 const ring = 1_000;
@@ -23,12 +23,12 @@ const impatience = 5_000;
 /** How long after a take-over the others may say where they are, in milliseconds. */
 const gathering = 150;
 
-export interface HubOptions {
+export interface LeaderOptions {
   readonly id: string;
   readonly gateway: string;
   readonly client: Pick<ClientOptions, 'token' | 'session' | 'heartbeat' | 'openTimeout' | 'fetch' | 'random'>;
   /** Where the leader before this one was when this tab last heard of it. */
-  readonly base: Mark | undefined;
+  readonly base: Cursor | undefined;
   readonly tell: (told: Told) => void;
   readonly answer: (tab: string, answer: Answered) => void;
   /** Calls back when a tab is gone. */
@@ -40,7 +40,7 @@ export interface HubOptions {
 
 interface Watched {
   readonly path: string;
-  readonly shadow: Shadow;
+  readonly replica: WatchReplica;
   /** Since when it is known that nobody has it. */
   idle?: number | undefined;
 }
@@ -50,17 +50,17 @@ interface Attached {
   readonly turn: number;
   readonly paths: readonly (readonly [string, string])[];
   readonly position: string;
-  /** Of the port's names those on the stream. */
+  /** Of the tab stream's names those on the gateway's stream. */
   names: Map<string, string>;
   waiting: boolean;
   /** What was heard of the gateway until then does not count. */
   readonly since: number;
 }
 
-export class Hub {
-  readonly #options: HubOptions;
+export class Leader {
+  readonly #options: LeaderOptions;
   readonly #watches = new Map<string, Watched>();
-  readonly #ports = new Map<string, Attached>();
+  readonly #streams = new Map<string, Attached>();
   readonly #tabs = new Set<string>();
   readonly #ring: Frame[] = [];
   #seq: number;
@@ -69,7 +69,7 @@ export class Hub {
   #client: Client | undefined;
   #position: string;
   #carried: readonly string[] = [];
-  #heard = -Infinity;
+  #lastActivity = -Infinity;
   #woken = 0;
   /** Why the stream is lost, as it was told. */
   #toldLost = '';
@@ -78,7 +78,7 @@ export class Hub {
   #sifting = false;
   #closed = false;
 
-  constructor(options: HubOptions) {
+  constructor(options: LeaderOptions) {
     this.#options = options;
     this.#seq = options.base?.seq ?? 0;
     this.#position = options.base?.id ?? '';
@@ -90,21 +90,21 @@ export class Hub {
     }, options.base ? gathering : 0);
   }
 
-  get mark(): Mark {
+  get cursor(): Cursor {
     return { leader: this.#options.id, seq: this.#seq, id: this.#position };
   }
 
   hear(asked: Asked): void {
     if (this.#closed) return;
     if (asked.kind === 'ping') this.beat();
-    else if (asked.kind === 'detach') this.#leave([asked.port]);
+    else if (asked.kind === 'detach') this.#leave([asked.stream]);
     else if (asked.kind === 'attach') this.#attach(asked);
   }
 
   /** What was not just heard of is looked at; a wait for it ends, unless the last one ended so many milliseconds ago or less. */
   wake(patience = 0, doubted = false): void {
     const now = performance.now();
-    if (this.#gathering || (!doubted && now - this.#heard <= fresh)) return;
+    if (this.#gathering || (!doubted && now - this.#lastActivity <= fresh)) return;
     const up = this.#client?.state.phase === 'live' || this.#client?.state.phase === 'stale';
     if (!up && now - this.#woken < patience) return;
     this.#woken = now;
@@ -115,7 +115,7 @@ export class Hub {
     this.#options.tell({ leader: this.#options.id, kind });
   }
 
-  /** Lets go of the stream. The next leader goes on from the mark. */
+  /** Lets go of the stream. The next leader goes on from the cursor. */
   close(): void {
     if (this.#closed) return;
     this.#flush();
@@ -126,21 +126,21 @@ export class Hub {
     this.#options.tell({ leader: this.#options.id, kind: 'resign' });
   }
 
-  #attach({ tab, port, turn, paths, position, doubted }: Asked & { kind: 'attach' }): void {
+  #attach({ tab, stream, turn, paths, position, doubted }: Asked & { kind: 'attach' }): void {
     // It asks again. Another plan would leave it with watches that nobody is known to have.
-    if (this.#ports.get(port)?.turn === turn) return;
+    if (this.#streams.get(stream)?.turn === turn) return;
     if (!this.#tabs.has(tab)) {
       this.#tabs.add(tab);
       this.#options.onGone(tab, () => {
         this.#tabs.delete(tab);
-        this.#leave([...this.#ports].filter(([, other]) => other.tab === tab).map(([id]) => id));
+        this.#leave([...this.#streams].filter(([, other]) => other.tab === tab).map(([id]) => id));
       });
     }
     const attached: Attached = { tab, turn, paths, position, names: new Map(), waiting: true, since: doubted ? performance.now() : -Infinity };
-    this.#ports.set(port, attached);
+    this.#streams.set(stream, attached);
     const names = this.#plan(attached);
     if (!names) {
-      this.#refuse(port, 0, '');
+      this.#refuse(stream, 0, '');
       return;
     }
     attached.names = names;
@@ -150,22 +150,22 @@ export class Hub {
     this.#welcome();
   }
 
-  /** By which names a port has its watches; those that nobody has yet are begun. Undefined if these are too many. */
+  /** By which names a tab stream has its watches; those that nobody has yet are begun. Undefined if these are too many. */
   #plan({ paths, position }: Attached): Map<string, string> | undefined {
     const names = new Map<string, string>();
     for (const [own, path] of paths) {
       const old = this.#resumable(position)?.get(own);
       if (old !== undefined && (this.#watches.get(old)?.path ?? path) === path && (this.#watches.has(old) || this.#gathering)) {
-        if (!this.#watches.has(old)) this.#watches.set(old, { path, shadow: new Shadow(true, isPartial(path)) });
+        if (!this.#watches.has(old)) this.#watches.set(old, { path, replica: new WatchReplica(true, isPartial(path)) });
         names.set(own, old);
         continue;
       }
-      let [name] = [...this.#watches].find(([, watched]) => watched.path === path && !watched.shadow.dark) ?? [];
+      let [name] = [...this.#watches].find(([, watched]) => watched.path === path && !watched.replica.dark) ?? [];
       if (name === undefined) {
         if (this.#watches.size >= mostWatches) return undefined;
         // Never the same one twice: an old position that names it would have it go on from there.
         name = `w${this.#options.random()}`;
-        this.#watches.set(name, { path, shadow: new Shadow(false, isPartial(path)) });
+        this.#watches.set(name, { path, replica: new WatchReplica(false, isPartial(path)) });
       }
       names.set(own, name);
     }
@@ -187,19 +187,19 @@ export class Hub {
 
   /** Answers those whose watches the stream carries, if it was just heard of. */
   #welcome(): void {
-    if (!this.#client || performance.now() - this.#heard > fresh) return;
+    if (!this.#client || performance.now() - this.#lastActivity > fresh) return;
     this.#flush();
-    for (const [port, attached] of this.#ports) {
-      if (!attached.waiting || this.#heard <= attached.since) continue;
+    for (const [stream, attached] of this.#streams) {
+      if (!attached.waiting || this.#lastActivity <= attached.since) continue;
       // What they could go on from may be gone by now, or what is known may be enough.
       const names = this.#plan(attached);
       if (!names) {
-        this.#refuse(port, 0, '');
+        this.#refuse(stream, 0, '');
         continue;
       }
       attached.names = names;
       for (const name of names.values()) this.#use(name);
-      if (![...names.values()].every((name) => this.#carried.includes(name) && !this.#watches.get(name)?.shadow.old)) continue;
+      if (![...names.values()].every((name) => this.#carried.includes(name) && !this.#watches.get(name)?.replica.old)) continue;
       attached.waiting = false;
       const done: string[] = [];
       const frames: Frame[] = [];
@@ -208,33 +208,33 @@ export class Hub {
       };
       const place = this.#resumable(attached.position);
       for (const [own, name] of names) {
-        const { shadow } = this.#watches.get(name) ?? {};
-        if (!shadow) continue;
+        const { replica } = this.#watches.get(name) ?? {};
+        if (!replica) continue;
         if (place?.get(own) !== name) {
-          tell(own, shadow.frames());
+          tell(own, replica.frames());
           continue;
         }
         done.push(own);
-        tell(own, shadow.standing);
+        tell(own, replica.standing);
         const missed = this.#ring.slice(this.#ring.length - (this.#seq - (placeOf(attached.position)?.seq ?? this.#seq)));
         tell(own, missed.filter((frame) => partsOf(frame)[0] === name).map((frame) => ({ ...frame, event: partsOf(frame)[1] })));
         // Something is said at once, or it would seem as if nobody was there.
         tell(own, [{ event: 'bookmark', data: '{"resourceVersion":""}', id: '' }]);
       }
-      this.#options.answer(attached.tab, { leader: this.#options.id, kind: 'go', port, turn: attached.turn, mark: this.mark, names: [...names], done, frames });
+      this.#options.answer(attached.tab, { leader: this.#options.id, kind: 'go', stream, turn: attached.turn, cursor: this.cursor, names: [...names], done, frames });
     }
     this.#follow();
   }
 
-  #refuse(port: string, status: number, message: string): void {
-    const tab = this.#ports.get(port)?.tab;
+  #refuse(stream: string, status: number, message: string): void {
+    const tab = this.#streams.get(stream)?.tab;
     if (tab === undefined) return;
-    this.#leave([port]);
-    this.#options.answer(tab, { leader: this.#options.id, kind: 'refused', port, status, message });
+    this.#leave([stream]);
+    this.#options.answer(tab, { leader: this.#options.id, kind: 'refused', stream, status, message });
   }
 
-  #leave(ports: readonly string[]): void {
-    for (const port of ports) this.#ports.delete(port);
+  #leave(streams: readonly string[]): void {
+    for (const stream of streams) this.#streams.delete(stream);
     this.#pruning ??= setTimeout(() => this.#prune(), linger / 4);
   }
 
@@ -242,11 +242,11 @@ export class Hub {
   #prune(): void {
     this.#pruning = undefined;
     if (this.#closed) return;
-    if (this.#heard === -Infinity) {
+    if (this.#lastActivity === -Infinity) {
       this.#pruning = setTimeout(() => this.#prune(), linger);
       return;
     }
-    const used = new Set([...this.#ports.values()].flatMap(({ names }) => [...names.values()]));
+    const used = new Set([...this.#streams.values()].flatMap(({ names }) => [...names.values()]));
     const now = performance.now();
     let kept = false;
     for (const [name, watched] of this.#watches) {
@@ -282,8 +282,8 @@ export class Hub {
       onOpen: (resumed, opened, behind) => {
         if (this.#closed) return;
         this.#carried = [...new URLSearchParams(opened.slice(opened.indexOf('?'))).keys()];
-        for (const [name, { shadow }] of this.#watches) {
-          if (this.#carried.includes(name)) this.#add(name, shadow.opened(resumed, behind));
+        for (const [name, { replica }] of this.#watches) {
+          if (this.#carried.includes(name)) this.#add(name, replica.opened(resumed, behind));
         }
         this.#welcome();
       },
@@ -314,7 +314,7 @@ export class Hub {
       proven ||= !ends && frames.length > 0;
       // What comes at once when this page runs again may be from before it stood still.
       if (proven && !ends && performance.now() - woken > fresh) {
-        this.#heard = performance.now();
+        this.#lastActivity = performance.now();
         this.#toldLost = '';
         this.#say([]);
       }
@@ -335,8 +335,8 @@ export class Hub {
 
   #take(event: StreamEvent, frame: Frame): boolean {
     if (event.type === 'expiring') return true; // that is for the leader
-    const shadow = this.#watches.get(event.watch)?.shadow;
-    const [before, after] = (shadow ? shadow.apply(event, frame) : [[], []]) ?? [];
+    const replica = this.#watches.get(event.watch)?.replica;
+    const [before, after] = (replica ? replica.apply(event, frame) : [[], []]) ?? [];
     if (!before || !after) return false;
     this.#add(event.watch, before);
     this.#say([frame]);
@@ -369,14 +369,14 @@ export class Hub {
     for (const frame of frames) this.#ring.push(frame);
     if (this.#ring.length > 1.5 * ring) this.#ring.splice(0, this.#ring.length - ring);
     this.#position = this.#client?.lastEventId ?? this.#position;
-    this.#options.tell({ leader: this.#options.id, kind: 'frames', mark: this.mark, frames });
+    this.#options.tell({ leader: this.#options.id, kind: 'frames', cursor: this.cursor, frames });
   }
 
   #onState(state: ConnectionState): void {
     const { phase, reason, message, retryAt } = state;
     if (isFinal(state)) void this.#sift(state);
     else if (phase === 'reconnecting' || (phase === 'connecting' && reason !== '')) {
-      this.#heard = -Infinity;
+      this.#lastActivity = -Infinity;
       this.#flush();
       const said = `${reason} ${message}`;
       if (retryAt === undefined && said === this.#toldLost) return; // the wait is over, and the next attempt begins
@@ -400,9 +400,9 @@ export class Hub {
     // If it was none of them, it was what they are together.
     const none = answers.every((answer) => answer === undefined);
     const refused = new Map(names.map(([name], n) => [name, none ? status : answers[n]]));
-    for (const [port, attached] of [...this.#ports]) {
+    for (const [stream, attached] of [...this.#streams]) {
       const [told] = [...attached.names.values()].map((name) => refused.get(name)).filter((answer) => answer !== undefined);
-      if (told !== undefined) this.#refuse(port, told, message);
+      if (told !== undefined) this.#refuse(stream, told, message);
     }
     for (const [name, answer] of refused) if (answer !== undefined) this.#watches.delete(name);
     this.#follow();

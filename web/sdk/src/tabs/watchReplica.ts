@@ -4,7 +4,7 @@ import type { StreamEvent } from '../events.ts';
 import { mergePatch } from '../mergepatch.ts';
 import type { KubeObject } from '../object.ts';
 import type { Frame } from '../parser.ts';
-import { partsOf } from './words.ts';
+import { partsOf } from './protocol.ts';
 
 /** A line of a log, or a transition: as many of the newest as one that follows them keeps. */
 const keep = 10_000;
@@ -12,7 +12,7 @@ const keep = 10_000;
 const anew: Frame = { event: 'reset', data: '{"reason":"tabs"}', id: '' };
 const frameOf = (event: string, data: unknown): Frame => ({ event, data: JSON.stringify(data), id: '' });
 
-export class Shadow {
+export class WatchReplica {
   /** The beginning was told to a leader before, so that this cannot be told to others. */
   dark: boolean;
   readonly #objects = new Map<string, KubeObject>();
@@ -23,7 +23,8 @@ export class Shadow {
   #told: Set<string> | undefined = new Set();
   /** The connection goes on from a position, and what was missed is not all told. */
   #behind = false;
-  #mark = 0;
+  /** How many lines there were when the connection began. */
+  #before = 0;
   readonly #partial: boolean;
   #reset = false;
   #begun = false;
@@ -41,7 +42,7 @@ export class Shadow {
   /** A connection begins. Returns what is to be told of that: nothing, unless all will be told anew. */
   opened(resumed: boolean, behind: boolean): Frame[] {
     this.#told = new Set();
-    this.#mark = this.#lines.length;
+    this.#before = this.#lines.length;
     this.#begun = this.#reset = false;
     this.#behind = behind;
     if (!resumed) this.#narrowed = this.#stale = undefined;
@@ -88,7 +89,7 @@ export class Shadow {
       case 'synced': {
         // Where a connection broke between the resets of two watches, the second is told anew without a word.
         const unannounced = this.#told !== undefined && !this.#reset && this.#current;
-        if (unannounced) this.#lines.splice(0, this.#mark);
+        if (unannounced) this.#lines.splice(0, this.#before);
         for (const uid of this.#objects.keys()) if (this.#told && !this.#told.has(uid)) this.#objects.delete(uid);
         this.#told = undefined;
         this.#current = true;
@@ -153,7 +154,7 @@ export class Shadow {
     this.#reset = true;
     this.#current = this.dark = false;
     this.#lines = [];
-    this.#mark = 0;
+    this.#before = 0;
   }
 
   // What restricts a watch, or that it is old, is told first on each connection, if it is so.
@@ -175,6 +176,6 @@ export class Shadow {
   #take(frame: Frame): void {
     this.#lines.push(frame);
     if (this.#lines.length <= 1.25 * keep) return;
-    this.#mark = Math.max(0, this.#mark - this.#lines.splice(0, this.#lines.length - keep).length);
+    this.#before = Math.max(0, this.#before - this.#lines.splice(0, this.#lines.length - keep).length);
   }
 }

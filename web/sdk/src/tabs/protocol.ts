@@ -3,7 +3,7 @@
 import type { Frame } from '../parser.ts';
 
 /** Has heard all that a leader has told up to a number. */
-export interface Mark {
+export interface Cursor {
   readonly leader: string;
   readonly seq: number;
   /** The gateway's position there. */
@@ -15,46 +15,46 @@ export type Asked =
   | {
       readonly kind: 'attach';
       readonly tab: string;
-      readonly port: string;
+      readonly stream: string;
       /** The same as long as it has not given up what it was answered; asked twice, it is answered once. */
       readonly turn: number;
-      /** From the port's own names to paths. */
+      /** From the tab stream's own names to paths. */
       readonly paths: readonly (readonly [string, string])[];
       readonly position: string;
       readonly visible: boolean;
       /** Only what is heard of the gateway from here on counts. */
       readonly doubted: boolean;
     }
-  | { readonly kind: 'detach'; readonly port: string }
+  | { readonly kind: 'detach'; readonly stream: string }
   | { readonly kind: 'visible' }
   | { readonly kind: 'ping' };
 
 /** By the leader. */
 export type Told = { readonly leader: string } & (
-  | { readonly kind: 'lead'; readonly base: Mark | undefined }
+  | { readonly kind: 'lead'; readonly base: Cursor | undefined }
   | { readonly kind: 'beat' | 'hidden' | 'resign' }
-  | { readonly kind: 'frames'; readonly mark: Mark; readonly frames: readonly Frame[] }
+  | { readonly kind: 'frames'; readonly cursor: Cursor; readonly frames: readonly Frame[] }
   | { readonly kind: 'lost'; readonly reason: string; readonly message: string }
 );
 
 /** By the leader, to one tab. */
-export type Answered = { readonly leader: string; readonly port: string } & (
+export type Answered = { readonly leader: string; readonly stream: string } & (
   | {
       readonly kind: 'go';
       readonly turn: number;
-      readonly mark: Mark;
-      /** From the port's names to those on the stream. */
+      readonly cursor: Cursor;
+      /** From the tab stream's names to those on the gateway's stream. */
       readonly names: readonly (readonly [string, string])[];
-      /** Of the port's names those that go on from its position. */
+      /** Of the tab stream's names those that go on from its position. */
       readonly done: readonly string[];
-      /** What the port lacks, by its own names. */
+      /** What the tab stream lacks, by its own names. */
       readonly frames: readonly Frame[];
     }
   /** Status 0: there is no room; a stream of its own may have it. */
   | { readonly kind: 'refused'; readonly status: number; readonly message: string }
 );
 
-/** What a port has heard: the mark's leader and number, and which of its names, called what on the stream, are complete there. */
+/** What a tab stream has heard: the cursor's leader and number, and which of its names, called what on the stream, are complete there. */
 export interface Place {
   readonly leader: string;
   readonly seq: number;
@@ -64,7 +64,7 @@ export interface Place {
 const form = /^~([a-z0-9]+)\.(\d+)((?:\.[a-z0-9]+-[a-z0-9]+)*)$/;
 
 /** As a position, which no gateway knows. */
-export function written({ leader, seq }: Pick<Mark, 'leader' | 'seq'>, names: Iterable<readonly [string, string]>): string {
+export function written({ leader, seq }: Pick<Cursor, 'leader' | 'seq'>, names: Iterable<readonly [string, string]>): string {
   return [`~${leader}.${seq}`, ...Array.from(names, ([own, name]) => `${own}-${name}`)].join('.');
 }
 
