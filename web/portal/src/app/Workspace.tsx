@@ -10,9 +10,9 @@ import { useDevtools } from '../devtools/useDevtools.ts';
 import { Bell } from '../inbox/Bell.tsx';
 import { keepNotices } from '../inbox/notices.ts';
 import { useUnread } from '../inbox/useUnread.ts';
-import { Keys } from '../keys/Keys.tsx';
-import { useLarge } from '../large/useSize.ts';
-import { useRested } from '../pace/useRested.ts';
+import { Shortcuts } from '../shortcuts/Shortcuts.tsx';
+import { useLarge } from '../virtual/useSize.ts';
+import { useRested } from '../scheduling/useRested.ts';
 import { JobsTable, LargeTable, PodsTable, Route, Wait, Waiting } from '../pages/Route.tsx';
 import { shownPages } from '../pages/shown.ts';
 import { t as pages } from '../pages/texts.ts';
@@ -84,7 +84,7 @@ export function Workspace({ kc, aside, connection, claims, token, stuck, onSignO
             </a>
           ))}
         </nav>
-        <Keys onDevtools={openDevtools} />
+        <Shortcuts onDevtools={openDevtools} />
         <ConnectionStatus connection={connection} rows={table && large === false ? watchOf(kc, table, namespace) : undefined} onRetry={() => kc.wake()} />
         <Bell view={view} user={user} />
         <Account claims={claims} stuck={stuck} onSignOut={onSignOut} />

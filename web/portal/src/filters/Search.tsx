@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react';
 import { setView } from '../view/view.ts';
 
-/** Text search. `/` from anywhere goes there (../keys/keys.ts), Escape empties it. */
+/** Text search. `/` from anywhere goes there (../shortcuts/shortcuts.ts), Escape empties it. */
 export function Search({ value, label }: { value: string; label: string }): ReactNode {
   return (
     <input

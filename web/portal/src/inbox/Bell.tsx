@@ -3,7 +3,7 @@
 import { useNotifications } from '@kubecast/sdk/react';
 import { useEffect, useRef, useState, type ReactNode } from 'react';
 import type { View } from '../view/view.ts';
-import { Spoken } from '../pace/Spoken.tsx';
+import { Spoken } from '../scheduling/Spoken.tsx';
 import { InboxPanel } from './InboxPanel.tsx';
 import { formatNumber } from '../texts/format.ts';
 import { t } from './texts.tsx';

@@ -3,7 +3,7 @@
 import { pastJobs, pastLog, pastSpec, type KubeObject, type PastJob, type Resource } from '@kubecast/sdk';
 import { useKubecast } from '@kubecast/sdk/react';
 import { useMemo, type ReactNode } from 'react';
-import { useReading, type Read } from '../reading/reading.ts';
+import { useReading, type Read } from '../polling/polling.ts';
 import { Yaml } from './Yaml.tsx';
 import { t } from './texts.ts';
 

@@ -4,7 +4,7 @@ import { logs, type KubeObject, type LogEntry, type LogLine, type Resource, type
 import { useFollow } from '@kubecast/sdk/react';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { useDeferredValue, useEffect, useMemo, useRef, useState, type ReactNode } from 'react';
-import { Spoken } from '../pace/Spoken.tsx';
+import { Spoken } from '../scheduling/Spoken.tsx';
 import type { PodRow } from '../pods/pod.ts';
 import { downloadLog } from './download.ts';
 import { entriesWith, newerThan, parts, sourcesOf, words } from './logEntries.ts';

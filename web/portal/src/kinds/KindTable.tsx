@@ -14,7 +14,7 @@ import { useVisible } from '../filters/visible.ts';
 import { timeOf } from '../jobs/job.ts';
 import { CutName } from '../listing/CutName.tsx';
 import { PlainTable, type PlainColumn } from '../listing/PlainTable.tsx';
-import { useReading } from '../reading/reading.ts';
+import { useReading } from '../polling/polling.ts';
 import { linkTo, linkToObject, setView, type View } from '../view/view.ts';
 import { cellsOf, tableForm } from './columns.ts';
 import type { Kind } from './discovery.ts';

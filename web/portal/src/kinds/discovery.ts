@@ -3,7 +3,7 @@
 import { answerTo, mayWatch, watchable, type Kubecast } from '@kubecast/sdk';
 import { useKubecast } from '@kubecast/sdk/react';
 import { useEffect } from 'react';
-import { Reading, useRead, type Read } from '../reading/reading.ts';
+import { Reading, useRead, type Read } from '../polling/polling.ts';
 
 export interface Kind {
   /** As everywhere in the portal: `pods`, `deployments.apps`. */

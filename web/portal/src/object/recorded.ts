@@ -5,7 +5,7 @@ import { useKubecast } from '@kubecast/sdk/react';
 import { useMemo } from 'react';
 import { untilReadAgain } from '../job/Kept.tsx';
 import type { Kind } from '../kinds/discovery.ts';
-import { useReading } from '../reading/reading.ts';
+import { useReading } from '../polling/polling.ts';
 
 /** The kinds of which the gateway has said that no history of them is kept. */
 const unrecorded = new WeakMap<Kubecast, Set<string>>();

@@ -12,7 +12,7 @@ import { NamespaceFilter } from '../filters/NamespaceFilter.tsx';
 import { jobs, pods } from '../job/resources.ts';
 import { queuePath } from '../jobs/job.ts';
 import { CutName } from '../listing/CutName.tsx';
-import { useFollowedAgain, useReading } from '../reading/reading.ts';
+import { useFollowedAgain, useReading } from '../polling/polling.ts';
 import { whyOf } from '../state/why.ts';
 import { formatDuration, formatNumber } from '../texts/format.ts';
 import { formatView, linkTo, linkToJob, parseView, setView, type View } from '../view/view.ts';

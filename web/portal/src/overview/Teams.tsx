@@ -5,7 +5,7 @@ import { useKubecast } from '@kubecast/sdk/react';
 import { useCallback, useState, type ReactNode } from 'react';
 import { Choice } from '../filters/Choice.tsx';
 import { jobs } from '../job/resources.ts';
-import { useReading } from '../reading/reading.ts';
+import { useReading } from '../polling/polling.ts';
 import { formatDuration, formatHours, formatNumber } from '../texts/format.ts';
 import { formatView, parseView } from '../view/view.ts';
 import { t } from './texts.ts';

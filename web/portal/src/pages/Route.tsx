@@ -29,7 +29,7 @@ interface ObjectProps extends RouteProps {
   readonly name: string;
 }
 
-const Mine = page(() => import('../mine/MinePage.tsx').then(({ MinePage }) => MinePage));
+const Mine = page(() => import('../home/HomePage.tsx').then(({ HomePage }) => HomePage));
 const Other = page(() => import('../object/ObjectPage.tsx').then(({ ObjectPage }) => ObjectPage));
 const Node = page(() => import('../object/NodePage.tsx').then(({ NodePage }) => NodePage));
 
@@ -37,7 +37,7 @@ const Node = page(() => import('../object/NodePage.tsx').then(({ NodePage }) => 
 const pages: Partial<Record<PageName, Page<RouteProps>>> = {
   kinds: page(() => import('../kinds/KindsPage.tsx').then(({ KindsPage }) => KindsPage)),
   overview: page(() => import('../overview/OverviewPage.tsx').then(({ OverviewPage }) => OverviewPage)),
-  history: page(() => import('../past/HistoryPage.tsx').then(({ HistoryPage }) => HistoryPage)),
+  history: page(() => import('../history/HistoryPage.tsx').then(({ HistoryPage }) => HistoryPage)),
 };
 const objectPages: Partial<Record<PageName, Page<ObjectProps>>> = {
   jobs: page(() => import('../job/JobPage.tsx').then(({ JobPage }) => JobPage)),
@@ -49,10 +49,10 @@ const objectPageOf = ({ page: name, kind }: View): Page<ObjectProps> => objectPa
 /** The tables: of all that there are, or, where there are too many, of what is in sight. */
 export const JobsTable = page(() => import('../jobs/JobsPage.tsx').then(({ JobsPage }) => JobsPage));
 export const PodsTable = page(() => import('../pods/PodsPage.tsx').then(({ PodsPage }) => PodsPage));
-export const LargeTable = page(() => import('../large/Tables.tsx').then((tables) => tables.LargeTable));
+export const LargeTable = page(() => import('../virtual/Tables.tsx').then((tables) => tables.LargeTable));
 
 /** What keys open. */
-export const KeysHelp = page(() => import('../keys/Help.tsx').then(({ Help }) => Help));
+export const KeysHelp = page(() => import('../shortcuts/Help.tsx').then(({ Help }) => Help));
 export const Palette = page(() => import('../palette/Palette.tsx').then((palette) => palette.Palette));
 
 /** What is shown until a page is there. */

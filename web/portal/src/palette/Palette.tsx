@@ -2,7 +2,7 @@
 
 import { useKubecast } from '@kubecast/sdk/react';
 import { useEffect, useMemo, useRef, useState, type KeyboardEvent, type ReactNode } from 'react';
-import { useRested } from '../pace/useRested.ts';
+import { useRested } from '../scheduling/useRested.ts';
 import { useKinds } from '../kinds/discovery.ts';
 import { shownPages } from '../pages/shown.ts';
 import { t as pages } from '../pages/texts.ts';

@@ -3,7 +3,7 @@
 import { createKubecast, type Kubecast } from '@kubecast/sdk';
 import { tabs } from '@kubecast/sdk/tabs';
 import { useCallback, useEffect, useState } from 'react';
-import { frameSchedule } from '../pace/schedule.ts';
+import { frameSchedule } from '../scheduling/schedule.ts';
 import { browserSession, endBrowserSession, loginAddress, onBrowserSessionEnd, onOtherUser, sourceOf, tellUser } from '../session/browser.ts';
 import { storedToken, storeToken, takeTokenFromAddress } from '../session/session.ts';
 import { t } from './texts.tsx';

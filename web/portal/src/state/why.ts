@@ -1,5 +1,5 @@
 import type { Cause, PastJob } from '@kubecast/sdk';
-import { outcomeOf } from '../past/outcome.ts';
+import { outcomeOf } from '../history/outcome.ts';
 
 /** Why a job came to a state, in one line: its cause, where that is known; else what its object says. */
 export const whyOf = ({ cause, reason, message }: { readonly cause?: Cause | undefined; readonly reason: string; readonly message: string }): string =>

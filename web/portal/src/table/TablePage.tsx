@@ -13,7 +13,7 @@ import { Search } from '../filters/Search.tsx';
 import { StateFilter } from '../filters/StateFilter.tsx';
 import { useVisible } from '../filters/visible.ts';
 import { jobs, pods } from '../job/resources.ts';
-import { useRested } from '../pace/useRested.ts';
+import { useRested } from '../scheduling/useRested.ts';
 import { setView, type TableName, type View } from '../view/view.ts';
 import { DataTable, type Column } from './DataTable.tsx';
 import { Nothing } from './Nothing.tsx';

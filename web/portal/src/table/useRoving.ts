@@ -1,7 +1,7 @@
 // One row of a table is in the order of the tab key; arrow keys, j and k go on from there.
 
 import { useCallback, useState, type FocusEvent, type KeyboardEvent, type RefObject } from 'react';
-import { singleKeys } from '../keys/keys.ts';
+import { singleKeys } from '../shortcuts/shortcuts.ts';
 
 export interface Roving {
   /** The one to which the tab key leads. */

@@ -2,7 +2,7 @@ import type { Kubecast, PastJob, Transition } from '@kubecast/sdk';
 import { expect, test } from 'vitest';
 import { causesAmong, patched } from './HistoryPage.tsx';
 import { outcomeOf } from './outcome.ts';
-import { PastList } from './PastList.ts';
+import { JobList } from './JobList.ts';
 import { whyNow, whyOf } from '../state/why.ts';
 
 /** A history whose newest job is the last one, told in pages of 100 as the gateway does. */
@@ -21,7 +21,7 @@ const range = (from: number, to: number): number[] => Array.from({ length: to - 
 
 test('whoever has leafed loses nothing that new jobs push from the first page, and sees no gap', async () => {
   const names = range(0, 250);
-  const list = new PastList(history(names), {});
+  const list = new JobList(history(names), {});
   expect((await list.newest()).items).toHaveLength(100);
   await list.older();
   names.push(...range(250, 300));
@@ -36,7 +36,7 @@ test('whoever has leafed loses nothing that new jobs push from the first page, a
 
 test('with so many new jobs that some were never read, the list begins anew rather than with a hole in it', async () => {
   const names = range(0, 150);
-  const list = new PastList(history(names), {});
+  const list = new JobList(history(names), {});
   await list.newest();
   names.push(...range(150, 400));
   const now = await list.newest();
@@ -47,7 +47,7 @@ test('with so many new jobs that some were never read, the list begins anew rath
 
 test('a job that does not fit the question any more is not there any more, wherever it stood', async () => {
   const names = range(0, 150);
-  const list = new PastList(history(names), {});
+  const list = new JobList(history(names), {});
   await list.newest();
   await list.older();
   names.splice(names.indexOf(120), 1);
@@ -58,7 +58,7 @@ test('a job that does not fit the question any more is not there any more, where
 
 test('older ones that come when the list has begun anew leave no hole in it', async () => {
   const names = range(0, 250);
-  const list = new PastList(history(names), {});
+  const list = new JobList(history(names), {});
   await list.newest();
   names.push(...range(250, 500));
   await Promise.all([list.newest(), list.older()]); // in this order

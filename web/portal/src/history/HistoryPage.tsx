@@ -14,13 +14,13 @@ import { jobs } from '../job/resources.ts';
 import { Progress } from '../jobs/Progress.tsx';
 import { CutName } from '../listing/CutName.tsx';
 import { PlainTable, type PlainColumn } from '../listing/PlainTable.tsx';
-import { isForbidden, useFollowedAgain, useReading } from '../reading/reading.ts';
+import { isForbidden, useFollowedAgain, useReading } from '../polling/polling.ts';
 import { StateMark } from '../state/StateMark.tsx';
 import { stateName } from '../state/texts.ts';
 import { formatDuration } from '../texts/format.ts';
 import { linkToJob, setView, type View } from '../view/view.ts';
 import { outcomeOf } from './outcome.ts';
-import { PastList } from './PastList.ts';
+import { JobList } from './JobList.ts';
 import { t } from './texts.ts';
 
 const states = ['Submitted', 'Queued', 'Suspended', 'Pending', 'Running', 'Retrying', 'Succeeded', 'Failed', 'Cancelled', 'Deleted'];
@@ -63,7 +63,7 @@ export function HistoryPage({ view }: { view: View }): ReactNode {
     (): PastQuery => ({ namespace, owner, states: state ? [state] : undefined, queues: queue ? [queue] : undefined, causes: cause ? [cause] : undefined, since }),
     [namespace, state, owner, queue, cause, since],
   );
-  const list = useMemo(() => new PastList(kc, query), [kc, query]);
+  const list = useMemo(() => new JobList(kc, query), [kc, query]);
   const taken = useMemo(() => ofHistory(kc, query), [kc, query]);
   // Says that something has changed, and what of that which was read before.
   const past = useFollow(transitions(jobs, { namespace, owner, limit: 0, keep: 1_000 }));

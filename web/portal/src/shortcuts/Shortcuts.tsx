@@ -2,11 +2,11 @@
 
 import { Suspense, useEffect, useState, type ReactNode } from 'react';
 import { KeysHelp, Palette } from '../pages/Route.tsx';
-import { onKey, onMac, type Opened } from './keys.ts';
+import { onKey, onMac, type Opened } from './shortcuts.ts';
 import { t } from './texts.ts';
-import './keys.css';
+import './shortcuts.css';
 
-export function Keys({ onDevtools }: { onDevtools?: () => void }): ReactNode {
+export function Shortcuts({ onDevtools }: { onDevtools?: () => void }): ReactNode {
   const [open, setOpen] = useState<Opened>();
   useEffect(() => {
     const listen = (event: KeyboardEvent): void => onKey(event, (what) => (what === 'devtools' ? onDevtools?.() : setOpen(what)));

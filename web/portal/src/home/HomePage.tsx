@@ -9,8 +9,8 @@ import { Forbidden, Notice } from '../app/Notice.tsx';
 import { Dated, useAway } from '../connection/Dated.tsx';
 import { describe } from '../connection/describe.ts';
 import { jobs } from '../job/resources.ts';
-import { endOf, outcomeOf } from '../past/outcome.ts';
-import { isForbidden, useFollowedAgain } from '../reading/reading.ts';
+import { endOf, outcomeOf } from '../history/outcome.ts';
+import { isForbidden, useFollowedAgain } from '../polling/polling.ts';
 import { StateIcon } from '../state/StateMark.tsx';
 import { whyNow } from '../state/why.ts';
 import { linkTo, linkToJob, setView, type View } from '../view/view.ts';
@@ -18,9 +18,9 @@ import { HowTo, HowToSubmit } from './HowTo.tsx';
 import { readingOf } from './jobs.ts';
 import { stateName } from '../state/texts.ts';
 import { t } from './texts.tsx';
-import './mine.css';
+import './home.css';
 
-export function MinePage({ view }: { view: View }): ReactNode {
+export function HomePage({ view }: { view: View }): ReactNode {
   const kc = useKubecast();
   const reading = readingOf(kc);
   const { data: mine, at, error } = useSyncExternalStore(reading.subscribe, reading.getSnapshot);

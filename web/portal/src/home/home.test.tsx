@@ -9,7 +9,7 @@ import { MockPast } from '../../../mock/told.ts';
 import { DatedByConnection } from '../connection/Dated.tsx';
 import { parseView } from '../view/view.ts';
 import { commandFor } from './HowTo.tsx';
-import { MinePage } from './MinePage.tsx';
+import { HomePage } from './HomePage.tsx';
 
 let server: ScriptedFetch;
 let kc: Kubecast;
@@ -40,7 +40,7 @@ const show = async (): Promise<void> => {
   page = render(
     <KubecastProvider client={kc}>
       <DatedByConnection>
-        <MinePage view={parseView(location.hash)} />
+        <HomePage view={parseView(location.hash)} />
       </DatedByConnection>
     </KubecastProvider>,
   );

@@ -12,7 +12,7 @@ export interface Leafed {
 
 const page = 100;
 
-export class PastList {
+export class JobList {
   readonly #kc: Kubecast;
   readonly #query: PastQuery;
   #jobs = new Map<string, PastJob>();

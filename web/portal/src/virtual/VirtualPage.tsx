@@ -7,8 +7,8 @@ import { t as frame } from '../app/texts.ts';
 import { Export } from '../export/Export.tsx';
 import type { Cell } from '../export/csv.ts';
 import { ofQuery } from '../export/table.ts';
-import { Spoken } from '../pace/Spoken.tsx';
-import { useRested } from '../pace/useRested.ts';
+import { Spoken } from '../scheduling/Spoken.tsx';
+import { useRested } from '../scheduling/useRested.ts';
 import { NamespaceFilter } from '../filters/NamespaceFilter.tsx';
 import { Search } from '../filters/Search.tsx';
 import { StateFilter } from '../filters/StateFilter.tsx';
@@ -23,7 +23,7 @@ import { setView, type TableName, type View } from '../view/view.ts';
 import { pathsOf, questions, windowOf, windowSize } from './questions.ts';
 import { t } from './texts.ts';
 
-export interface LargePageProps<T extends KubeObject, R extends Row> {
+export interface VirtualPageProps<T extends KubeObject, R extends Row> {
   readonly name: TableName;
   readonly resource: Resource<T>;
   readonly fields: readonly string[];
@@ -39,7 +39,7 @@ export interface LargePageProps<T extends KubeObject, R extends Row> {
 /** Changes of what is in sight are told so often at most, in milliseconds. */
 const calm = 300;
 
-export function LargePage<T extends KubeObject, R extends Row>(props: LargePageProps<T, R>): ReactNode {
+export function VirtualPage<T extends KubeObject, R extends Row>(props: VirtualPageProps<T, R>): ReactNode {
   const { name, resource, fields, view, read, columns, narrowLine, href, exported } = props;
   const kc = useKubecast();
   const { sort, states } = questions[name];

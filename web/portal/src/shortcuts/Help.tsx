@@ -1,9 +1,9 @@
 // The keys, told in a dialog.
 
 import { useEffect, useRef, useState, type ReactNode } from 'react';
-import { setSingleKeys, singleKeys } from './keys.ts';
+import { setSingleKeys, singleKeys } from './shortcuts.ts';
 import { t } from './texts.ts';
-import './keys.css';
+import './shortcuts.css';
 
 export function Help({ onClose }: { onClose: () => void }): ReactNode {
   const dialog = useRef<HTMLDialogElement>(null);

@@ -2,7 +2,7 @@
 
 import { pastJobs, type Kubecast, type PastJob } from '@kubecast/sdk';
 import { jobs } from '../job/resources.ts';
-import { Reading } from '../reading/reading.ts';
+import { Reading } from '../polling/polling.ts';
 
 export interface MyJobs {
   readonly running: readonly PastJob[];

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { render, type Rendered } from '../../../mock/render.ts';
 import { useRoving } from '../table/useRoving.ts';
 import { Help } from './Help.tsx';
-import { onKey, setSingleKeys } from './keys.ts';
+import { onKey, setSingleKeys } from './shortcuts.ts';
 
 let page: Rendered;
 const help = vi.fn();

@@ -1,6 +1,6 @@
 import { AskedError } from '@kubecast/sdk';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { Reading } from './reading.ts';
+import { Reading } from './polling.ts';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());

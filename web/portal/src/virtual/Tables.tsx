@@ -11,7 +11,7 @@ import { podHeader, podLine } from '../pods/exported.ts';
 import { podFields, podRow, type PodRow } from '../pods/pod.ts';
 import { narrowLine as narrowPod } from '../pods/PodsPage.tsx';
 import { linkToJob, linkToObject, type TableName, type View } from '../view/view.ts';
-import { LargePage } from './LargePage.tsx';
+import { VirtualPage } from './VirtualPage.tsx';
 
 const jobFile = { header: jobHeader, line: jobLine };
 const podFile = { header: podHeader, line: podLine };
@@ -25,8 +25,8 @@ export function LargeTable({ page, ...table }: LargeTableProps): ReactNode {
   const { view } = table;
   if (page === 'jobs') {
     const href = (row: JobRow): string => linkToJob(row.namespace, row.name, view);
-    return <LargePage {...table} name="jobs" resource={jobs} fields={jobFields} read={jobRow} columns={jobColumns} narrowLine={narrowJob} href={href} exported={jobFile} />;
+    return <VirtualPage {...table} name="jobs" resource={jobs} fields={jobFields} read={jobRow} columns={jobColumns} narrowLine={narrowJob} href={href} exported={jobFile} />;
   }
   const href = (row: PodRow): string => linkToObject('pods', row.namespace, row.name, view);
-  return <LargePage {...table} name="pods" resource={pods} fields={podFields} read={podRow} columns={podColumns} narrowLine={narrowPod} href={href} exported={podFile} />;
+  return <VirtualPage {...table} name="pods" resource={pods} fields={podFields} read={podRow} columns={podColumns} narrowLine={narrowPod} href={href} exported={podFile} />;
 }
