@@ -1,6 +1,8 @@
 package cluster_test
 
 import (
+	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -118,6 +120,34 @@ func TestNothingIsConfirmedWithoutAWatchOrByAServerThatLagsBehind(t *testing.T) 
 		}
 		if told, _ := r.take(); len(told) != 0 {
 			t.Errorf("%q", told)
+		}
+	})
+}
+
+// What the watch has delivered while the API server was asked is newer than what it was asked for: no version goes back.
+func TestVersionThatTheWatchHasPassedIsNotDeliveredBehindIt(t *testing.T) {
+	confirming(t, func(t *testing.T, api *apitest.API, lw *cluster.ListWatch, r *recorder) {
+		api.Skip(5)
+		version := api.Version()
+		api.Answer("pods", func(request *http.Request) *apitest.Fault {
+			if request.URL.Query().Get("timeoutSeconds") != "3" {
+				return nil
+			}
+			time.Sleep(time.Second) // this answer comes late
+			return &apitest.Fault{Body: fmt.Sprintf(`{"type":"BOOKMARK","object":{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"%d"}}}`, version)}
+		})
+		r.take()
+		asked := make(chan error)
+		go func() { asked <- lw.Confirm(t.Context(), version) }()
+		time.Sleep(time.Second / 2)
+		api.Skip(5)
+		api.Bookmark()
+		if err := <-asked; err != nil {
+			t.Error(err)
+		}
+		synctest.Wait()
+		if told, _ := r.take(); len(told) == 0 || slices.ContainsFunc(told, func(line string) bool { return !strings.HasSuffix(line, "marker@1011") }) {
+			t.Errorf("at version %d, of which %d was asked for, it is told %q", api.Version(), version, told)
 		}
 	})
 }
