@@ -58,7 +58,7 @@ func TestAReceiverThatDeduplicatesHearsEachEndWhateverBecameOfTheDatabase(t *tes
 	send := func(p *past) {
 		for _, m := range p.waiting("backend") {
 			receiver.take(t, m)
-			if err := p.box.Settle(t.Context(), []Outcome{{Target: "backend", Place: m.Place, Delivered: true}}, nil); err != nil {
+			if err := p.box.Record(t.Context(), []Outcome{{Target: "backend", Place: m.Place, Delivered: true}}, nil); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -16,7 +16,7 @@ type past struct {
 	t   *testing.T
 	db  *store.Store
 	log store.Log
-	box *Box
+	box *Store
 }
 
 // each runs a test on each sort of database, with a log that has begun.
@@ -71,7 +71,7 @@ func (p *past) write(b store.Batch) {
 // waiting are the messages of a target that wait, in the order of their numbers.
 func (p *past) waiting(target string) []*Message {
 	p.t.Helper()
-	messages, err := (&Box{p.db}).messages(p.t.Context(), "target = ? AND dead = 0 ORDER BY log, seq", target)
+	messages, err := (&Store{p.db}).messages(p.t.Context(), "target = ? AND dead = 0 ORDER BY log, seq", target)
 	if err != nil {
 		p.t.Fatal(err)
 	}

@@ -14,12 +14,12 @@ import (
 	"github.com/kubecast/kubecast/internal/history/store"
 )
 
-// Box reads the messages and what became of them. Its methods may be called concurrently, and fail while the database
+// Store reads the messages and what became of them. Its methods may be called concurrently, and fail while the database
 // is away.
-type Box struct{ database *store.Store }
+type Store struct{ database *store.Store }
 
 // New returns the messages in a database, which is used in the name of all targets together.
-func New(database *store.Store) *Box { return &Box{database.For(store.System("webhooks"))} }
+func New(database *store.Store) *Store { return &Store{database.For(store.System("webhooks"))} }
 
 // Job is whose messages have an order: a job, or the digests of a target.
 type Job struct {
@@ -64,7 +64,7 @@ func scanMessage(scan store.Scan) (*Message, error) {
 
 // Namespaces are those with messages that wait, behind a name, in the order of their names; at most so many. The first, "", is
 // of what has no namespace, and is there whether or not anything waits in it.
-func (b *Box) Namespaces(ctx context.Context, target, after string, most int) (names []string, err error) {
+func (b *Store) Namespaces(ctx context.Context, target, after string, most int) (names []string, err error) {
 	for len(names) < most { // each is found by its place in the index, however many messages the one before has
 		name := ""
 		err := b.database.QueryRow(ctx, "SELECT namespace FROM outbox WHERE target = ? AND dead = 0 AND namespace > ? ORDER BY namespace LIMIT 1", target, after).Scan(&name)
@@ -82,7 +82,7 @@ func (b *Box) Namespaces(ctx context.Context, target, after string, most int) (n
 // Due are jobs of a namespace with messages that may be sent now, each perhaps several times: first those that were tried
 // before, and then those that were not. Of each there are at most so many. The latter begin after a place; next is where to go
 // on, or the zero Place if there are no more.
-func (b *Box) Due(ctx context.Context, target, namespace string, now history.Time, after Place, most int) (jobs []Job, next Place, err error) {
+func (b *Store) Due(ctx context.Context, target, namespace string, now history.Time, after Place, most int) (jobs []Job, next Place, err error) {
 	fail := func(err error) ([]Job, Place, error) { return nil, Place{}, fmt.Errorf("find what is due: %w", err) }
 	of, args := "target = ? AND dead = 0 AND namespace = ?", []any{target, namespace}
 	if namespace == "" {
@@ -116,7 +116,7 @@ func (b *Box) Due(ctx context.Context, target, namespace string, now history.Tim
 }
 
 // Oldest is the oldest message of a job that waits; nil if none does.
-func (b *Box) Oldest(ctx context.Context, target string, job Job) (*Message, error) {
+func (b *Store) Oldest(ctx context.Context, target string, job Job) (*Message, error) {
 	m, err := scanMessage(b.database.QueryRow(ctx, "SELECT "+messageColumns+" FROM outbox WHERE target = ? AND log = ? AND uid = ? AND dead = 0 ORDER BY seq LIMIT 1", target, job.Log, job.UID).Scan)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
@@ -129,7 +129,7 @@ func (b *Box) Oldest(ctx context.Context, target string, job Job) (*Message, err
 
 // Postpone makes the messages of a job that are behind a message as late as that one. Otherwise they would be found to be due
 // again and again.
-func (b *Box) Postpone(ctx context.Context, target string, behind *Message) error {
+func (b *Store) Postpone(ctx context.Context, target string, behind *Message) error {
 	const atOnce = 500
 	for {
 		seqs, err := collect[uint64](ctx, b.database, "SELECT seq FROM outbox WHERE target = ? AND log = ? AND uid = ? AND seq > ? AND dead = 0 AND due < ? LIMIT ?",
@@ -192,8 +192,8 @@ type Outcome struct {
 	Answer    string
 }
 
-// Settle records outcomes, and what changed of targets, in one transaction.
-func (b *Box) Settle(ctx context.Context, outcomes []Outcome, changes map[string]Change) error {
+// Record records outcomes, and what changed of targets, in one transaction.
+func (b *Store) Record(ctx context.Context, outcomes []Outcome, changes map[string]Change) error {
 	err := b.database.Transact(ctx, func(tx *store.Tx) error {
 		type list struct {
 			target string
@@ -249,7 +249,7 @@ const (
 
 // Compose makes one message of all that waits for a digest, if the first of it has waited for long enough. The new
 // message is kept as it is, so all its attempts are the same. It reports whether there is one.
-func (b *Box) Compose(ctx context.Context, target string, now history.Time) (composed bool, err error) {
+func (b *Store) Compose(ctx context.Context, target string, now history.Time) (composed bool, err error) {
 	var first sql.NullInt64
 	if err := b.database.QueryRow(ctx, "SELECT MIN(due) FROM outbox WHERE target = ? AND dead = 0 AND log > 0", target).Scan(&first); err != nil {
 		return false, fmt.Errorf("look for a digest: %w", err)
@@ -309,7 +309,7 @@ func take(ctx context.Context, tx *store.Tx, target string) (parts []*Message, e
 
 // Expire removes messages that were written before a time, at most so many of each target, whether they wait or are
 // dead letters. It also removes those of targets that are no longer configured. It returns how many were removed.
-func (b *Box) Expire(ctx context.Context, before time.Time, most int) (removed int, err error) {
+func (b *Store) Expire(ctx context.Context, before time.Time, most int) (removed int, err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("remove old messages: %w", err)
@@ -349,7 +349,7 @@ func (b *Box) Expire(ctx context.Context, before time.Time, most int) (removed i
 }
 
 // messages are those of a condition, in its order.
-func (b *Box) messages(ctx context.Context, where string, args ...any) (all []*Message, err error) {
+func (b *Store) messages(ctx context.Context, where string, args ...any) (all []*Message, err error) {
 	err = b.database.Each(ctx, func(scan store.Scan) error {
 		m, err := scanMessage(scan)
 		all = append(all, m)

@@ -58,7 +58,7 @@ func TestMessagesBehindAFailureAreNotDueBeforeIt(t *testing.T) {
 		job := Job{p.log.ID, "u1"}
 		first := must[*Message](t)(p.box.Oldest(t.Context(), "a", job))
 		outcome := Outcome{Target: "a", Place: first.Place, Attempts: 1, Due: now + 500, Answer: "503"}
-		if err := p.box.Settle(t.Context(), []Outcome{outcome}, nil); err != nil {
+		if err := p.box.Record(t.Context(), []Outcome{outcome}, nil); err != nil {
 			t.Fatal(err)
 		}
 		first = must[*Message](t)(p.box.Oldest(t.Context(), "a", job))
@@ -87,7 +87,7 @@ func TestMessagesBehindAFailureAreNotDueBeforeIt(t *testing.T) {
 		if got := due(now + 500); !slices.Equal(got, []string{"u1", "u1", "u1", "u2"}) {
 			t.Errorf("due later: %v", got)
 		}
-		if err := p.box.Settle(t.Context(), []Outcome{{Target: "a", Place: first.Place, Delivered: true}}, nil); err != nil {
+		if err := p.box.Record(t.Context(), []Outcome{{Target: "a", Place: first.Place, Delivered: true}}, nil); err != nil {
 			t.Fatal(err)
 		}
 		if second := must[*Message](t)(p.box.Oldest(t.Context(), "a", job)); second.Seq <= first.Seq {
@@ -130,7 +130,7 @@ func TestADigestStaysAsItWasComposed(t *testing.T) {
 		if *again != *first || !again.IsDigest() {
 			t.Error("the digest is another one")
 		}
-		if err := p.box.Settle(t.Context(), []Outcome{{Target: "a", Place: first.Place, Delivered: true}}, nil); err != nil {
+		if err := p.box.Record(t.Context(), []Outcome{{Target: "a", Place: first.Place, Delivered: true}}, nil); err != nil {
 			t.Fatal(err)
 		}
 		if !must[bool](t)(p.box.Compose(t.Context(), "a", later+61_000)) {
@@ -147,7 +147,7 @@ func TestDeadLettersAreSentAgainOnRequestAndRemovedInTheEnd(t *testing.T) {
 		p.write(seen("u1", 2, false, history.Failed))
 		p.write(seen("u2", 3, false, history.Failed))
 		for _, m := range p.waiting("a") {
-			if err := p.box.Settle(t.Context(), []Outcome{{Target: "a", Place: m.Place, Attempts: 10, Dead: true, Answer: "no"}}, nil); err != nil {
+			if err := p.box.Record(t.Context(), []Outcome{{Target: "a", Place: m.Place, Attempts: 10, Dead: true, Answer: "no"}}, nil); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -183,7 +183,7 @@ func TestOneReplicaSendsAndATargetThatIsOffStaysOff(t *testing.T) {
 		if _, err := p.box.Take(t.Context(), "a", "url1", "you", time.Minute); !errors.Is(err, ErrHeld) {
 			t.Errorf("you: %v", err)
 		}
-		if err := p.box.Settle(t.Context(), nil, map[string]Change{"a": off}); err != nil {
+		if err := p.box.Record(t.Context(), nil, map[string]Change{"a": off}); err != nil {
 			t.Fatal(err)
 		}
 		if err := p.box.Release(t.Context(), "a", "me"); err != nil {
@@ -202,7 +202,7 @@ func TestOneReplicaSendsAndATargetThatIsOffStaysOff(t *testing.T) {
 		if s := must[State](t)(p.box.Take(t.Context(), "a", "url2", "you", time.Minute)); s.Change != (Change{}) || s.At != 9 {
 			t.Errorf("with another URL: %+v", s)
 		}
-		if err := p.box.Settle(t.Context(), nil, map[string]Change{"a": off}); err != nil {
+		if err := p.box.Record(t.Context(), nil, map[string]Change{"a": off}); err != nil {
 			t.Fatal(err)
 		}
 		if err := p.box.Enable(t.Context(), "a"); err != nil {

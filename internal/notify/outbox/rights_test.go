@@ -103,7 +103,7 @@ func works(t *testing.T, address string) {
 	if err != nil || len(due) != 2 {
 		t.Error(due, err)
 	}
-	must(mail.Settle(ctx, []Outcome{{Target: "all", Place: Place{log.ID, 1}, Delivered: true}, {Target: "all", Place: Place{log.ID, 2}, Dead: true}}, map[string]Change{"all": {}}))
+	must(mail.Record(ctx, []Outcome{{Target: "all", Place: Place{log.ID, 1}, Delivered: true}, {Target: "all", Place: Place{log.ID, 2}, Dead: true}}, map[string]Change{"all": {}}))
 	must(mail.Release(ctx, "all", "holder"))
 	_, err = s.Expire(ctx, log, history.At(time.Now()), 10)
 	must(err)

@@ -37,7 +37,7 @@ type State struct {
 
 // Take takes the lease of a target for a holder. The error is ErrHeld while it is another's. If the URL is another one
 // than before (told by anything that identifies it), the target is switched on.
-func (b *Box) Take(ctx context.Context, target, url, holder string, lease time.Duration) (State, error) {
+func (b *Store) Take(ctx context.Context, target, url, holder string, lease time.Duration) (State, error) {
 	fail := func(err error) (State, error) {
 		return State{}, fmt.Errorf("take the lease of webhook %s: %w", target, err)
 	}
@@ -77,7 +77,7 @@ func (b *Box) Take(ctx context.Context, target, url, holder string, lease time.D
 
 // Renew renews all leases of a holder, and records what its targets have said last. It returns the targets whose lease
 // the holder has.
-func (b *Box) Renew(ctx context.Context, holder string, lease time.Duration, answers map[string]Answer) (map[string]Change, error) {
+func (b *Store) Renew(ctx context.Context, holder string, lease time.Duration, answers map[string]Answer) (map[string]Change, error) {
 	var held map[string]Change
 	err := b.database.Transact(ctx, func(tx *store.Tx) error {
 		if _, err := tx.Exec(ctx, "UPDATE webhooks SET lease = "+tx.Now()+" + ? WHERE holder = ?", lease.Milliseconds(), holder); err != nil {
@@ -104,7 +104,7 @@ func (b *Box) Renew(ctx context.Context, holder string, lease time.Duration, ans
 }
 
 // Release gives up a lease, so that another need not wait for its end.
-func (b *Box) Release(ctx context.Context, target, holder string) error {
+func (b *Store) Release(ctx context.Context, target, holder string) error {
 	err := b.database.Transact(ctx, func(tx *store.Tx) error {
 		_, err := tx.Exec(ctx, "UPDATE webhooks SET lease = 0, holder = '' WHERE name = ? AND holder = ?", target, holder)
 		return err
@@ -116,7 +116,7 @@ func (b *Box) Release(ctx context.Context, target, holder string) error {
 }
 
 // State returns what is known of a target, which may be nothing yet.
-func (b *Box) State(ctx context.Context, target string) (s State, err error) {
+func (b *Store) State(ctx context.Context, target string) (s State, err error) {
 	held := 0
 	err = b.database.QueryRow(ctx, "SELECT off, reason, hold, answered, answer, holder, CASE WHEN lease > "+b.database.Now()+" THEN 1 ELSE 0 END FROM webhooks WHERE name = ?", target).
 		Scan(&s.Off, &s.Reason, &s.Hold, &s.At, &s.Text, &s.Holder, &held)
@@ -128,8 +128,8 @@ func (b *Box) State(ctx context.Context, target string) (s State, err error) {
 }
 
 // Enable switches a target on, and ends its hold.
-func (b *Box) Enable(ctx context.Context, target string) error {
-	return b.Settle(ctx, nil, map[string]Change{target: {}})
+func (b *Store) Enable(ctx context.Context, target string) error {
+	return b.Record(ctx, nil, map[string]Change{target: {}})
 }
 
 // Counts are how many messages a target has.
@@ -140,7 +140,7 @@ type Counts struct {
 }
 
 // Counts counts the messages of a target.
-func (b *Box) Counts(ctx context.Context, target string) (c Counts, err error) {
+func (b *Store) Counts(ctx context.Context, target string) (c Counts, err error) {
 	var oldest sql.NullInt64
 	if err := b.database.QueryRow(ctx, "SELECT COUNT(*), MIN(at) FROM outbox WHERE target = ? AND dead = 0", target).Scan(&c.Waiting, &oldest); err != nil {
 		return c, fmt.Errorf("count messages: %w", err)
@@ -153,7 +153,7 @@ func (b *Box) Counts(ctx context.Context, target string) (c Counts, err error) {
 }
 
 // Dead are the newest dead letters of a target, at most so many.
-func (b *Box) Dead(ctx context.Context, target string, most int) ([]*Message, error) {
+func (b *Store) Dead(ctx context.Context, target string, most int) ([]*Message, error) {
 	messages, err := b.messages(ctx, "target = ? AND dead = 1 ORDER BY at DESC LIMIT ?", target, most)
 	if err != nil {
 		return nil, fmt.Errorf("read dead letters: %w", err)
@@ -163,7 +163,7 @@ func (b *Box) Dead(ctx context.Context, target string, most int) ([]*Message, er
 
 // Resend makes dead letters wait again, as if they had never been tried: the one with an id, or if that is empty, those that
 // were written from a time on and before another one. It returns how many.
-func (b *Box) Resend(ctx context.Context, target, id string, since, until history.Time) (n int64, err error) {
+func (b *Store) Resend(ctx context.Context, target, id string, since, until history.Time) (n int64, err error) {
 	condition, args := "id = ?", []any{target, id}
 	if id == "" {
 		condition, args = "at >= ? AND at < ?", []any{target, int64(since), int64(until)}

@@ -54,7 +54,7 @@ func TestAnAttemptThatTheGatewayBreaksOffIsNoFailure(t *testing.T) {
 	p.write("u1", history.Failed)
 	until(t, "it is being sent", func() bool { return len(rec.arrivals()) == 1 })
 	stop()
-	m, err := p.box.Oldest(t.Context(), "a", outbox.Job{Log: p.log.ID, UID: "u1"})
+	m, err := p.store.Oldest(t.Context(), "a", outbox.Job{Log: p.log.ID, UID: "u1"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,26 +66,26 @@ func TestAnAttemptThatTheGatewayBreaksOffIsNoFailure(t *testing.T) {
 // A renewal of a lease reads whether the target is on. Until it is written that the target is gone, it says what was before.
 func TestATargetThatIsGoneStaysOffUntilThatIsWritten(t *testing.T) {
 	p := newPast(t, outbox.Target{Name: "a"})
-	k := &keeper{box: p.box, holder: "this", times: quick}
-	if _, err := p.box.Take(t.Context(), "a", "url", k.holder, time.Minute); err != nil {
+	k := &leaseRenewer{store: p.store, holder: "this", times: quick}
+	if _, err := p.store.Take(t.Context(), "a", "url", k.holder, time.Minute); err != nil {
 		t.Fatal(err)
 	}
-	of := &tenure{target: &target{Target: Target{Name: "a"}}}
+	of := &term{target: &target{Target: Target{Name: "a"}}}
 	renew := func() {
-		k.renew(t.Context(), map[*tenure]*lease{of: {time.Now(), func(err error) { t.Error(err) }}})
+		k.renew(t.Context(), map[*term]*lease{of: {time.Now(), func(err error) { t.Error(err) }}})
 	}
 	of.set(outbox.Change{Off: 1, Reason: "410 Gone"})
 	if renew(); !of.rests() {
 		t.Error("it is on again by what the database said before")
 	}
-	s := &settler{box: p.box, times: quick}
-	if err := s.record([]*settlement{{of: of.target, changes: true}}); err != nil {
+	s := &batcher{store: p.store, times: quick}
+	if err := s.record([]*sentResult{{of: of.target, changes: true}}); err != nil {
 		t.Fatal(err)
 	}
 	if renew(); !of.rests() {
 		t.Error("it is on again though it is written that it is gone")
 	}
-	if err := p.box.Enable(t.Context(), "a"); err != nil {
+	if err := p.store.Enable(t.Context(), "a"); err != nil {
 		t.Fatal(err)
 	}
 	if renew(); of.rests() {
@@ -100,7 +100,7 @@ func TestWhatIsBehindARefusedMessageIsNotDue(t *testing.T) {
 	p.start(Target{Name: "a", URL: rec.URL})
 	p.write("u1", history.Failed, history.Running, history.Failed, history.Running, history.Succeeded)
 	until(t, "nothing is due", func() bool {
-		jobs, _, err := p.box.Due(t.Context(), "a", "n", now(), outbox.Place{}, 100)
+		jobs, _, err := p.store.Due(t.Context(), "a", "n", now(), outbox.Place{}, 100)
 		return err == nil && len(jobs) == 0
 	})
 	if waiting, _ := p.waiting("a"); waiting != 3 || len(rec.arrivals()) == 0 {

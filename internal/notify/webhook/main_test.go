@@ -33,7 +33,7 @@ type past struct {
 	t       *testing.T
 	address string
 	db      *store.Store
-	box     *outbox.Box
+	store   *outbox.Store
 
 	mu  sync.Mutex
 	log store.Log
@@ -49,7 +49,7 @@ func newPast(t *testing.T, targets ...outbox.Target) *past {
 	}
 	p := &past{t: t, address: "sqlite://" + t.TempDir() + "/h.db"}
 	p.db = p.open(store.Options{Address: p.address, Writers: []store.Writer{outbox.NewWriter(targets)}})
-	p.box = outbox.New(p.db)
+	p.store = outbox.New(p.db)
 	if err := p.db.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func (p *past) write(uid string, states ...history.State) {
 // waiting is how many messages of a target wait, and how many are dead.
 func (p *past) waiting(target string) (waiting, dead int) {
 	p.t.Helper()
-	c, err := p.box.Counts(p.t.Context(), target)
+	c, err := p.store.Counts(p.t.Context(), target)
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -135,7 +135,7 @@ func (p *past) start(targets ...Target) (senders *Senders, stop func()) {
 	close(ready)
 	ctx, cancel := context.WithCancel(p.t.Context())
 	var running sync.WaitGroup
-	running.Go(func() { _ = s.Run(ctx, p.box, ready) })
+	running.Go(func() { _ = s.Run(ctx, p.store, ready) })
 	stop = func() {
 		cancel()
 		running.Wait()

@@ -40,15 +40,15 @@ func (s *Senders) Status(ctx context.Context) []Status {
 	var all []Status
 	for _, t := range s.targets {
 		one := Status{Name: t.Name, Place: placeOf(t.URL), Digest: t.Digest}
-		box, err := s.opened()
+		store, err := s.opened()
 		if err == nil {
-			one.State, err = box.State(ctx, t.Name)
+			one.State, err = store.State(ctx, t.Name)
 		}
 		if err == nil {
-			one.Counts, err = box.Counts(ctx, t.Name)
+			one.Counts, err = store.Counts(ctx, t.Name)
 		}
 		if err == nil {
-			one.Letters, err = box.Dead(ctx, t.Name, lettersShown)
+			one.Letters, err = store.Dead(ctx, t.Name, lettersShown)
 		}
 		one.Err = err
 		all = append(all, one)
@@ -65,13 +65,13 @@ func placeOf(text string) string {
 	return u.Scheme + "://" + u.Host
 }
 
-func (s *Senders) opened() (*outbox.Box, error) {
+func (s *Senders) opened() (*outbox.Store, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.box == nil {
+	if s.store == nil {
 		return nil, ErrNotReady
 	}
-	return s.box, nil
+	return s.store, nil
 }
 
 func (s *Senders) find(name string) (*target, error) {
@@ -99,11 +99,11 @@ func (s *Senders) Enable(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	box, err := s.opened()
+	store, err := s.opened()
 	if err != nil {
 		return err
 	}
-	return box.Enable(ctx, t.Name)
+	return store.Enable(ctx, t.Name)
 }
 
 // Resend sends dead letters of a target again: the one with an id, or if that is empty, those that were written in a
@@ -113,11 +113,11 @@ func (s *Senders) Resend(ctx context.Context, name, id string, since, until time
 	if err != nil {
 		return 0, err
 	}
-	box, err := s.opened()
+	store, err := s.opened()
 	if err != nil {
 		return 0, err
 	}
-	if n, err = box.Resend(ctx, t.Name, id, history.At(since), history.At(until)); err == nil {
+	if n, err = store.Resend(ctx, t.Name, id, history.At(since), history.At(until)); err == nil {
 		t.bell.Wake()
 	}
 	return n, err

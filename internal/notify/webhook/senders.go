@@ -46,8 +46,8 @@ type Senders struct {
 	metrics *metrics
 	log     *slog.Logger
 
-	mu  sync.Mutex
-	box *outbox.Box // nil: the database is not ready yet
+	mu    sync.Mutex
+	store *outbox.Store // nil: the database is not ready yet
 }
 
 // target is one webhook, as this replica knows it.
@@ -70,7 +70,7 @@ type target struct {
 	unsaved bool // change is not in the database yet
 	last    outbox.Answer
 	counts  outbox.Counts
-	counted bool // there are counts of this tenure
+	counted bool // there are counts of this term
 }
 
 // New reads the secrets, and compiles the bodies. Its errors name the target's field, with its place in the list of targets.
@@ -121,31 +121,31 @@ func (s *Senders) Wake() {
 }
 
 // Run sends until the context ends, from when the database is ready.
-func (s *Senders) Run(ctx context.Context, box *outbox.Box, ready <-chan struct{}) error {
+func (s *Senders) Run(ctx context.Context, store *outbox.Store, ready <-chan struct{}) error {
 	select {
 	case <-ready:
 	case <-ctx.Done():
 		return nil
 	}
 	s.mu.Lock()
-	s.box = box
+	s.store = store
 	s.mu.Unlock()
 	host, err := os.Hostname()
 	if err != nil {
 		host = "gateway"
 	}
-	keeper := &keeper{box: box, holder: host[:min(len(host), 64)] + "-" + rand.Text()[:10], times: s.times, tenures: map[*tenure]*lease{}}
-	settler := &settler{box: box, queue: make(chan *settlement), times: s.times, log: s.log}
-	var running, settling sync.WaitGroup
-	settling.Go(settler.run)
+	renewer := &leaseRenewer{store: store, holder: host[:min(len(host), 64)] + "-" + rand.Text()[:10], times: s.times, terms: map[*term]*lease{}}
+	batcher := &batcher{store: store, queue: make(chan *sentResult), times: s.times, log: s.log}
+	var running, batching sync.WaitGroup
+	batching.Go(batcher.run)
 	for _, t := range s.targets {
-		running.Go(func() { t.run(ctx, box, settler, keeper) })
+		running.Go(func() { t.run(ctx, store, batcher, renewer) })
 	}
-	running.Go(func() { keeper.run(ctx) })
-	running.Go(func() { s.expire(ctx, box) })
+	running.Go(func() { renewer.run(ctx) })
+	running.Go(func() { s.expire(ctx, store) })
 	running.Wait()
-	close(settler.queue)
-	settling.Wait()
+	close(batcher.queue)
+	batching.Wait()
 	return nil
 }
 
@@ -157,14 +157,14 @@ const (
 )
 
 // expire removes what has been kept for long enough. All replicas do so; those that come later find less.
-func (s *Senders) expire(ctx context.Context, box *outbox.Box) {
+func (s *Senders) expire(ctx context.Context, store *outbox.Store) {
 	for wait := time.Second; ; {
 		select {
 		case <-ctx.Done():
 			return
 		case <-time.After(jittered(wait)):
 		}
-		removed, err := box.Expire(ctx, time.Now().Add(-s.keep), expireAtOnce)
+		removed, err := store.Expire(ctx, time.Now().Add(-s.keep), expireAtOnce)
 		s.metrics.expired.Add(float64(removed))
 		if wait = expireAgain; removed > 0 {
 			wait = time.Second

@@ -163,7 +163,7 @@ func TestAMessageThatIsRefusedToTheEndIsADeadLetterAndTheNextGoesOn(t *testing.T
 	for n := range len(schedule) + 1 {
 		until(t, "it was tried", func() bool { return len(rec.arrivals()) > n })
 		until(t, "it was recorded", func() bool {
-			m, err := p.box.Oldest(t.Context(), "a", outbox.Job{Log: p.log.ID, UID: "u"})
+			m, err := p.store.Oldest(t.Context(), "a", outbox.Job{Log: p.log.ID, UID: "u"})
 			if err != nil || m != nil && m.Attempts == n && m.Seq == 2 { // none: it is dead, and the next one has been sent as well
 				return false
 			}
@@ -183,14 +183,14 @@ func TestAMessageThatIsRefusedToTheEndIsADeadLetterAndTheNextGoesOn(t *testing.T
 	if len(ids) != 1 {
 		t.Errorf("the attempts had %d ids and bodies", len(ids))
 	}
-	dead, err := p.box.Dead(t.Context(), "a", 1)
+	dead, err := p.store.Dead(t.Context(), "a", 1)
 	if err != nil || dead[0].Answer != "400 Bad Request:   no <b>" {
 		t.Errorf("%v, %q", err, dead[0].Answer)
 	}
 	rec.mu.Lock()
 	refuse = false
 	rec.mu.Unlock()
-	if _, err := p.box.Resend(t.Context(), "a", all[0].id, 0, 0); err != nil {
+	if _, err := p.store.Resend(t.Context(), "a", all[0].id, 0, 0); err != nil {
 		t.Fatal(err)
 	}
 	senders.Wake()
@@ -213,7 +213,7 @@ func TestATargetThatIsGoneIsLeftAloneAlsoByOthers(t *testing.T) {
 	_, stop := p.start(target)
 	p.write("u1", history.Failed)
 	off := func() bool {
-		s, err := p.box.State(t.Context(), "a")
+		s, err := p.store.State(t.Context(), "a")
 		return err == nil && s.Off != 0
 	}
 	until(t, "it is off", off)
@@ -228,12 +228,12 @@ func TestATargetThatIsGoneIsLeftAloneAlsoByOthers(t *testing.T) {
 	if n := len(rec.arrivals()); n != 1 || !off() {
 		t.Fatalf("%d requests, and off is %v", n, off())
 	}
-	if err := p.box.Enable(t.Context(), "a"); err != nil {
+	if err := p.store.Enable(t.Context(), "a"); err != nil {
 		t.Fatal(err)
 	}
 	until(t, "all arrived after it was enabled", func() bool { n, _ := p.waiting("a"); return n == 0 })
 	stop()
-	if err := p.box.Settle(t.Context(), nil, map[string]outbox.Change{"a": {Off: 1}}); err != nil {
+	if err := p.store.Record(t.Context(), nil, map[string]outbox.Change{"a": {Off: 1}}); err != nil {
 		t.Fatal(err)
 	}
 	p.write("u3", history.Failed)
@@ -276,7 +276,7 @@ func TestAnotherReplicaTakesOverAndNothingIsMissing(t *testing.T) {
 	rec := newReceiver(t, nil)
 	target := Target{Name: "a", URL: rec.URL}
 	// A holder that was killed: its lease is left to run out.
-	if _, err := p.box.Take(t.Context(), "a", "url", "killed", time.Second); err != nil {
+	if _, err := p.store.Take(t.Context(), "a", "url", "killed", time.Second); err != nil {
 		t.Fatal(err)
 	}
 	began := time.Now()

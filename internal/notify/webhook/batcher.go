@@ -8,50 +8,50 @@ import (
 	"github.com/kubecast/kubecast/internal/notify/outbox"
 )
 
-// settlement is what is to be recorded of an attempt.
-type settlement struct {
+// sentResult is what is to be recorded of an attempt.
+type sentResult struct {
 	of      *target
-	tenure  context.Context // once it has ended, there is only one more try
+	term    context.Context // once it has ended, there is only one more try
 	outcome *outbox.Outcome // nil: nothing of the message
 	changes bool            // whether the target's state is to be recorded, too
 	done    chan bool       // told whether it was recorded
 }
 
-// settler records what became of attempts, of all targets together: what comes while a transaction runs is in the
+// batcher records what became of attempts, of all targets together: what comes while a transaction runs is in the
 // next one. Many small transactions would keep a recorder waiting, whose database may be a file on a slow disk.
-type settler struct {
-	box   *outbox.Box
-	queue chan *settlement
+type batcher struct {
+	store *outbox.Store
+	queue chan *sentResult
 	times times
 	log   *slog.Logger
 }
 
-// settleMost is about how many outcomes are recorded in one transaction.
-const settleMost = 200
+// batchMost is about how many outcomes are recorded in one transaction.
+const batchMost = 200
 
-// restMost bounds how long the settler rests after a transaction: for as long as that took.
+// restMost bounds how long the batcher rests after a transaction: for as long as that took.
 const restMost = 100 * time.Millisecond
 
-// settle returns once an outcome is recorded, or given up. Then the message is sent again by whoever comes next.
-func (s *settler) settle(one *settlement) bool {
-	s.queue <- one
+// add returns once an outcome is recorded, or given up. Then the message is sent again by whoever comes next.
+func (b *batcher) add(one *sentResult) bool {
+	b.queue <- one
 	return <-one.done
 }
 
 // run records until the queue is closed. While the database is away it tries again.
-func (s *settler) run() {
-	var batch []*settlement
+func (b *batcher) run() {
+	var batch []*sentResult
 	for failed := 0; ; {
 		if len(batch) == 0 {
-			one, ok := <-s.queue
+			one, ok := <-b.queue
 			if !ok {
 				return
 			}
 			batch = append(batch, one)
 		}
-		for more := true; more && len(batch) < settleMost; {
+		for more := true; more && len(batch) < batchMost; {
 			select {
-			case one := <-s.queue:
+			case one := <-b.queue:
 				batch = append(batch, one)
 			default:
 				more = false
@@ -59,16 +59,16 @@ func (s *settler) run() {
 		}
 		ending := make([]bool, len(batch))
 		for i, one := range batch {
-			ending[i] = one.tenure.Err() != nil
+			ending[i] = one.term.Err() != nil
 		}
 		began := time.Now()
-		err := s.record(batch)
+		err := b.record(batch)
 		if failed++; err == nil {
 			failed = 0
 		} else if failed == 1 {
-			s.log.Warn("it cannot be recorded what became of messages to webhooks", "messages", len(batch), "error", err)
+			b.log.Warn("recording the results of messages to webhooks failed", "messages", len(batch), "error", err)
 		}
-		var left []*settlement
+		var left []*sentResult
 		for i, one := range batch {
 			if err == nil || ending[i] {
 				one.done <- err == nil
@@ -86,7 +86,7 @@ func (s *settler) run() {
 	}
 }
 
-func (s *settler) record(batch []*settlement) error {
+func (b *batcher) record(batch []*sentResult) error {
 	var outcomes []outbox.Outcome
 	changes, versions := map[string]outbox.Change{}, map[*target]int{}
 	for _, one := range batch {
@@ -99,9 +99,9 @@ func (s *settler) record(batch []*settlement) error {
 			one.of.mu.Unlock()
 		}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), s.times.grace)
+	ctx, cancel := context.WithTimeout(context.Background(), b.times.grace)
 	defer cancel()
-	if err := s.box.Settle(ctx, outcomes, changes); err != nil {
+	if err := b.store.Record(ctx, outcomes, changes); err != nil {
 		return err
 	}
 	for t, version := range versions {

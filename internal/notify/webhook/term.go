@@ -16,7 +16,7 @@ import (
 type times struct {
 	lease time.Duration // it is renewed three times within this
 	poll  time.Duration // how often the database is asked what is due, and by others whether the lease is free
-	grace time.Duration // how long attempts may go on when a tenure ends
+	grace time.Duration // how long attempts may go on when a term ends
 }
 
 var usual = times{lease: 5 * time.Second, poll: 500 * time.Millisecond, grace: 2 * time.Second}
@@ -33,11 +33,11 @@ const (
 )
 
 // run sends to a target whenever nobody else does.
-func (t *target) run(ctx context.Context, box *outbox.Box, settler *settler, keeper *keeper) {
+func (t *target) run(ctx context.Context, store *outbox.Store, batcher *batcher, renewer *leaseRenewer) {
 	defer t.client.CloseIdleConnections()
 	told := ""
 	for ctx.Err() == nil {
-		began, err := t.begin(ctx, box, settler, keeper)
+		began, err := t.begin(ctx, store, batcher, renewer)
 		if began {
 			told = ""
 		}
@@ -53,18 +53,18 @@ func (t *target) run(ctx context.Context, box *outbox.Box, settler *settler, kee
 }
 
 // begin sends for as long as this replica has the lease. It reports whether it had it at all.
-func (t *target) begin(ctx context.Context, box *outbox.Box, settler *settler, keeper *keeper) (began bool, err error) {
-	holder := keeper.holder
+func (t *target) begin(ctx context.Context, store *outbox.Store, batcher *batcher, renewer *leaseRenewer) (began bool, err error) {
+	holder := renewer.holder
 	within, cancel := context.WithTimeout(ctx, t.times.lease)
 	defer cancel()
-	state, err := box.State(within, t.Name)
+	state, err := store.State(within, t.Name)
 	if err != nil {
 		return false, err
 	}
 	if state.Held && state.Holder != holder {
 		return false, outbox.ErrHeld
 	}
-	if state, err = box.Take(within, t.Name, t.url, holder, t.times.lease); err != nil {
+	if state, err = store.Take(within, t.Name, t.url, holder, t.times.lease); err != nil {
 		return false, err
 	}
 	t.mu.Lock()
@@ -76,9 +76,9 @@ func (t *target) begin(ctx context.Context, box *outbox.Box, settler *settler, k
 		t.sending = false
 	}()
 	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[outbox.Job](100*time.Millisecond, 10*time.Second)
-	of := &tenure{
-		target: t, box: box, holder: holder, keeper: keeper,
-		settler: settler, rotation: newRotation(), places: map[string]outbox.Place{},
+	of := &term{
+		target: t, store: store, holder: holder, renewer: renewer,
+		batcher: batcher, rotation: newRotation(), places: map[string]outbox.Place{},
 	}
 	of.queue = workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[outbox.Job]{
 		DelayingQueue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[outbox.Job]{
@@ -90,14 +90,14 @@ func (t *target) begin(ctx context.Context, box *outbox.Box, settler *settler, k
 	return true, err
 }
 
-// tenure is the time for which this replica has the lease of a target.
-type tenure struct {
+// term is the time for which this replica has the lease of a target.
+type term struct {
 	*target
-	box      *outbox.Box
+	store    *outbox.Store
 	holder   string
-	keeper   *keeper
+	renewer  *leaseRenewer
 	queue    workqueue.TypedRateLimitingInterface[outbox.Job]
-	settler  *settler
+	batcher  *batcher
 	rotation *rotation // what waits in the queue
 	failing  bool      // guarded by target.mu
 
@@ -107,11 +107,11 @@ type tenure struct {
 }
 
 // run sends until the lease is lost, which is the error, or the context ends.
-func (t *tenure) run(ctx context.Context) (err error) {
+func (t *term) run(ctx context.Context) (err error) {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	t.keeper.add(t, end)
-	defer t.keeper.remove(t)
+	t.renewer.add(t, end)
+	defer t.renewer.remove(t)
 	sending, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	var around, workers sync.WaitGroup
@@ -128,7 +128,7 @@ func (t *tenure) run(ctx context.Context) (err error) {
 	around.Wait()
 	releasing, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.times.grace)
 	defer cancel()
-	err = t.box.Release(releasing, t.Name, t.holder)
+	err = t.store.Release(releasing, t.Name, t.holder)
 	if lost := context.Cause(ctx); !errors.Is(lost, context.Canceled) {
 		return lost
 	}
@@ -143,7 +143,7 @@ func (t *target) rests() bool {
 }
 
 // feed puts the jobs that have something to be sent into the queue.
-func (t *tenure) feed(ctx context.Context) {
+func (t *term) feed(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	failed := 0
@@ -164,7 +164,7 @@ func (t *tenure) feed(ctx context.Context) {
 				failed = 0
 			} else if ctx.Err() == nil {
 				if failed == 1 {
-					t.log.Warn("it cannot be read what a webhook has to be sent", "error", err)
+					t.log.Warn("reading due messages failed", "error", err)
 				}
 				wait = min(time.Duration(failed)*time.Second, 5*time.Second)
 			}
@@ -174,21 +174,21 @@ func (t *tenure) feed(ctx context.Context) {
 }
 
 // fill reads of some namespaces what is due; more says that there may be more than was read.
-func (t *tenure) fill(ctx context.Context) (more bool, err error) {
+func (t *term) fill(ctx context.Context) (more bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, t.times.lease)
 	defer cancel()
 	if t.Digest > 0 {
-		m, err := t.box.Oldest(ctx, t.Name, outbox.Digests)
+		m, err := t.store.Oldest(ctx, t.Name, outbox.Digests)
 		ready := m != nil && m.Due <= now()
 		if err == nil && m == nil { // one after the other: what comes meanwhile is of the next
-			ready, err = t.box.Compose(ctx, t.Name, now())
+			ready, err = t.store.Compose(ctx, t.Name, now())
 		}
 		if ready {
 			t.queue.Add(outbox.Digests)
 		}
 		return false, err
 	}
-	names, err := t.box.Namespaces(ctx, t.Name, t.after, namespacesAtOnce)
+	names, err := t.store.Namespaces(ctx, t.Name, t.after, namespacesAtOnce)
 	if err != nil {
 		return false, err
 	}
@@ -204,7 +204,7 @@ func (t *tenure) fill(ctx context.Context) (more bool, err error) {
 			more = true
 			continue
 		}
-		jobs, next, err := t.box.Due(ctx, t.Name, namespace, now(), t.places[namespace], share)
+		jobs, next, err := t.store.Due(ctx, t.Name, namespace, now(), t.places[namespace], share)
 		if err != nil {
 			return false, err
 		}
@@ -220,7 +220,7 @@ func (t *tenure) fill(ctx context.Context) (more bool, err error) {
 }
 
 // work sends what jobs have, one after the other.
-func (t *tenure) work(ctx, sending context.Context) {
+func (t *term) work(ctx, sending context.Context) {
 	for {
 		job, down := t.queue.Get()
 		if down {
@@ -232,7 +232,7 @@ func (t *tenure) work(ctx, sending context.Context) {
 }
 
 // serve sends the oldest message of a job. If it is accepted, the job stands in line again for its next one.
-func (t *tenure) serve(ctx, sending context.Context, job outbox.Job) {
+func (t *term) serve(ctx, sending context.Context, job outbox.Job) {
 	if ctx.Err() != nil || t.rests() {
 		return // it is found again
 	}
@@ -248,18 +248,18 @@ func (t *tenure) serve(ctx, sending context.Context, job outbox.Job) {
 }
 
 // next is the message of a job that is to be sent now; nil: there is none.
-func (t *tenure) next(ctx context.Context, job outbox.Job) (*outbox.Message, error) {
+func (t *term) next(ctx context.Context, job outbox.Job) (*outbox.Message, error) {
 	ctx, cancel := context.WithTimeout(ctx, t.times.lease)
 	defer cancel()
-	m, err := t.box.Oldest(ctx, t.Name, job)
+	m, err := t.store.Oldest(ctx, t.Name, job)
 	if err == nil && m != nil && m.Due > now() {
-		return nil, t.box.Postpone(ctx, t.Name, m)
+		return nil, t.store.Postpone(ctx, t.Name, m)
 	}
 	return m, err
 }
 
 // deliver makes an attempt, and records what became of it. It reports whether the message was accepted and is gone.
-func (t *tenure) deliver(ctx, sending context.Context, m *outbox.Message) bool {
+func (t *term) deliver(ctx, sending context.Context, m *outbox.Message) bool {
 	event, err := eventOf(m)
 	r := result{outcome: unmade}
 	if err == nil {
@@ -272,7 +272,7 @@ func (t *tenure) deliver(ctx, sending context.Context, m *outbox.Message) bool {
 	}
 	t.tell(m, r)
 	at := time.Now()
-	s := &settlement{of: t.target, tenure: ctx, done: make(chan bool, 1), outcome: &outbox.Outcome{Target: t.Name, Place: m.Place, Attempts: m.Attempts + 1, Answer: r.answer}}
+	s := &sentResult{of: t.target, term: ctx, done: make(chan bool, 1), outcome: &outbox.Outcome{Target: t.Name, Place: m.Place, Attempts: m.Attempts + 1, Answer: r.answer}}
 	switch r.outcome {
 	case delivered:
 		s.outcome.Delivered = true
@@ -298,7 +298,7 @@ func (t *tenure) deliver(ctx, sending context.Context, m *outbox.Message) bool {
 			t.log.Warn("a message is given up; it is a dead letter, which an operator can have sent again", "id", m.ID, "attempts", s.outcome.Attempts)
 		}
 	}
-	return t.settler.settle(s) && r.outcome == delivered
+	return t.batcher.add(s) && r.outcome == delivered
 }
 
 // set changes whether and when anything is sent.
@@ -314,7 +314,7 @@ func (t *target) set(change outbox.Change) {
 }
 
 // tell remembers an answer, and logs when a target begins to fail, and when it no longer does.
-func (t *tenure) tell(m *outbox.Message, r result) {
+func (t *term) tell(m *outbox.Message, r result) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.last = outbox.Answer{At: now(), Text: r.answer}
@@ -331,12 +331,12 @@ func (t *tenure) tell(m *outbox.Message, r result) {
 
 // count counts the messages of the target from time to time, for metrics. The more there are, the longer this takes,
 // and the less often it is done.
-func (t *tenure) count(ctx context.Context) {
+func (t *term) count(ctx context.Context) {
 	const rest = 20
 	for {
 		began := time.Now()
 		within, cancel := context.WithTimeout(ctx, time.Minute)
-		counts, err := t.box.Counts(within, t.Name)
+		counts, err := t.store.Counts(within, t.Name)
 		cancel()
 		if err == nil {
 			t.mu.Lock()
