@@ -189,9 +189,7 @@ func deciding(j *Job, runs []*Run) *Run {
 	}
 	anew := func(r *Run) bool { return r.Scheduled > last.ended(j.Since) }
 	if last == nil || j.State == Retrying && slices.ContainsFunc(removed, anew) { // what failed had been made anew, and that was deleted
-		stuck = append(stuck, removed...)
-		slices.SortStableFunc(stuck, func(a, b *Run) int { return cmp.Or(cmp.Compare(weigh(a), weigh(b)), cmp.Compare(b.Created, a.Created)) })
-		return append(stuck, nil)[0]
+		return missing(j, stuck, removed)
 	}
 	together := slices.DeleteFunc(failed, func(r *Run) bool {
 		if j.Reason == "BackoffLimitExceeded" { // those before the last were forgiven
@@ -208,6 +206,37 @@ func deciding(j *Job, runs []*Run) *Run {
 	return slices.MinFunc(together, func(a, b *Run) int {
 		return cmp.Or(cmp.Compare(named(a), named(b)), cmp.Compare(weigh(a), weigh(b)), cmp.Compare(a.ended(j.Since), b.ended(j.Since)), cmp.Compare(a.Name, b.Name))
 	})
+}
+
+// missing is the run for want of which the job is in its state, of those that could not begin, and those that somebody deleted; nil if there are none. Where a pod is
+// missed that somebody deleted, one that still waits may not be why, and one that no node had taken before it was deleted itself is not: its job may have been told to have fewer.
+func missing(j *Job, stuck, removed []*Run) *Run {
+	all := slices.DeleteFunc(stuck, func(r *Run) bool {
+		if len(removed) == 0 {
+			return false
+		}
+		if waits := r.ended(j.Since) >= j.Since; waits {
+			return j.isForEnds()
+		}
+		return r.Scheduled == 0
+	})
+	all = append(all, removed...)
+	var last Time
+	for _, r := range all {
+		last = max(last, r.ended(j.Since))
+	}
+	all = slices.DeleteFunc(all, func(r *Run) bool { return r.ended(j.Since) < last-causeBurst })
+	slices.SortStableFunc(all, func(a, b *Run) int { return cmp.Or(cmp.Compare(weigh(a), weigh(b)), cmp.Compare(b.Created, a.Created)) })
+	return append(all, nil)[0]
+}
+
+// isForEnds reports whether the job can be in its state only since a pod of it ended, whatever other pods wait for.
+func (j *Job) isForEnds() bool {
+	switch j.Reason {
+	case "BackoffLimitExceeded", "FailedIndexes", "MaxFailedIndexesExceeded":
+		return true
+	}
+	return j.State == Retrying
 }
 
 // weigh orders ends by how much they explain: that a container failed may be for want of another pod.
