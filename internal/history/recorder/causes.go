@@ -56,7 +56,10 @@ func (r *Recorder) reviewNow(job *history.Job) {
 		if !going {
 			at.pause = firstReview
 		}
-		at.job, at.next = job, time.Time{}
+		if !going || !job.IsGivenUp() { // else the review knows why it came to wait, and the job that it was given up since
+			at.job = job
+		}
+		at.next = time.Time{}
 		r.reviews.put(at)
 	}
 }
@@ -87,13 +90,21 @@ func (r *Recorder) findCauses(ctx context.Context, b *batch) error {
 		if delete(ends, job.UID); !job.HasCause() || b.transitions[i].GaveUp() {
 			continue
 		}
-		cause := history.CauseOf(job, runs[job.UID], r.circumstances(job, objects[job.UID]))
+		circumstances := r.circumstances(job, objects[job.UID])
+		cause := history.CauseOf(job, runs[job.UID], circumstances)
 		b.transitions[i].Cause, job.Cause = cause, cause
 		if job.State.Ended() {
 			ends[job.UID] = cause
 		}
-		if last := b.changed[job.UID]; last.Version == job.Version {
+		last := b.changed[job.UID]
+		if last.Version == job.Version {
 			last.Cause = cause // it may have been counted after its transition
+		}
+		if why := history.EvictionOf(job, circumstances); job.State == history.Queued && b.transitions[i].Reason == "" && why.Reason != "" {
+			b.transitions[i].Reason, b.transitions[i].Message = why.Reason, why.Message
+			if explained := history.Explained(last, why); explained != nil && last.Version == job.Version && last.Reason == "" {
+				*last = *explained // its queue has been read since the job was, and what is told now is not told again
+			}
 		}
 	}
 	return nil
@@ -189,13 +200,14 @@ func (r *Recorder) reviewOne(b *batch, at review, runs []*history.Run, o *cluste
 	job := at.job
 	now := r.living[job.UID]
 	left := now == nil || now.Version != job.Version
-	if !left {
+	givenUp := !left && now.IsGivenUp() // then the job's cause is that, whatever is found of the transition, until it is activated
+	if !left && !givenUp {
 		job = now
 	}
 	switch {
 	case o == nil && !left: // its deletion is about to be read
 		return
-	case !left && job.IsGivenUp(): // its cause is that; what had brought it here is told already, and comes back once it is activated
+	case givenUp && job.IsGivenUp(): // what the transition says is not known
 		return
 	case left && (job.State == history.Queued || job.Cause != nil && job.Cause.Pods > 0): // what is said now is of another time
 		return
@@ -207,7 +219,7 @@ func (r *Recorder) reviewOne(b *batch, at review, runs []*history.Run, o *cluste
 	}
 	next := *job
 	next.Cause = cause
-	if !left {
+	if !left && !givenUp {
 		b.put(&next)
 		r.living[next.UID] = &next
 	}

@@ -107,41 +107,65 @@ func TestAJobThatItsQueueGivesUpIsToldOnce(t *testing.T) {
 	})
 }
 
-// A job that had begun is told with its suspension that it was given up, and not once more.
+// A job that had begun is told with its suspension that it was given up, and not once more. If its Workload is read later, nobody was told; so that is told by itself, and the transition to
+// Queued says it, too, whatever had become of the job's pods before.
 func TestAJobThatIsGivenUpWithItsSuspensionIsToldOnce(t *testing.T) {
-	for name, workloadFirst := range map[string]bool{"the Workload is read first": true, "the job is read first": false} {
+	const given = "Queued DeactivatedDueToRequeuingLimitExceeded: given up by its queue: too often"
+	for name, test := range map[string]struct {
+		workloadFirst, drained bool
+		away                   bool // nobody records meanwhile
+		want                   []string
+	}{
+		"nobody records meanwhile":   {true, true, true, []string{"→Running ", "Running→" + given}},
+		"the Workload is read first": {true, true, false, []string{"→Running ", "Running→" + given}},
+		"the job is read first":      {false, false, false, []string{"→Running ", "Running→" + given, "Queued→" + given}},
+		"a node was drained before":  {false, true, false, []string{"→Running ", "Running→" + given, "Queued→" + given}},
+	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				world, db := newWaitingWorld()
 				r := start(t, world.api, db, "r", ring)
-				defer r.stop()
+				defer func() { r.stop() }()
 				settle()
 				uid := admitted(world.api, "n/a", "n/w")
 				settle()
+				if test.drained {
+					db.ends(uid, "pod", history.Evicted, history.At(time.Now()))
+				}
+				given := condition("Evicted", "True", "DeactivatedDueToRequeuingLimitExceeded", "too often")
+				given["lastTransitionTime"] = time.Now().UTC().Format(time.RFC3339)
 				giveUp := func() {
-					workloadOf(world.api, "n/w", uid, false, condition("QuotaReserved", "False", "Pending", "x"), condition("Evicted", "True", "DeactivatedDueToRequeuingLimitExceeded", "too often"))
+					workloadOf(world.api, "n/w", uid, false, condition("QuotaReserved", "False", "Pending", "x"), given)
 					time.Sleep(soon)
 				}
-				if workloadFirst {
+				if test.away {
+					r.stop()
+				}
+				if test.workloadFirst {
 					giveUp()
 				}
 				queued(world.api, "n/a", history.Suspended)
 				time.Sleep(soon)
-				if !workloadFirst {
+				if !test.workloadFirst {
 					giveUp()
 				}
-				time.Sleep(2 * longestPause)
-				synctest.Wait()
-				told, says := db.toldOf(uid), 0
-				for _, line := range told {
-					if line == "Running→Queued DeactivatedDueToRequeuingLimitExceeded: given up by its queue: too often" || line == "Queued→Queued DeactivatedDueToRequeuingLimitExceeded: given up by its queue: too often" {
-						says++
+				if test.away {
+					r = start(t, world.api, db, "next", ring)
+				}
+				is := func(when string) {
+					t.Helper()
+					time.Sleep(2 * longestPause)
+					synctest.Wait()
+					if told := db.toldOf(uid); !slices.Equal(told, test.want) {
+						t.Errorf("%s: %q", when, told)
 					}
 				}
-				want := []string{"→Running ", "Running→Queued DeactivatedDueToRequeuingLimitExceeded: given up by its queue: too often"}
-				if workloadFirst && !slices.Equal(told, want) || says == 0 || len(told) > 3 {
-					t.Errorf("%q", told)
-				}
+				is("it is given up")
+				r.stop()
+				r = start(t, world.api, db, "another", ring)
+				is("another one records")
+				workloadOf(world.api, "n/w", uid, true, condition("QuotaReserved", "False", "Pending", "x"), given)
+				is("somebody activates it")
 			})
 		})
 	}
