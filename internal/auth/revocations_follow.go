@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kubecast/kubecast/internal/backoff"
 )
 
 const (
@@ -67,12 +69,12 @@ func (r *Revocations) Run(ctx context.Context) error {
 
 // followAll follows the ConfigMap in whichever cluster has it.
 func (r *Revocations) followAll(ctx context.Context) {
-	pause := revocationsAgain
+	retry := backoff.New(revocationsAgain, revocationsLast)
 	for ctx.Err() == nil {
 		home := r.home.Load()
 		following, cancel := context.WithCancel(ctx)
 		stop := context.AfterFunc(home.replaced, cancel)
-		err := r.follow(following, home.maps, func() { pause = revocationsAgain })
+		err := r.follow(following, home.maps, retry.Reset)
 		stop()
 		cancel()
 		switch {
@@ -84,10 +86,7 @@ func (r *Revocations) followAll(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 		case <-home.replaced.Done():
-		case <-time.After(pause):
-		}
-		if err != nil {
-			pause = min(2*pause, revocationsLast)
+		case <-time.After(retry.Next()):
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kubecast/kubecast/internal/backoff"
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/stream"
 )
@@ -238,7 +239,7 @@ func (k *Kinds) stopOne(kind cluster.Kind, r *running) {
 
 // keep uses a kind to preload for as long as the gateway runs.
 func (k *Kinds) keep(ctx context.Context, name string) {
-	told := ""
+	var news backoff.News
 	k.Follow(ctx, name, func(ctx context.Context, store *Store) error {
 		if err := store.WaitSynced(ctx); err != nil {
 			return err
@@ -252,8 +253,7 @@ func (k *Kinds) keep(ctx context.Context, name string) {
 		}
 	}, func(err error) {
 		k.setPreload(name, err)
-		if err.Error() != told {
-			told = err.Error()
+		if news.Is(err) {
 			k.log.Warn("kind to preload is not there yet", "kind", name, "error", err)
 		}
 	})
@@ -267,11 +267,13 @@ func (k *Kinds) Follow(ctx context.Context, name string, use func(context.Contex
 	k.Retry(ctx, 30*time.Second, func(ctx context.Context) error { return k.FollowOnce(ctx, name, use) }, failed)
 }
 
+// discoveryLag is how long discovery may lag behind a changed definition.
+const discoveryLag = 500 * time.Millisecond
+
 // Retry calls try until the context ends. When it returns, failed is told why, and it is called again: after a second at
 // first, later after the longest wait, and when the definitions change.
 func (k *Kinds) Retry(ctx context.Context, most time.Duration, try func(context.Context) error, failed func(error)) {
-	const least = time.Second
-	for wait := least; ; wait = min(2*wait, most) {
+	for retry := backoff.New(time.Second, most); ; {
 		changed := k.Changed()
 		err := try(ctx)
 		if ctx.Err() != nil {
@@ -281,16 +283,13 @@ func (k *Kinds) Retry(ctx context.Context, most time.Duration, try func(context.
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(wait):
+		case <-time.After(retry.Next()):
 			continue
 		case <-changed:
 		}
-		// Discovery may lag behind a changed definition, so wait a moment.
-		wait = least / 2
-		select {
-		case <-ctx.Done():
+		retry.Reset()
+		if !backoff.Pause(ctx, discoveryLag) {
 			return
-		case <-time.After(wait):
 		}
 	}
 }

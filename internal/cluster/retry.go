@@ -2,12 +2,13 @@ package cluster
 
 import (
 	"context"
-	"math/rand/v2"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
+
+	"github.com/kubecast/kubecast/internal/backoff"
 )
 
 // The wait before a failed request is repeated: at first firstWait, then twice that, up to longWait; of each a random
@@ -21,15 +22,13 @@ const (
 // repeat makes attempts until one succeeds, one fails with an error that is not to be repeated, or the context ends.
 // It returns the outcome of the last attempt.
 func repeat[T any](ctx context.Context, repeated func(error) bool, attempt func() (T, error)) (T, error) {
-	for wait := firstWait; ; wait = min(2*wait, longWait) {
+	for retry := backoff.New(firstWait, longWait); ; {
 		result, err := attempt()
 		if err == nil || !repeated(err) {
 			return result, err
 		}
-		select {
-		case <-ctx.Done():
+		if !retry.Wait(ctx) {
 			return result, err
-		case <-time.After(wait/2 + rand.N(wait/2)):
 		}
 	}
 }

@@ -4,9 +4,10 @@ import (
 	"context"
 	"errors"
 	"io"
-	"math/rand/v2"
 	"sync"
 	"time"
+
+	"github.com/kubecast/kubecast/internal/backoff"
 )
 
 const (
@@ -81,7 +82,7 @@ func (m *mark) is(line rawLine) bool { return m.sum == line.sum && m.at.Equal(li
 // follow returns when all was told, or the context has ended.
 func (f *follower) follow(ctx context.Context) {
 	f.begin()
-	pause := firstPause
+	retry := backoff.New(firstPause, lastPause)
 	var failing time.Time // since when a run that has ended could not be read
 	for ctx.Err() == nil {
 		ended, err := f.source.Ended(ctx, f.run) // before it is read, so that nothing is written behind what is read
@@ -108,9 +109,9 @@ func (f *follower) follow(ctx context.Context) {
 		}
 		switch {
 		case f.lines > before:
-			pause = firstPause
+			retry.Reset()
 		case errors.Is(err, errOther): // it is known soon
-			pause = min(pause, 4*firstPause)
+			retry.AtMost(4 * firstPause)
 		}
 		switch {
 		case !ended || f.lines > before:
@@ -123,11 +124,7 @@ func (f *follower) follow(ctx context.Context) {
 			return
 		}
 		f.to.trouble(err)
-		select {
-		case <-ctx.Done():
-		case <-time.After(pause/2 + rand.N(pause/2)):
-		}
-		pause = min(2*pause, lastPause)
+		retry.Wait(ctx)
 	}
 }
 

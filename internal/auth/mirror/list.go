@@ -2,13 +2,13 @@ package mirror
 
 import (
 	"context"
-	"math/rand/v2"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/kubecast/kubecast/internal/backoff"
 	"github.com/kubecast/kubecast/internal/cluster"
 )
 
@@ -26,24 +26,14 @@ const (
 )
 
 func (l *listWatch) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-	for wait := firstWait; ; wait = min(2*wait, longWait) {
+	for retry := backoff.New(firstWait, longWait); ; {
 		list, err := l.ListWatch.ListWithContext(ctx, options)
 		switch {
 		case err == nil:
 			l.listed()
 			return list, nil
-		case apierrors.IsResourceExpired(err), apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge), !pause(ctx, wait):
+		case apierrors.IsResourceExpired(err), apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge), !retry.Wait(ctx):
 			return nil, err // client-go then asks for another version
 		}
-	}
-}
-
-// pause waits for a random time between a half and all of a duration. It returns false if the context ends first.
-func pause(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(d/2 + rand.N(d/2)):
-		return true
 	}
 }

@@ -21,6 +21,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/kubecast/kubecast/internal/backoff"
 	"github.com/kubecast/kubecast/internal/budget"
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
@@ -105,13 +106,12 @@ func (a *Archive) Close() error {
 
 // Run makes sure that the schema is as it must be, however long that takes.
 func (a *Archive) Run(ctx context.Context) error {
-	const least, most = time.Second, 15 * time.Second
-	told := ""
-	for wait := least; ; wait = min(2*wait, most) {
+	retry, news := backoff.New(time.Second, 15*time.Second), backoff.News{}
+	for {
 		err := a.prepare(ctx)
 		if err == nil {
 			close(a.ready)
-			if told != "" {
+			if news.Over() {
 				a.log.Info("the history's database is there")
 			}
 			return nil
@@ -123,14 +123,11 @@ func (a *Archive) Run(ctx context.Context) error {
 		a.mu.Lock()
 		a.err = err
 		a.mu.Unlock()
-		if err.Error() != told {
-			told = err.Error()
+		if news.Is(err) {
 			a.log.Warn("the history's database cannot be used for now; all else goes on", "database", a.opts.Database.Place(), "cause", string(store.CauseOf(err)), "error", err)
 		}
-		select {
-		case <-ctx.Done():
+		if !retry.Wait(ctx) {
 			return nil
-		case <-time.After(wait):
 		}
 	}
 }
@@ -217,15 +214,14 @@ func (a *Archive) Record(ctx context.Context, kinds *cache.Kinds) error {
 // record records a kind of a cluster whenever the cluster has it.
 func (a *Archive) record(ctx context.Context, kinds *cache.Kinds, opts recorder.Options, name string) {
 	opts.Rule = a.opts.Rules.For(name)
-	log, told := a.log.With("cluster", kinds.Cluster().Name(), "kind", name), ""
+	log, news := a.log.With("cluster", kinds.Cluster().Name(), "kind", name), backoff.News{}
 	kinds.Follow(ctx, name, func(ctx context.Context, using *cache.Store) error {
-		told = ""
+		news.Over()
 		opts := opts
 		opts.Store = using
 		return a.run(ctx, kinds, name, opts)
 	}, func(err error) {
-		if err != nil && err.Error() != told {
-			told = err.Error()
+		if err != nil && news.Is(err) {
 			log.Info("a kind is not recorded, since the cluster does not have it for now", "error", err)
 		}
 	})
@@ -236,7 +232,7 @@ func (a *Archive) recordsRuns() bool { return a.opts.Runs && a.opts.Serves("", "
 
 // recordRuns records the pods of a cluster's jobs, as long as the gateway may list them.
 func (a *Archive) recordRuns(ctx context.Context, kinds *cache.Kinds, waits *waiting.Watch) {
-	told := ""
+	var news backoff.News
 	kinds.Retry(ctx, time.Minute, func(ctx context.Context) error {
 		pods, err := kinds.Cluster().Named(ctx, "pods")
 		if err == nil {
@@ -246,12 +242,11 @@ func (a *Archive) recordRuns(ctx context.Context, kinds *cache.Kinds, waits *wai
 			return err
 		}
 		return kinds.FollowOnce(ctx, "pods", func(ctx context.Context, using *cache.Store) error {
-			told = ""
+			news.Over()
 			return a.run(ctx, kinds, store.RunsResource, recorder.Options{Store: using, Waits: waits})
 		})
 	}, func(err error) {
-		if err != nil && err.Error() != told {
-			told = err.Error()
+		if err != nil && news.Is(err) {
 			a.log.Warn("the lives of jobs' pods are not recorded, since these cannot be listed for now", "cluster", kinds.Cluster().Name(), "error", err)
 		}
 	})

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kubecast/kubecast/internal/backoff"
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/history"
@@ -125,9 +126,9 @@ func (r *Recorder) Store() *cache.Store { return r.opts.Store }
 
 // Run records until the context ends, or the kind is no longer served.
 func (r *Recorder) Run(ctx context.Context) error {
-	wait, told := leastWait, ""
+	retry, news := backoff.New(leastWait, mostWait), backoff.News{}
 	for {
-		began := time.Now()
+		began, wait := time.Now(), renewal
 		err := r.tenure(ctx)
 		switch {
 		case ctx.Err() != nil:
@@ -138,15 +139,15 @@ func (r *Recorder) Run(ctx context.Context) error {
 			r.rewritten = true
 			continue
 		case errors.Is(err, store.ErrHeld):
-			wait = renewal
 			r.status.become(Standby, nil)
 		default:
 			r.status.become(Waiting, err)
 			if time.Since(began) > mostWait { // the tenure had worked before it failed
-				wait, told = leastWait, ""
+				retry.Reset()
+				news.Over()
 			}
-			if err.Error() != told {
-				told = err.Error()
+			wait = retry.Next()
+			if news.Is(err) {
 				r.log.Warn("history is not recorded for now", "cause", string(store.CauseOf(err)), "error", err)
 			}
 		}
@@ -157,7 +158,6 @@ func (r *Recorder) Run(ctx context.Context) error {
 			return r.opts.Store.Err()
 		case <-time.After(wait):
 		}
-		wait = min(2*wait, mostWait)
 	}
 }
 

@@ -3,12 +3,12 @@ package eventstream
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"net/http"
 	"sync"
 	"time"
 
 	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/backoff"
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/auditrecord"
@@ -104,10 +104,10 @@ func (b *beginning) start(stop context.CancelFunc) bool {
 // can be read, it may take so long to find where its client goes on.
 func (b *beginning) run(ctx context.Context, id auth.Identity, within time.Duration, wake func()) {
 	defer b.rest()
-	if !pause(ctx, b.wait) {
+	if !backoff.Pause(ctx, b.wait) {
 		return
 	}
-	for wait := max(tryAgain, b.wait); ; {
+	for retry := backoff.New(max(tryAgain, b.wait), tryAgainLate); ; {
 		a := b.try(ctx, id, within, wake)
 		if ctx.Err() != nil {
 			return
@@ -119,30 +119,14 @@ func (b *beginning) run(ctx context.Context, id auth.Identity, within time.Durat
 		if a.err == nil || a.end.ends() {
 			return
 		}
-		if !pause(ctx, wait/2+rand.N(wait/2)) {
+		if !retry.Wait(ctx) {
 			return
 		}
-		wait = later(wait)
 	}
 }
 
 // later is how long to wait after an attempt that comes after such a wait.
 func later(wait time.Duration) time.Duration { return min(max(2*wait, tryAgain), tryAgainLate) }
-
-// pause reports false if the context ends meanwhile.
-func pause(ctx context.Context, d time.Duration) bool {
-	if d <= 0 {
-		return ctx.Err() == nil
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
-}
 
 func (b *beginning) try(ctx context.Context, id auth.Identity, within time.Duration, wake func()) attempt {
 	source := b.opened // which only this goroutine sets

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/client-go/util/workqueue"
 
+	"github.com/kubecast/kubecast/internal/backoff"
 	"github.com/kubecast/kubecast/internal/history"
 	"github.com/kubecast/kubecast/internal/notify/outbox"
 )
@@ -35,14 +36,13 @@ const (
 // run sends to a target whenever nobody else does.
 func (t *target) run(ctx context.Context, store *outbox.Store, batcher *batcher, renewer *leaseRenewer) {
 	defer t.client.CloseIdleConnections()
-	told := ""
+	var news backoff.News
 	for ctx.Err() == nil {
 		began, err := t.begin(ctx, store, batcher, renewer)
 		if began {
-			told = ""
+			news.Over()
 		}
-		if err != nil && !errors.Is(err, outbox.ErrHeld) && err.Error() != told && ctx.Err() == nil {
-			told = err.Error()
+		if err != nil && !errors.Is(err, outbox.ErrHeld) && ctx.Err() == nil && news.Is(err) {
 			t.log.Warn("nothing is sent to a webhook for now", "error", err)
 		}
 		select {

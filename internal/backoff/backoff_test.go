@@ -1,0 +1,71 @@
+package backoff
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// What failed for long is tried again now and then, and what failed once soon.
+func TestWaitsDoubleUpToTheLongest(t *testing.T) {
+	for range 100 {
+		b := New(time.Second, 8*time.Second)
+		for round := range 2 {
+			for _, whole := range []time.Duration{1, 2, 4, 8, 8, 8, 8} {
+				whole *= time.Second
+				if got := b.Next(); got < whole/2 || got > whole {
+					t.Fatalf("round %d: %s, not from %s to %s", round, got, whole/2, whole)
+				}
+			}
+			b.Reset()
+		}
+		for range 5 {
+			b.Next()
+		}
+		b.AtMost(2 * time.Second)
+		for _, whole := range []time.Duration{2, 4, 8, 8} {
+			if got := b.Next(); got > whole*time.Second {
+				t.Fatalf("%s is longer than %d s", got, whole)
+			}
+		}
+	}
+}
+
+// Replicas that lost the same database do not come back in the same moment.
+func TestWaitsDiffer(t *testing.T) {
+	least, most := time.Hour, time.Duration(0)
+	for range 1000 {
+		got := New(time.Second, time.Minute).Next()
+		least, most = min(least, got), max(most, got)
+	}
+	if most-least < 400*time.Millisecond {
+		t.Errorf("1,000 first waits are all from %s to %s", least, most)
+	}
+}
+
+func TestWaitEndsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		b, began := New(10*time.Second, 10*time.Second), time.Now()
+		if b.Wait(ctx) || time.Since(began) != time.Second {
+			t.Errorf("it waited %s for a context of one second", time.Since(began))
+		}
+		if Pause(ctx, 0) {
+			t.Error("nothing to wait for, and the context is over")
+		}
+		if !b.Wait(t.Context()) || time.Since(began) < 6*time.Second {
+			t.Error("it did not wait to the end")
+		}
+	})
+}
+
+func TestNewsAreToldOnce(t *testing.T) {
+	var n News
+	a, b := errors.New("a"), errors.New("b")
+	if n.Over() || !n.Is(a) || n.Is(errors.New("a")) || !n.Is(b) || !n.Is(a) || !n.Over() || n.Over() || !n.Is(a) {
+		t.Error("an error was told twice, or not at all")
+	}
+}
