@@ -1,7 +1,6 @@
 // Package config owns the gateway's configuration file: its keys, their defaults, and the values that each may have.
 //
-// The file is read strictly. An unknown key, a value of the wrong type or outside of its bounds, and a key whose
-// feature is not built yet are errors. Each error names the key by its full path, the line, what was given and what
+// The file is read strictly. An unknown key and a value of the wrong type or outside of its bounds are errors. Each error names the key by its full path, the line, what was given and what
 // is allowed; all faults of a file are reported at once. A key that the file leaves out keeps its default. A list or
 // a map that is given replaces its default as a whole; a section changes only the keys that it names.
 //

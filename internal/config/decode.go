@@ -91,9 +91,7 @@ func (d *decoder) section(n *yaml.Node, key string, v reflect.Value) {
 		fields[name] = v.Field(i)
 		known = append(known, name)
 	}
-	known = append(known, notBuiltIn(key)...)
 	slices.Sort(known)
-	known = slices.Compact(known)
 
 	d.pairs(n, key, func(name string, k, value *yaml.Node) {
 		path := join(key, name)
@@ -101,8 +99,6 @@ func (d *decoder) section(n *yaml.Node, key string, v reflect.Value) {
 		case ok:
 			d.decode(value, path, f.Addr().Interface())
 			d.lines[path] = k.Line
-		case slices.Contains(known, name):
-			d.notBuilt(value, path, k.Line)
 		default:
 			d.add(k.Line, path, "unknown key; known here: %s", strings.Join(known, ", "))
 		}

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/http/pprof"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -110,9 +109,7 @@ func tellEach(w io.Writer, what string, err error) bool {
 
 // debugKinds answers a table of the stores.
 func (s *Server) debugKinds(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	table := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(table, "CLUSTER\tKIND\tVERSION\tSTATE\tSINCE\tOBJECTS\tWATERMARK\tRING\tRING BYTES\tOLDEST\tWAITING\tERROR")
+	table := reply.NewTextTable(w, "CLUSTER\tKIND\tVERSION\tSTATE\tSINCE\tOBJECTS\tWATERMARK\tRING\tRING BYTES\tOLDEST\tWAITING\tERROR")
 	for _, kinds := range s.access.All() {
 		for _, store := range kinds.All() {
 			upstream, ring := store.Upstream(), store.Topic().Stats()
@@ -124,19 +121,17 @@ func (s *Server) debugKinds(w http.ResponseWriter, _ *http.Request) {
 			if upstream.Err != nil {
 				failure = fmt.Sprintf("%q", upstream.Err)
 			}
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%s\t%d\t%s\n", kinds.Cluster().Name(), store.Kind(),
+			table.Row("%s\t%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%s\t%d\t%s", kinds.Cluster().Name(), store.Kind(),
 				store.Kind().APIVersion(), reply.UpstreamReason(upstream), time.Since(upstream.Since).Round(time.Second),
 				store.Snapshot().Len(), ring.Watermark, ring.Events, ring.Bytes, oldest, ring.Waiting, failure)
 		}
 	}
-	_ = table.Flush() // a client that has gone is no error
+	table.End()
 }
 
 // debugLogs answers a table of the logs that are followed.
 func (s *Server) debugLogs(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	table := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(table, "CLUSTER\tNAMESPACE\tPOD\tCONTAINER\tRESTART\tREADERS\tBESIDE\tLINES\tBYTES\tSTATE")
+	table := reply.NewTextTable(w, "CLUSTER\tNAMESPACE\tPOD\tCONTAINER\tRESTART\tREADERS\tBESIDE\tLINES\tBYTES\tSTATE")
 	for _, log := range s.feeds.Stats() {
 		state := "followed"
 		switch {
@@ -145,10 +140,10 @@ func (s *Server) debugLogs(w http.ResponseWriter, _ *http.Request) {
 		case log.Err != nil:
 			state = fmt.Sprintf("%q", log.Err)
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t%s\n", log.Run.Cluster, log.Run.Namespace, log.Run.Pod, log.Run.Container, log.Run.Restart,
+		table.Row("%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t%s", log.Run.Cluster, log.Run.Namespace, log.Run.Pod, log.Run.Container, log.Run.Restart,
 			log.Readers, log.Beside, log.Lines, log.Bytes, state)
 	}
-	_ = table.Flush() // a client that has gone is no error
+	table.End()
 }
 
 // debugHistory answers what is recorded of each cluster and kind, and how far.
@@ -165,8 +160,7 @@ func (s *Server) debugHistory(w http.ResponseWriter, _ *http.Request) {
 	case !status.Ready:
 		fmt.Fprintln(w, "the database is made ready")
 	}
-	table := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(table, "CLUSTER\tKIND\tSTATE\tSINCE\tVERSION\tSEQ\tLIVING\tBEHIND\tERROR")
+	table := reply.NewTextTable(w, "CLUSTER\tKIND\tSTATE\tSINCE\tVERSION\tSEQ\tLIVING\tBEHIND\tERROR")
 	for _, log := range status.Logs {
 		behind, failure := "-", ""
 		if log.Behind {
@@ -175,8 +169,8 @@ func (s *Server) debugHistory(w http.ResponseWriter, _ *http.Request) {
 		if log.Err != nil {
 			failure = fmt.Sprintf("%q", log.Err)
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%s\t%s\n", log.Cluster, log.Kind, log.State,
+		table.Row("%s\t%s\t%s\t%s\t%d\t%d\t%d\t%s\t%s", log.Cluster, log.Kind, log.State,
 			time.Since(log.Since).Round(time.Second), log.Version, log.Seq, log.Jobs, behind, failure)
 	}
-	_ = table.Flush() // a client that has gone is no error
+	table.End()
 }

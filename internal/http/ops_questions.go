@@ -3,15 +3,14 @@ package http
 import (
 	"fmt"
 	"net/http"
-	"text/tabwriter"
+
+	"github.com/kubecast/kubecast/internal/http/reply"
 )
 
 // debugQuestions answers a table of the questions of live counts and pages that are kept. What they select by is not shown: it
 // may be secret.
 func (s *Server) debugQuestions(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	table := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(table, "CLUSTER\tKIND\tNAMESPACE\tNARROWED\tSELECTED\tCOUNT BY\tSORT\tASKED BY\tREADERS\tOBJECTS\tBYTES\tVERSION")
+	table := reply.NewTextTable(w, "CLUSTER\tKIND\tNAMESPACE\tNARROWED\tSELECTED\tCOUNT BY\tSORT\tASKED BY\tREADERS\tOBJECTS\tBYTES\tVERSION")
 	for _, q := range s.queries.List() {
 		objects, version := "-", "-"
 		if q.Snapshot != nil {
@@ -20,10 +19,10 @@ func (s *Server) debugQuestions(w http.ResponseWriter, _ *http.Request) {
 				objects = fmt.Sprint(q.Snapshot.Ranking.Len())
 			}
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%t\t%t\t%s\t%s\t%q\t%d\t%s\t%d\t%s\n", orDash(q.Part.Cluster), q.Kind, orDash(q.Part.Namespace), q.Part.Visible != nil,
+		table.Row("%s\t%s\t%s\t%t\t%t\t%s\t%s\t%q\t%d\t%s\t%d\t%s", orDash(q.Part.Cluster), q.Kind, orDash(q.Part.Namespace), q.Part.Visible != nil,
 			q.Selector.Match() != nil, orDash(q.By.String()), orDash(q.Order.String()), q.QuotaOwner, q.Readers, objects, q.Bytes, version)
 	}
-	_ = table.Flush() // a client that has gone is no error
+	table.End()
 }
 
 func orDash(text string) string {

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"text/tabwriter"
 	"time"
 
+	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/notify/webhook"
 )
 
@@ -26,8 +26,7 @@ func (s *Server) debugWebhooks(w http.ResponseWriter, r *http.Request) {
 		return time.Since(at).Round(time.Second).String()
 	}
 	all := s.opts.Webhooks.Status(r.Context())
-	table := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(table, "TARGET\tPLACE\tSTATE\tSENDER\tWAITING\tOLDEST\tDEAD\tANSWERED\tANSWER")
+	table := reply.NewTextTable(w, "TARGET\tPLACE\tSTATE\tSENDER\tWAITING\tOLDEST\tDEAD\tANSWERED\tANSWER")
 	for _, t := range all {
 		state, sender := "on", "-"
 		switch hold := time.Until(t.Hold.Std()); {
@@ -41,17 +40,17 @@ func (s *Server) debugWebhooks(w http.ResponseWriter, r *http.Request) {
 		if t.Held {
 			sender = t.Holder
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d\t%s\t%d\t%s\t%q\n", t.Name, t.Place, state, sender, t.Waiting, ago(t.Oldest.Std()), t.Counts.Dead, ago(t.At.Std()), t.Text)
+		table.Row("%s\t%s\t%s\t%s\t%d\t%s\t%d\t%s\t%q", t.Name, t.Place, state, sender, t.Waiting, ago(t.Oldest.Std()), t.Counts.Dead, ago(t.At.Std()), t.Text)
 	}
-	_ = table.Flush() // a client that has gone is no error
+	table.End()
 	fmt.Fprintln(w)
-	fmt.Fprintln(table, "DEAD LETTER\tTARGET\tAGE\tATTEMPTS\tANSWER")
+	table = reply.NewTextTable(w, "DEAD LETTER\tTARGET\tAGE\tATTEMPTS\tANSWER")
 	for _, t := range all {
 		for _, m := range t.Letters {
-			fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%q\n", m.ID, t.Name, ago(m.At.Std()), m.Attempts, m.Answer)
+			table.Row("%s\t%s\t%s\t%d\t%q", m.ID, t.Name, ago(m.At.Std()), m.Attempts, m.Answer)
 		}
 	}
-	_ = table.Flush()
+	table.End()
 }
 
 // askedOfWebhooks is what an operator can have done.

@@ -3,15 +3,14 @@ package eventstream
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"maps"
 	"net/http"
 	"slices"
 	"sync"
-	"text/tabwriter"
 	"time"
 
 	"github.com/kubecast/kubecast/internal/http/conn"
+	"github.com/kubecast/kubecast/internal/http/reply"
 )
 
 // openStreams holds the streams that run.
@@ -130,11 +129,9 @@ func (h *Hub) List(w http.ResponseWriter, _ *http.Request) {
 	}
 	slices.SortFunc(rows, func(a, b row) int { return cmp.Or(a.began.Compare(b.began), cmp.Compare(a.path, b.path)) })
 
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	table := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(table, "AGE\tUSER\tWATCHES\tPATH")
+	table := reply.NewTextTable(w, "AGE\tUSER\tWATCHES\tPATH")
 	for _, r := range rows {
-		fmt.Fprintf(table, "%s\t%q\t%d\t%q\n", time.Since(r.began).Round(time.Second), r.user, r.watches, r.path)
+		table.Row("%s\t%q\t%d\t%q", time.Since(r.began).Round(time.Second), r.user, r.watches, r.path)
 	}
-	_ = table.Flush() // a client that has gone is no error
+	table.End()
 }
