@@ -23,7 +23,7 @@ var signals = map[string]string{
 	"logs/past.go":              "lines were taken",
 	"notify/inbox/inbox.go":     "a digest may be due",
 	"stream/topic.go":           "readers are to be woken",
-	"stream/wait.go":            "the bell itself",
+	"stream/wait.go":            "the channel itself",
 }
 
 // A channel with room for so many, or a semaphore, serves those who wait in the order in which they came: whoever asks 16 at a time

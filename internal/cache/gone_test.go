@@ -19,10 +19,10 @@ var (
 	widgetDefinition = "widgets.example.com"
 )
 
-// waitOn arms a reader at the head of a store's topic, and returns its bell.
-func waitOn(t *testing.T, store *Store) *stream.Bell {
+// waitOn arms a reader at the head of a store's topic, and returns its channel.
+func waitOn(t *testing.T, store *Store) *stream.WakeChannel {
 	t.Helper()
-	c, w := store.Topic().From(store.Topic().Head(), stream.AllNamespaces()), stream.NewBell()
+	c, w := store.Topic().From(store.Topic().Head(), stream.AllNamespaces()), stream.NewWakeChannel()
 	if batch, _, err := c.Next(make([]*Event, 0, 1), w); len(batch) > 0 || err != nil {
 		t.Fatal(batch, err)
 	}

@@ -211,7 +211,7 @@ func TestClusterThatGoesAwayIsStaleUntilItIsBack(t *testing.T) {
 		store, release := use(t, k, pods)
 		defer release()
 		synctest.Wait()
-		c, w := store.Topic().From(store.Topic().Head(), stream.AllNamespaces()), stream.NewBell()
+		c, w := store.Topic().From(store.Topic().Head(), stream.AllNamespaces()), stream.NewWakeChannel()
 		if batch, _, err := c.Next(make([]*Event, 0, 1), w); len(batch) > 0 || err != nil {
 			t.Fatal(batch, err)
 		}

@@ -14,7 +14,7 @@ type Snapshot struct {
 	Head     stream.Head
 	state    state
 	revision *revision
-	holds    int64 // with replaced: turnover's counts at that moment, in bytes
+	holds    int64 // with replaced: what replacedBytes counted at that moment, in bytes
 	replaced int64
 }
 

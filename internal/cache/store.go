@@ -59,8 +59,8 @@ type Store struct {
 	changes  lastChanges
 	advance  chan struct{} // closed when the version moves on; nil if nobody waits for that
 
-	turnover turnover
-	past     int64 // how many bytes the ring may hold
+	replacedBytes replacedBytes
+	past          int64 // how many bytes the ring may hold
 
 	upstream *upstream
 	catchUps *catchUps
@@ -116,7 +116,7 @@ func (s *Store) snapshotLocked() *Snapshot {
 	head := s.topic.Head()
 	switch {
 	case s.snapshot == nil:
-		s.snapshot = &Snapshot{Head: head, state: s.state.clone(), holds: s.turnover.holds.Load(), replaced: s.turnover.replaced.Load()}
+		s.snapshot = &Snapshot{Head: head, state: s.state.clone(), holds: s.replacedBytes.holds.Load(), replaced: s.replacedBytes.replaced.Load()}
 	case s.snapshot.Head != head:
 		// No object has changed, only the version up to which that is known.
 		s.snapshot = &Snapshot{Head: head, state: s.snapshot.state, holds: s.snapshot.holds, replaced: s.snapshot.replaced}
@@ -246,7 +246,7 @@ func (s *Store) change(version uint64, apply func() []change) {
 		return
 	}
 	s.snapshot = nil
-	s.turnover.note(changes)
+	s.replacedBytes.note(changes)
 	wentBack := version < s.topic.Head().Version
 	if wentBack {
 		s.beginAnew(version)
@@ -300,11 +300,11 @@ func (s *Store) listed(version uint64, proves int64) {
 
 	s.mu.Lock()
 	s.state, s.snapshot = next, nil
-	s.turnover.note(changes)
+	s.replacedBytes.note(changes)
 	if first {
 		for _, o := range pending {
 			if o != nil {
-				s.turnover.holds.Add(int64(len(o.JSON())))
+				s.replacedBytes.holds.Add(int64(len(o.JSON())))
 			}
 		}
 	}

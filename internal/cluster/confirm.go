@@ -19,7 +19,7 @@ var errNotConfirmed = errors.New("nothing shows that the watch has delivered all
 // itself says by a bookmark that it has come so far, but only once a minute.
 //
 // It is asked by a short watch on a way of its own. What that is told of has happened, and comes by the present watch: the error says so.
-// Of the very revision that was delivered last, more may be to come if that was a deletion; see timeline. So that revision is asked
+// Of the very revision that was delivered last, more may be to come if that was a deletion; see resumeGuard. So that revision is asked
 // for once more, and all of its deletions are delivered again, which changes nothing.
 func (lw *ListWatch) Confirm(ctx context.Context, until uint64) error {
 	w := lw.newest.Load()
@@ -36,7 +36,7 @@ func (lw *ListWatch) Confirm(ctx context.Context, until uint64) error {
 		return nil
 	}
 	from := passed
-	if lw.timeline.isOpen(passed) && passed > 1 { // version 0 would be any
+	if lw.resumeGuard.isOpen(passed) && passed > 1 { // version 0 would be any
 		from--
 	}
 	again, err := lw.quiet(ctx, from, passed, until)
@@ -100,7 +100,7 @@ func (w *watcher) confirmed(ctx context.Context, passed, until uint64, again []*
 			return ctx.Err()
 		}
 	}
-	w.lw.timeline.passed(until)
+	w.lw.resumeGuard.passed(until)
 	// As of a bookmark that the API server sends; but it does not show that this watch stands.
 	marker := newMarker(until)
 	if w.deliverLocked(ctx, watch.Bookmark, marker) {

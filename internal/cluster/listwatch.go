@@ -18,7 +18,7 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 )
 
-// Health is told the outcome of a ListWatch's requests: Up when a watch is proved to stand (see proof), Down when a
+// Health is told the outcome of a ListWatch's requests: Up when a watch is proved to stand (see livenessGate), Down when a
 // request failed or a watch broke off. A watch that ends when its time is up is neither. The calls come one after the
 // other.
 //
@@ -38,19 +38,19 @@ type Health interface {
 // takes the marker for deleted, and notifies that with a tombstone before it notifies any addition or update of the
 // new list.
 type ListWatch struct {
-	client   rest.Interface
-	lists    rest.Interface
-	kind     Kind
-	health   Health
-	timeline timeline
-	metadata bool        // ask for objects without their contents
-	untyped  atomic.Bool // see ObjectList
-	inPages  atomic.Bool // read lists in pages: a whole one took too long
-	listed   atomic.Bool // whether there was a list since the last watch began
-	watches  atomic.Int64
-	newest   atomic.Pointer[watcher]  // of the newest watch; nil before the first
-	warnings atomic.Pointer[[]string] // that came with the newest list; nil before the first
-	lost     atomic.Bool              // whether Health was told Down, and no watch has been proved to have caught up since
+	client      rest.Interface
+	lists       rest.Interface
+	kind        Kind
+	health      Health
+	resumeGuard resumeGuard
+	metadata    bool        // ask for objects without their contents
+	untyped     atomic.Bool // see ObjectList
+	inPages     atomic.Bool // read lists in pages: a whole one took too long
+	listed      atomic.Bool // whether there was a list since the last watch began
+	watches     atomic.Int64
+	newest      atomic.Pointer[watcher]  // of the newest watch; nil before the first
+	warnings    atomic.Pointer[[]string] // that came with the newest list; nil before the first
+	lost        atomic.Bool              // whether Health was told Down, and no watch has been proved to have caught up since
 }
 
 var _ toolscache.ListerWatcherWithContext = (*ListWatch)(nil)
@@ -98,7 +98,7 @@ func (lw *ListWatch) listOnce(ctx context.Context, options metav1.ListOptions) (
 		lw.fail(ctx, err)
 		return nil, err
 	}
-	list.ResourceVersion = strconv.FormatUint(lw.timeline.listed(list), 10)
+	list.ResourceVersion = strconv.FormatUint(lw.resumeGuard.listed(list), 10)
 	lw.listed.Store(true)
 	if list.Continue == "" {
 		lw.untyped.Store(list.Untyped)
@@ -142,9 +142,9 @@ func (lw *ListWatch) watchOnce(ctx context.Context, options metav1.ListOptions) 
 	body, err := lw.watch(ctx, options)
 	stand()
 	if err != nil {
-		lw.timeline.interrupted()
+		lw.resumeGuard.interrupted()
 		if apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge) {
-			lw.timeline.forgotten()
+			lw.resumeGuard.forgotten()
 		}
 		lw.fail(ctx, err)
 		cancel()
@@ -162,9 +162,9 @@ func (lw *ListWatch) watchOnce(ctx context.Context, options metav1.ListOptions) 
 		number:    lw.watches.Add(1),
 		follows:   lw.lost.Load(),
 	}
-	w.proof.up = func() { lw.health.Up(w.number) }
+	w.livenessGate.up = func() { lw.health.Up(w.number) }
 	if lw.listed.Swap(false) && from != nil {
-		w.proof.give() // a watch from the version of a list just read can always be had
+		w.livenessGate.open() // a watch from the version of a list just read can always be had
 		from = newProof(from.version, w.number)
 	}
 	lw.newest.Store(w)
@@ -199,7 +199,7 @@ func (lw *ListWatch) tellIfLate(ctx context.Context) (stop func()) {
 }
 
 func (lw *ListWatch) watch(ctx context.Context, options metav1.ListOptions) (_ io.ReadCloser, err error) {
-	if options.ResourceVersion, err = lw.timeline.resume(ctx, lw, options.ResourceVersion); err != nil {
+	if options.ResourceVersion, err = lw.resumeGuard.resume(ctx, lw, options.ResourceVersion); err != nil {
 		return nil, err
 	}
 	options.Watch = true

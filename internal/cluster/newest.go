@@ -103,7 +103,7 @@ func newestVersion(ctx context.Context, client rest.Interface, kind Kind) (versi
 	body, err := client.Get().AbsPath(kind.Path()).VersionedParams(&metav1.ListOptions{Limit: 1}, metav1.ParameterCodec).MaxRetries(0).DoRaw(ctx)
 	if err == nil {
 		version, err = ParseVersion(gjson.GetBytes(body, "metadata.resourceVersion").Str)
-		// See timeline.listed.
+		// See resumeGuard.listed.
 		if of, bad := ParseVersion(gjson.GetBytes(body, "items.0.metadata.resourceVersion").Str); bad == nil {
 			version = max(version, of)
 		}

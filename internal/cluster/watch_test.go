@@ -78,13 +78,13 @@ func readWatch(kind Kind, body io.Reader, from uint64) (events, health []string,
 
 func watcherOf(kind Kind, body io.Reader, health Health) *watcher {
 	return &watcher{
-		compactor: compactor{kind: kind},
-		body:      io.NopCloser(body),
-		lw:        &ListWatch{kind: kind, health: health},
-		proof:     proof{up: func() { health.Up(1) }},
-		result:    make(chan watch.Event),
-		done:      make(chan struct{}),
-		number:    1,
+		compactor:    compactor{kind: kind},
+		body:         io.NopCloser(body),
+		lw:           &ListWatch{kind: kind, health: health},
+		livenessGate: livenessGate{up: func() { health.Up(1) }},
+		result:       make(chan watch.Event),
+		done:         make(chan struct{}),
+		number:       1,
 	}
 }
 
@@ -224,7 +224,7 @@ func TestWatchThatIsLostIsNotProved(t *testing.T) {
 	w := watcherOf(pods, strings.NewReader(""), j)
 	w.result = make(chan watch.Event, 2)
 	w.deliver(t.Context(), watch.Modified, newMarker(5))
-	w.proof.withhold()
+	w.livenessGate.cancel()
 	w.prove(t.Context(), false)
 	if health := j.take(); len(w.result) != 1 || len(health) != 0 {
 		t.Errorf("%d events are delivered, and health is %q", len(w.result), health)

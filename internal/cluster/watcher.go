@@ -22,15 +22,15 @@ import (
 // watcher reads the events of one watch from its body.
 type watcher struct {
 	compactor
-	lw      *ListWatch
-	body    io.ReadCloser
-	life    context.Context // ends with the watch
-	cancel  context.CancelFunc
-	result  chan watch.Event
-	done    chan struct{}
-	planned time.Time // from when on its end counts as planned
-	number  int64     // among the watches of its ListWatch
-	proof   proof
+	lw           *ListWatch
+	body         io.ReadCloser
+	life         context.Context // ends with the watch
+	cancel       context.CancelFunc
+	result       chan watch.Event
+	done         chan struct{}
+	planned      time.Time // from when on its end counts as planned
+	number       int64     // among the watches of its ListWatch
+	livenessGate livenessGate
 
 	follows bool // one that was lost, of which something may have been missed
 	quiet   *time.Timer
@@ -62,7 +62,7 @@ func (w *watcher) run(ctx context.Context, from *Object) {
 	if from != nil && !w.deliver(ctx, watch.Modified, from) {
 		return
 	}
-	w.proof.giveAfter(shortWatch)
+	w.livenessGate.openAfter(shortWatch)
 	dec := newDecoder(w.body)
 	began, events := time.Now(), 0
 	w.quiet = time.AfterFunc(shortWatch, func() {
@@ -85,9 +85,9 @@ func (w *watcher) run(ctx context.Context, from *Object) {
 			w.quiet.Reset(shortWatch)
 			continue
 		}
-		w.proof.withhold()
+		w.livenessGate.cancel()
 		if err != io.EOF || time.Now().Before(w.planned) {
-			w.lw.timeline.interrupted()
+			w.lw.resumeGuard.interrupted()
 		}
 		switch {
 		case ctx.Err() != nil: // the watch was stopped
@@ -213,7 +213,7 @@ func (w *watcher) prove(ctx context.Context, over bool) {
 	if w.over || w.proved || w.passed == 0 {
 		return
 	}
-	if w.proof.give() {
+	if w.livenessGate.open() {
 		w.deliverLocked(ctx, watch.Modified, newProof(w.passed, w.number))
 	}
 }
@@ -246,16 +246,16 @@ func (w *watcher) event(ctx context.Context, value []byte) error {
 		if err != nil {
 			return &eventError{fmt.Errorf("reading a watch event: %w", err)}
 		}
-		w.lw.timeline.happened(kind, o)
-		w.proof.give()
+		w.lw.resumeGuard.happened(kind, o)
+		w.livenessGate.open()
 		w.deliver(ctx, kind, o)
 	case watch.Bookmark:
 		version, err := ParseVersion(gjson.GetBytes(object, "metadata.resourceVersion").Str)
 		if err != nil {
 			return &eventError{fmt.Errorf("reading a bookmark: %w", err)}
 		}
-		w.lw.timeline.passed(version)
-		w.proof.give()
+		w.lw.resumeGuard.passed(version)
+		w.livenessGate.open()
 		if w.deliver(ctx, watch.Bookmark, newMarker(version)) {
 			w.deliver(ctx, watch.Modified, newProof(version, w.number))
 		}

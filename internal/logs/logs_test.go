@@ -19,9 +19,9 @@ import (
 // next reads until there is a line.
 func next(t *testing.T, c *Reader) *Line {
 	t.Helper()
-	bell := stream.NewBell()
+	wakes := stream.NewWakeChannel()
 	for deadline := time.After(time.Hour); ; {
-		got, err := c.Next(make([]*Line, 0, 1), bell)
+		got, err := c.Next(make([]*Line, 0, 1), wakes)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -29,7 +29,7 @@ func next(t *testing.T, c *Reader) *Line {
 			return got[0]
 		}
 		select {
-		case <-bell.C:
+		case <-wakes.C:
 		case <-deadline:
 			t.Fatal("no line comes")
 		}
@@ -142,7 +142,7 @@ func TestManyLinesAtOnceFillTheRingOnly(t *testing.T) {
 		}
 		last := ""
 		for {
-			got, err := c.Next(make([]*Line, 0, 100), stream.NewBell())
+			got, err := c.Next(make([]*Line, 0, 100), stream.NewWakeChannel())
 			if err != nil {
 				break
 			}

@@ -163,10 +163,10 @@ type reader struct {
 // read reads a cursor to its end.
 func read(ctx context.Context, c *Reader, pause func() time.Duration) (r reader) {
 	defer c.Close()
-	bell := stream.NewBell()
+	wakes := stream.NewWakeChannel()
 	batch := make([]*Line, 0, 8)
 	for ctx.Err() == nil {
-		got, err := c.Next(batch[:0], bell)
+		got, err := c.Next(batch[:0], wakes)
 		for _, line := range got {
 			if line.Reset != "" {
 				r.resets++
@@ -184,7 +184,7 @@ func read(ctx context.Context, c *Reader, pause func() time.Duration) (r reader)
 		}
 		if len(got) < cap(batch) {
 			select {
-			case <-bell.C:
+			case <-wakes.C:
 			case <-ctx.Done():
 			}
 		}
@@ -227,9 +227,9 @@ func roam(ctx context.Context, at []*Feeds, n *node, run Run, start Start, rando
 		}
 		reading, cancel := context.WithTimeout(ctx, time.Duration(random.IntN(1500))*time.Millisecond)
 		most := 1 + random.IntN(200)
-		bell := stream.NewBell()
+		wakes := stream.NewWakeChannel()
 		for most > 0 && reading.Err() == nil && r.err == nil {
-			got, err := c.Next(make([]*Line, 0, min(most, 1+random.IntN(20))), bell)
+			got, err := c.Next(make([]*Line, 0, min(most, 1+random.IntN(20))), wakes)
 			for _, line := range got {
 				start = Start{After: &line.After}
 				r.texts = append(r.texts, line.Text)
@@ -248,7 +248,7 @@ func roam(ctx context.Context, at []*Feeds, n *node, run Run, start Start, rando
 				r.err = err
 			case len(got) == 0:
 				select {
-				case <-bell.C:
+				case <-wakes.C:
 				case <-reading.Done():
 				}
 			}

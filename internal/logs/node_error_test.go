@@ -106,9 +106,9 @@ func (s *script) Read(context.Context, Run, Query) (io.ReadCloser, error) {
 
 // told reads for a while: the lines, with resets in brackets, and how it ended.
 func told(c *Reader, within time.Duration) (all []string, err error) {
-	bell := stream.NewBell()
+	wakes := stream.NewWakeChannel()
 	for deadline := time.After(within); ; {
-		got, err := c.Next(make([]*Line, 0, 8), bell)
+		got, err := c.Next(make([]*Line, 0, 8), wakes)
 		for _, line := range got {
 			if line.Reset != "" {
 				all = append(all, "["+line.Reset+" "+line.Text+"]")
@@ -123,7 +123,7 @@ func told(c *Reader, within time.Duration) (all []string, err error) {
 			continue
 		}
 		select {
-		case <-bell.C:
+		case <-wakes.C:
 		case <-deadline:
 			return all, nil
 		}

@@ -15,7 +15,7 @@ func BenchmarkAppend(b *testing.B) {
 			defer run(topic)()
 			for i := range readers {
 				c := topic.From(topic.Head(), Namespaces(fmt.Sprint("n", i)))
-				c.Arm(NewBell())
+				c.Arm(NewWakeChannel())
 				defer c.Disarm()
 			}
 			object := &item{namespace: "busy"}
@@ -31,7 +31,7 @@ func BenchmarkAppend(b *testing.B) {
 		topic := newTestTopic(Options{Events: 4096, Bytes: 1 << 30})
 		for range 1000 {
 			c := topic.From(topic.Head(), Namespaces("busy"))
-			c.Arm(NewBell())
+			c.Arm(NewWakeChannel())
 			defer c.Disarm()
 		}
 		object := &item{namespace: "busy"}
@@ -88,7 +88,7 @@ func BenchmarkFanOut(b *testing.B) {
 	done := make(chan struct{})
 	for range 1000 {
 		told.Add(1)
-		c, w := topic.From(topic.Head(), Namespaces("busy")), NewBell()
+		c, w := topic.From(topic.Head(), Namespaces("busy")), NewWakeChannel()
 		ended.Go(func() {
 			defer c.Disarm()
 			batch := make([]*Event[*item], 0, 16)

@@ -89,7 +89,7 @@ func (c *Cursor[O]) Next(batch []*Event[O], w Waiter) (_ []*Event[O], position u
 		if c.next != t.ring.next {
 			position = batch[len(batch)-1].ID
 		}
-		if c.isWary() {
+		if c.needsDeduplication() {
 			live := slices.DeleteFunc(batch[caughtUp:], c.told)
 			batch = batch[:caughtUp+len(live)]
 			if position >= c.known.Some {
@@ -158,7 +158,7 @@ func (p Place) Compare(other Place) (order int, ok bool) {
 
 // Place is where the cursor stands. It is false as long as it depends on what the cursor's client knew at the beginning what comes next.
 func (c *Cursor[O]) Place() (Place, bool) {
-	return Place{c.generation, c.next}, c.past == nil && !c.isWary()
+	return Place{c.generation, c.next}, c.past == nil && !c.needsDeduplication()
 }
 
 // Clone returns a cursor of the same scope that goes on from a place.
@@ -169,8 +169,8 @@ func (c *Cursor[O]) Clone(from Place) *Cursor[O] {
 // Move goes to a place where another cursor of the same scope has stood, and which is not before its own.
 func (c *Cursor[O]) Move(to Place) { c.generation, c.next = to.generation, to.next }
 
-// isWary reports whether what comes may be what the client knew at the beginning.
-func (c *Cursor[O]) isWary() bool { return c.known.Some > 0 && !c.passed }
+// needsDeduplication reports whether what comes may be what the client knew at the beginning.
+func (c *Cursor[O]) needsDeduplication() bool { return c.known.Some > 0 && !c.passed }
 
 // told reports whether the client was told an event of the ring before it came back. It was if it claims the event, and if
 // it was told something of the very next version, of which there is nothing else. Behind a deletion it comes back like
@@ -179,7 +179,7 @@ func (c *Cursor[O]) told(e *Event[O]) bool {
 	if e.floor() <= c.known.All {
 		return true
 	}
-	if !c.knew.isNext(e.Pos) || e.leap || e.tie || c.topic.continues(e) && e.seq != c.sole {
+	if !c.knew.isNext(e.Pos) || e.relistDiff || e.tie || c.topic.continues(e) && e.seq != c.sole {
 		return false
 	}
 	c.sole = e.seq // for the client it remains that, whatever else comes of the version
@@ -241,7 +241,7 @@ func (c *Cursor[O]) err() error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	if c.isWary() && c.topic.leapt(c.known) {
+	if c.needsDeduplication() && c.topic.passedByRelist(c.known) {
 		return ErrExpired
 	}
 	return nil

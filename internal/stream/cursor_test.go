@@ -11,7 +11,7 @@ import (
 func TestQuietNamespaceIsNeitherResetNorWoken(t *testing.T) {
 	topic := newTestTopic(Options{Events: 50, Bytes: 1 << 20})
 	topic.Append(101, added("quiet", 101))
-	waiting, asleep := topic.From(topic.Head(), Namespaces("quiet")), NewBell()
+	waiting, asleep := topic.From(topic.Head(), Namespaces("quiet")), NewWakeChannel()
 	if !waiting.Arm(asleep) {
 		t.Fatal("a cursor at the head cannot be armed")
 	}
@@ -146,7 +146,7 @@ func TestCursorFromBeforeTheFirstListIsNotLeftBehind(t *testing.T) {
 func TestRestartEndsAllCursors(t *testing.T) {
 	topic := newTestTopic(roomy)
 	topic.Append(150, added("a", 150))
-	all, some, asleep := topic.From(topic.Head(), AllNamespaces()), topic.From(topic.Head(), Namespaces("a")), NewBell()
+	all, some, asleep := topic.From(topic.Head(), AllNamespaces()), topic.From(topic.Head(), Namespaces("a")), NewWakeChannel()
 	all.Arm(asleep)
 	topic.Restart(120)
 	topic.wakeReaders(nil)

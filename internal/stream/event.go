@@ -41,12 +41,12 @@ type Event[O Object[O]] struct {
 	// At is when the event was appended.
 	At time.Time
 
-	seq  uint64 // its number in the ring; 0 if it was never in one
-	leap bool   // part of the difference that a relist found
-	from uint64 // then the version from before the relist
-	tie  bool   // shares its version with an earlier event; see Topic.Append
-	part int    // its revision's part; see Revision
-	left atomic.Pointer[weak.Pointer[O]]
+	seq        uint64 // its number in the ring; 0 if it was never in one
+	relistDiff bool   // part of the difference that a relist found
+	from       uint64 // then the version from before the relist
+	tie        bool   // shares its version with an earlier event; see Topic.Append
+	part       int    // its revision's part; see Revision
+	left       atomic.Pointer[weak.Pointer[O]]
 }
 
 // Revision is the event's version, up to this event. It is zero if the event was never in a ring.
@@ -63,7 +63,7 @@ func EventAt[O Object[O]](version uint64, change Change[O]) *Event[O] {
 
 // FromRelist reports whether the event is part of the difference that a relist found, and the version from before it. That
 // is not less than of any event before; ID may be, behind a deletion.
-func (e *Event[O]) FromRelist() (before uint64, is bool) { return e.from, e.leap }
+func (e *Event[O]) FromRelist() (before uint64, is bool) { return e.from, e.relistDiff }
 
 // floor is the lowest position with which a client is not told the event again.
 func (e *Event[O]) floor() uint64 {

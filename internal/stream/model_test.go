@@ -24,10 +24,10 @@ type model struct {
 
 type modelEvent struct {
 	*item
-	pos  uint64
-	tie  bool // its position was reached before it came
-	leap bool // it is part of the difference that a relist found
-	at   time.Time
+	pos        uint64
+	tie        bool // its position was reached before it came
+	relistDiff bool // it is part of the difference that a relist found
+	at         time.Time
 }
 
 func (m *model) begin(version uint64) {
@@ -82,8 +82,8 @@ func in(scope Scope, namespace string) bool {
 // due reports whether a client that resumes after a version must be told an event.
 func (e modelEvent) due(version uint64) bool { return e.pos > version || e.tie && e.pos == version }
 
-// leapt reports whether a relist passed over a stretch of which the client knows some.
-func (m *model) leapt(known Known) bool {
+// passedByRelist reports whether a relist passed over a stretch of which the client knows some.
+func (m *model) passedByRelist(known Known) bool {
 	return slices.ContainsFunc(m.gaps, func(g gap) bool {
 		return known.Some > g.from && known.All < g.to && known != g.burst
 	})
@@ -103,7 +103,7 @@ func (m *model) resume(known Known, scope Scope) error {
 			return ErrExpired
 		}
 	}
-	if m.leapt(known) {
+	if m.passedByRelist(known) {
 		return ErrExpired
 	}
 	return nil
@@ -111,20 +111,20 @@ func (m *model) resume(known Known, scope Scope) error {
 
 // follower is a cursor, and what it must read.
 type follower struct {
-	cursor     *Cursor[*item]
-	scope      Scope
-	next       int    // in the model's history
-	begun      int    // where its past begins
-	start      int    // what comes before this is read from a past
-	after      uint64 // the past begins behind the first event of this version
-	known      Known
-	sole       int   // what was alone in its version when it was passed
-	knew       Known // what its client knew before its past
-	wary       bool  // has not yet passed all that its client knew
-	ahead      bool  // began before all that its client knew
-	ties       bool  // events that share the version after which it resumed are due
-	generation int
-	position   uint64
+	cursor       *Cursor[*item]
+	scope        Scope
+	next         int    // in the model's history
+	begun        int    // where its past begins
+	start        int    // what comes before this is read from a past
+	after        uint64 // the past begins behind the first event of this version
+	known        Known
+	sole         int   // what was alone in its version when it was passed
+	knew         Known // what its client knew before its past
+	deduplicates bool  // has not yet passed all that its client knew
+	ahead        bool  // began before all that its client knew
+	ties         bool  // events that share the version after which it resumed are due
+	generation   int
+	position     uint64
 }
 
 // read compares one batch with the model, and steps back now and then. It reports false when the cursor has rightly
@@ -172,7 +172,7 @@ func (f *follower) read(m *model, room int, random *rand.Rand) (alive bool, err 
 	}
 	f.position = position
 	if f.next >= f.start {
-		f.wary = f.wary && (position < f.known.Some || m.watermark < f.known.Some)
+		f.deduplicates = f.deduplicates && (position < f.known.Some || m.watermark < f.known.Some)
 	}
 	for n := f.next; n < len(m.history); n++ {
 		e := m.history[n]
@@ -192,7 +192,7 @@ func (f *follower) err(m *model) (want error) {
 	switch {
 	case f.generation != m.generation:
 		return ErrEpoch
-	case f.wary && (m.leapt(f.known) || f.known.All < m.forgotten):
+	case f.deduplicates && (m.passedByRelist(f.known) || f.known.All < m.forgotten):
 		want = ErrExpired
 	}
 	for n := max(f.next, f.start); n < m.evicted; n++ {
@@ -218,7 +218,7 @@ func (f *follower) expects(m *model, n int) bool {
 	case n < f.start:
 		sole := f.knew.isNext(e.pos) && f.first(m, n) && (n+1 == f.start || m.history[n+1].pos > e.pos)
 		return e.pos > f.after && !sole || e.pos == f.after && !f.first(m, n)
-	case f.knew.isNext(e.pos) && !e.tie && !e.leap && (n == f.sole || n+1 == len(m.history) || m.history[n+1].pos > e.pos):
+	case f.knew.isNext(e.pos) && !e.tie && !e.relistDiff && (n == f.sole || n+1 == len(m.history) || m.history[n+1].pos > e.pos):
 		f.sole = n // the client was told something of this version, and this is all there is
 		return false
 	}

@@ -20,7 +20,7 @@ func TestBatchIsFilledAcrossTheEndOfAPast(t *testing.T) {
 	topic := newTestTopic(roomy)
 	head := topic.Head()
 	topic.Append(101, added("a", 101))
-	c, w := topic.CaughtUp(head, caughtUp(98, 99, 100), UpTo(98), Namespaces("a")), NewBell()
+	c, w := topic.CaughtUp(head, caughtUp(98, 99, 100), UpTo(98), Namespaces("a")), NewWakeChannel()
 	batch, position, err := c.Next(make([]*Event[*item], 0, 10), w)
 	defer c.Disarm()
 	if err != nil || len(batch) != 3 || position != 101 {

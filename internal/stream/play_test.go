@@ -33,7 +33,7 @@ func TestCursorsReadExactlyWhatAPlainSliceSays(t *testing.T) {
 			}
 		})
 	}
-	for _, what := range []string{"resumed", "resumed, knowing more", "leapt over", "expired", "ahead", "slow", "epoch", "tie", "within a gap", "gaps forgotten", "caught up"} {
+	for _, what := range []string{"resumed", "resumed, knowing more", "passed over", "expired", "ahead", "slow", "epoch", "tie", "within a gap", "gaps forgotten", "caught up"} {
 		if seen[what] == 0 {
 			t.Errorf("the histories are not random enough: %q never happened (%v)", what, seen)
 		}
@@ -121,7 +121,7 @@ func (p *play) relist() {
 		i := p.object(version)
 		changes = append(changes, Change[*item]{Object: i})
 		p.model.add(i, version)
-		p.model.history[len(p.model.history)-1].leap = true
+		p.model.history[len(p.model.history)-1].relistDiff = true
 	}
 	p.topic.AppendBurst(version, changes)
 	if len(changes) > 0 {
@@ -167,7 +167,7 @@ func (p *play) follow() error {
 			}
 			return nil
 		}
-		f.cursor, f.known, f.knew, f.position, f.ties, f.wary = cursor, known, known, known.All, true, true
+		f.cursor, f.known, f.knew, f.position, f.ties, f.deduplicates = cursor, known, known, known.All, true, true
 		f.ahead = f.ahead || known.Some > p.model.watermark
 		for f.next < len(p.model.history) && !p.model.history[f.next].due(known.All) {
 			f.next++
@@ -192,7 +192,7 @@ func (p *play) catchUp(known Known, scope Scope) *follower {
 	return &follower{
 		sole: -1, cursor: p.topic.CaughtUp(head, events, known, scope), scope: scope, generation: m.generation,
 		next: m.begun, begun: m.begun, start: len(m.history), after: known.All,
-		known: Known{All: max(known.All, head.Version), Some: max(known.Some, head.Version)}, knew: known, wary: true, ahead: true, ties: true,
+		known: Known{All: max(known.All, head.Version), Some: max(known.Some, head.Version)}, knew: known, deduplicates: true, ahead: true, ties: true,
 	}
 }
 
@@ -221,7 +221,7 @@ func (p *play) note(known Known, err error) {
 		p.seen["resumed"]++
 	case errors.Is(err, ErrAhead):
 		p.seen["ahead"]++
-	case p.model.leapt(known):
+	case p.model.passedByRelist(known):
 		p.seen["within a gap"]++
 	default:
 		p.seen["expired"]++
@@ -243,8 +243,8 @@ func (p *play) read() error {
 		switch {
 		case f.generation != p.model.generation:
 			p.seen["epoch"]++
-		case f.wary && p.model.leapt(f.known):
-			p.seen["leapt over"]++
+		case f.deduplicates && p.model.passedByRelist(f.known):
+			p.seen["passed over"]++
 		default:
 			p.seen["slow"]++
 		}

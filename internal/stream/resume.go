@@ -61,7 +61,7 @@ func (t *Topic[O]) resume(known Known, scope Scope) (*Cursor[O], error) {
 			return nil, ErrExpired
 		}
 	}
-	if t.leapt(known) {
+	if t.passedByRelist(known) {
 		return nil, ErrExpired
 	}
 	first := t.ring.evicted.seq
@@ -88,10 +88,10 @@ func (t *Topic[O]) Ahead(known Known, scope Scope) (*Cursor[O], error) {
 	return &Cursor[O]{topic: t, scope: scope, next: t.ring.next, joined: known.All, generation: t.generation, known: known, knew: known}, nil
 }
 
-// leapt reports whether a relist passed over a stretch of which the client knows some, but not all. The difference
+// passedByRelist reports whether a relist passed over a stretch of which the client knows some, but not all. The difference
 // that the relist found does not say what of that is gone again, so the client cannot go on. The exception is the
 // very relist in whose burst the client was cut off: that difference can be told again.
-func (t *Topic[O]) leapt(known Known) bool {
+func (t *Topic[O]) passedByRelist(known Known) bool {
 	if known.All < t.forgottenGap {
 		return true
 	}

@@ -149,7 +149,7 @@ func (t *Topic[O]) AppendBurst(version uint64, changes []Change[O]) {
 	t.mu.Lock()
 	complete := t.complete()
 	for _, change := range changes {
-		t.append(&Event[O]{Change: change, Pos: version, ID: complete, At: now, leap: true, from: t.watermark})
+		t.append(&Event[O]{Change: change, Pos: version, ID: complete, At: now, relistDiff: true, from: t.watermark})
 		t.evict(now)
 	}
 	if version > t.watermark {

@@ -7,17 +7,17 @@ type Waiter interface {
 	Wake()
 }
 
-// Bell is a Waiter for a goroutine that waits on a channel.
-type Bell struct {
+// WakeChannel is a Waiter for a goroutine that waits on a channel.
+type WakeChannel struct {
 	// C holds a token once Wake was called.
 	C chan struct{}
 }
 
-// NewBell returns a bell that has not been rung.
-func NewBell() *Bell { return &Bell{C: make(chan struct{}, 1)} }
+// NewWakeChannel returns a channel without a token.
+func NewWakeChannel() *WakeChannel { return &WakeChannel{C: make(chan struct{}, 1)} }
 
 // Wake implements Waiter. It leaves a token in C, unless one is there.
-func (b *Bell) Wake() {
+func (b *WakeChannel) Wake() {
 	select {
 	case b.C <- struct{}{}:
 	default:

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// armed returns a cursor at the head that waits, and its bell.
-func armed(t *testing.T, topic *Topic[*item], scope Scope) (*Cursor[*item], *Bell) {
+// armed returns a cursor at the head that waits, and its channel.
+func armed(t *testing.T, topic *Topic[*item], scope Scope) (*Cursor[*item], *WakeChannel) {
 	t.Helper()
-	c, w := topic.From(topic.Head(), scope), NewBell()
+	c, w := topic.From(topic.Head(), scope), NewWakeChannel()
 	if !c.Arm(w) {
 		t.Fatal("a cursor at the head cannot be armed")
 	}
@@ -103,7 +103,7 @@ func TestArmingLeavesNothingBehind(t *testing.T) {
 	for i, c := range cursors {
 		if i%2 == 0 {
 			versions(t, c)
-			c.Arm(NewBell())
+			c.Arm(NewWakeChannel())
 		}
 	}
 	for i := range cursors {
@@ -118,7 +118,7 @@ func TestArmingLeavesNothingBehind(t *testing.T) {
 func TestCursorIsNotArmedWhileThereIsSomethingToRead(t *testing.T) {
 	topic := newTestTopic(Options{Events: 2, Bytes: 1 << 20})
 	for _, scope := range []Scope{AllNamespaces(), Namespaces("a")} {
-		c, w := topic.From(topic.Head(), scope), NewBell()
+		c, w := topic.From(topic.Head(), scope), NewWakeChannel()
 		version := topic.Stats().Watermark + 1
 		topic.Append(version, added("a", version))
 		if c.Arm(w) {
@@ -140,7 +140,7 @@ func TestCursorIsNotArmedWhileThereIsSomethingToRead(t *testing.T) {
 func TestArmingAgainMovesToTheOtherWaiter(t *testing.T) {
 	topic := newTestTopic(roomy)
 	c, before := armed(t, topic, Namespaces("a"))
-	after := NewBell()
+	after := NewWakeChannel()
 	c.Arm(after)
 	topic.Append(101, added("a", 101))
 	topic.wakeReaders(nil)

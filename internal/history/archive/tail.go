@@ -108,7 +108,7 @@ type Tail struct {
 	archive *Archive
 	name    tailName
 	cluster string // the cluster's name for people
-	nudged  *stream.Bell
+	nudged  *stream.WakeChannel
 	stop    context.CancelFunc
 	readers int           // guarded by tails.mu
 	known   chan struct{} // closed once the database has answered
@@ -144,7 +144,7 @@ func (a *Archive) Follow(ctx context.Context, c *cluster.Cluster, kind string, w
 	if t == nil {
 		ctx, stop := context.WithCancel(context.Background())
 		t = &Tail{
-			archive: a, name: name, cluster: c.Name(), nudged: stream.NewBell(), stop: stop, known: make(chan struct{}), current: time.Now(),
+			archive: a, name: name, cluster: c.Name(), nudged: stream.NewWakeChannel(), stop: stop, known: make(chan struct{}), current: time.Now(),
 			waiting: map[stream.Waiter]struct{}{}, asking: map[stream.Waiter]struct{}{}, source: source{archive: a, cluster: c, log: what.Numbering(kind)},
 		}
 		a.tails.byName[name] = t

@@ -22,7 +22,7 @@ import (
 
 func tailOf() *Tail {
 	a := &Archive{metrics: recorder.NewMetrics(prometheus.NewRegistry())}
-	return &Tail{archive: a, nudged: stream.NewBell(), waiting: map[stream.Waiter]struct{}{}, asking: map[stream.Waiter]struct{}{}}
+	return &Tail{archive: a, nudged: stream.NewWakeChannel(), waiting: map[stream.Waiter]struct{}{}, asking: map[stream.Waiter]struct{}{}}
 }
 
 // grown are the transitions of some numbers.
@@ -43,14 +43,14 @@ func span(from, to uint64) (seqs []uint64) {
 // TestEndOfALogHasNoGaps: of what was removed before it was read, or is too old to be in memory, readers are told to ask the
 // database; never that there is nothing.
 func TestEndOfALogHasNoGaps(t *testing.T) {
-	tail, bell := tailOf(), stream.NewBell()
+	tail, wakes := tailOf(), stream.NewWakeChannel()
 	answer := func(seq uint64, found ...uint64) {
 		for _, w := range tail.answered(time.Now(), store.Log{Seq: seq}, grown(found...), nil, cache.Upstream{}) {
 			w.Wake()
 		}
 	}
 	next := func(after uint64) (seqs []uint64, err error) {
-		entries, err := tail.Next(after, 1000, bell)
+		entries, err := tail.Next(after, 1000, wakes)
 		for _, e := range entries {
 			seqs = append(seqs, e.Seq)
 		}
@@ -65,7 +65,7 @@ func TestEndOfALogHasNoGaps(t *testing.T) {
 	}
 	answer(9, 8, 9)
 	select {
-	case <-bell.C:
+	case <-wakes.C:
 	default:
 		t.Error("nobody was woken")
 	}
@@ -112,16 +112,16 @@ func TestEndOfALogHasNoGaps(t *testing.T) {
 
 // TestReadersOfALogAreToldThatTheDatabaseIsAway, but not of a moment.
 func TestReadersOfALogAreToldThatTheDatabaseIsAway(t *testing.T) {
-	tail, bell := tailOf(), stream.NewBell()
+	tail, wakes := tailOf(), stream.NewWakeChannel()
 	fails := func(ago time.Duration) (woken int) {
 		return len(tail.answered(time.Now().Add(-ago), store.Log{}, nil, context.DeadlineExceeded, cache.Upstream{}))
 	}
 	fails(0)
-	if _, err := tail.Next(0, 1, bell); !errors.Is(err, ErrAway) {
+	if _, err := tail.Next(0, 1, wakes); !errors.Is(err, ErrAway) {
 		t.Errorf("a database that never answered: %v", err)
 	}
 	tail.answered(time.Now(), store.Log{}, nil, nil, cache.Upstream{})
-	if _, err := tail.Next(0, 1, bell); err != nil {
+	if _, err := tail.Next(0, 1, wakes); err != nil {
 		t.Error(err)
 	}
 	if fails(time.Second) != 0 {
@@ -131,7 +131,7 @@ func TestReadersOfALogAreToldThatTheDatabaseIsAway(t *testing.T) {
 	if fails(0) != 1 {
 		t.Error("nobody was woken")
 	}
-	if _, err := tail.Next(0, 1, bell); !errors.Is(err, ErrAway) {
+	if _, err := tail.Next(0, 1, wakes); !errors.Is(err, ErrAway) {
 		t.Errorf("%v", err)
 	}
 	if fails(0) != 0 {
@@ -178,13 +178,13 @@ func TestEachFormOfATransitionIsMadeOnce(t *testing.T) {
 // Of a run, a log has its last change only, and it has the numbers of other kinds' runs: gaps in it mean nothing. That some of it was removed, readers learn whom it
 // concerns; others go on.
 func TestEndOfRunsHasGapsThatMeanNothing(t *testing.T) {
-	tail, bell := tailOf(), stream.NewBell()
+	tail, wakes := tailOf(), stream.NewWakeChannel()
 	tail.name.what = Runs
 	answer := func(seq, expired uint64, found ...uint64) {
 		tail.answered(time.Now(), store.Log{Seq: seq, Expired: expired}, grown(found...), nil, cache.Upstream{})
 	}
 	next := func(after uint64) (text string) {
-		entries, err := tail.Next(after, 1000, bell)
+		entries, err := tail.Next(after, 1000, wakes)
 		for _, e := range entries {
 			text += fmt.Sprint(e.Seq, " ")
 		}

@@ -58,7 +58,7 @@ type Keeper struct {
 	pause  time.Duration // after a refusal
 	away   time.Duration // between attempts while the database is away
 	rate   *rate.Limiter
-	bell   chan struct{} // holds a token once something was added, or was read
+	wakes  chan struct{} // holds a token once something was added, or was read
 
 	mu       sync.Mutex
 	queue    *queue
@@ -69,7 +69,7 @@ type Keeper struct {
 // New makes a Keeper.
 func New(opts Options) *Keeper {
 	return &Keeper{
-		opts: opts, pauses: pauses, pause: refusedFor, away: awayPause, rate: rate.NewLimiter(perSecond, perSecond), bell: make(chan struct{}, 1), queue: newQueue(mostWaiting, ofOne),
+		opts: opts, pauses: pauses, pause: refusedFor, away: awayPause, rate: rate.NewLimiter(perSecond, perSecond), wakes: make(chan struct{}, 1), queue: newQueue(mostWaiting, ofOne),
 		overTold: map[string]bool{},
 	}
 }
@@ -87,7 +87,7 @@ func (k *Keeper) Ended(log store.Log, jobs []*history.Job, again bool) {
 
 func (k *Keeper) ring() {
 	select {
-	case k.bell <- struct{}{}:
+	case k.wakes <- struct{}{}:
 	default:
 	}
 }
@@ -121,7 +121,7 @@ func (k *Keeper) next(ctx context.Context) *item {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-k.bell:
+		case <-k.wakes:
 		case <-due:
 		}
 	}

@@ -95,14 +95,14 @@ type Recorder struct {
 	reviews    *reviews // of transitions to states that have a cause, of which more may become known
 	queue      queue    // what was read and is not written yet
 	cursor     *cache.Cursor
-	bell       *stream.Bell
+	wakes      *stream.WakeChannel
 }
 
 // New makes a recorder.
 func New(opts Options) *Recorder {
 	opts.Database = counted{opts.Database, opts.Metrics}
 	r := &Recorder{
-		opts: opts, log: opts.Log.With("cluster", opts.Cluster.Name(), "kind", opts.Store.Kind().String()), bell: stream.NewBell(), overTold: map[string]bool{},
+		opts: opts, log: opts.Log.With("cluster", opts.Cluster.Name(), "kind", opts.Store.Kind().String()), wakes: stream.NewWakeChannel(), overTold: map[string]bool{},
 	}
 	if r.resource = opts.Store.Kind().String(); opts.Rule == nil {
 		r.resource = store.RunsResource
@@ -383,7 +383,7 @@ func (r *Recorder) follow(ctx context.Context) error {
 			if err := r.landed(l); err != nil {
 				return err
 			}
-		case <-r.bell.C:
+		case <-r.wakes.C:
 		}
 		r.launch(ctx)
 	}
@@ -425,7 +425,7 @@ func (r *Recorder) renew(ctx context.Context) error {
 func (r *Recorder) next() (events []*cache.Event, position uint64, more bool, err error) {
 	batch := make([]*cache.Event, 0, batchSize)
 	for {
-		if batch, position, err = r.cursor.Next(batch, r.bell); err != nil {
+		if batch, position, err = r.cursor.Next(batch, r.wakes); err != nil {
 			return nil, 0, false, err
 		}
 		if len(batch) < cap(batch) {

@@ -159,9 +159,9 @@ func (w *Watch) read(ctx context.Context, s source, using *cache.Store) error {
 // follow reads changes. It returns nil where it cannot go on, as after a restore: then everything has to be read again.
 func (w *Watch) follow(ctx context.Context, s source, using *cache.Store, cursor *cache.Cursor) error {
 	defer cursor.Disarm()
-	bell := stream.NewBell()
+	wakes := stream.NewWakeChannel()
 	for {
-		events, _, err := cursor.Next(make([]*cache.Event, 0, 256), bell)
+		events, _, err := cursor.Next(make([]*cache.Event, 0, 256), wakes)
 		if err != nil {
 			return nil //nolint:nilerr // reading again heals it
 		}
@@ -176,7 +176,7 @@ func (w *Watch) follow(ctx context.Context, s source, using *cache.Store, cursor
 			return ctx.Err()
 		case <-using.Gone():
 			return using.Err()
-		case <-bell.C:
+		case <-wakes.C:
 		}
 	}
 }

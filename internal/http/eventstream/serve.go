@@ -30,8 +30,8 @@ func (ss *session) Wake() {
 
 // beServed arranges that the session is served, for whoever owns it.
 func (ss *session) beServed() {
-	if ss.bell != nil {
-		ss.bell.Wake()
+	if ss.wakes != nil {
+		ss.wakes.Wake()
 	} else {
 		ss.hub.workers.push(ss)
 	}
@@ -39,13 +39,13 @@ func (ss *session) beServed() {
 
 // sleep lets the session's own goroutine wait until the session is woken or something is due.
 func (ss *session) sleep() {
-	if ss.bell == nil {
-		ss.bell = stream.NewBell()
+	if ss.wakes == nil {
+		ss.wakes = stream.NewWakeChannel()
 	}
 	ss.times.set(ss.nextDue())
 	if ss.idle() {
 		ss.task.Rest()
-		<-ss.bell.C
+		<-ss.wakes.C
 	}
 }
 
@@ -160,7 +160,7 @@ func (ss *session) run(outcome Outcome) (ok bool) {
 		}
 		ss.task.Rest()
 		ss.task = nil
-		if ss.bell = nil; ss.park() {
+		if ss.wakes = nil; ss.park() {
 			return true
 		}
 	}

@@ -48,10 +48,10 @@ type session struct {
 
 	runState
 	member  membership
-	bell    *stream.Bell // for which its own goroutine waits; nil: it is parked when it is idle
-	parks   bool         // its connection allows it to have no goroutine
-	gone    atomic.Bool  // the client has left
-	revoked atomic.Bool  // what the caller signed in with counts no more
+	wakes   *stream.WakeChannel // for which its own goroutine waits; nil: it is parked when it is idle
+	parks   bool                // its connection allows it to have no goroutine
+	gone    atomic.Bool         // the client has left
+	revoked atomic.Bool         // what the caller signed in with counts no more
 	cancel  atomic.Pointer[context.CancelFunc]
 
 	counted     counted // in the metrics

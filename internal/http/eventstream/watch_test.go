@@ -32,14 +32,14 @@ type told struct {
 type client struct {
 	t           *testing.T
 	source      Source
-	bell        *stream.Bell
+	wakes       *stream.WakeChannel
 	form        serverSentEvents
 	nonBlocking bool
 	relay       func() Outcome // nil: it goes on
 	told        []told
 }
 
-func (c *client) Wake() { c.bell.Wake() }
+func (c *client) Wake() { c.wakes.Wake() }
 func (c *client) Emit(prefix, name, data string) {
 	c.emit(message{kind: msgEvent, prefix: prefix, name: name, data: data})
 }
@@ -104,7 +104,7 @@ func (c *client) readUntil(event string) {
 			return
 		}
 		select {
-		case <-c.bell.C:
+		case <-c.wakes.C:
 		case <-end:
 			c.t.Fatalf("never: %s, only %v", event, c.events())
 		}
@@ -159,7 +159,7 @@ func (w *watched) begin(v *access.Visibility, from From, request watchRequest) (
 		w.t.Fatal(err)
 	}
 	s.Find(w.t.Context(), from)
-	c = &client{t: w.t, source: s, bell: stream.NewBell(), form: serverSentEvents{memory: budget.NewMemory(1 << 20)}}
+	c = &client{t: w.t, source: s, wakes: stream.NewWakeChannel(), form: serverSentEvents{memory: budget.NewMemory(1 << 20)}}
 	return c, s.Begin(Freshness{})
 }
 

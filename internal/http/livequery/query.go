@@ -49,7 +49,7 @@ type query struct {
 	match    func(*cluster.Object) bool // the selector; nil: everything
 	drop     func(error)
 	cancel   context.CancelFunc
-	bell     *stream.Bell
+	wakes    *stream.WakeChannel
 	snapshot atomic.Pointer[Snapshot]
 	bytes    atomic.Int64
 
@@ -83,7 +83,7 @@ type query struct {
 
 func newQuery(asked Query, store *cache.Store, drop func(error)) *query {
 	return &query{
-		Query: asked, store: store, match: asked.Selector.Match(), drop: drop, bell: stream.NewBell(), waiting: map[*Reader]awaited{}, subscribed: map[Window]*subscription{}, askers: map[string]int{},
+		Query: asked, store: store, match: asked.Selector.Match(), drop: drop, wakes: stream.NewWakeChannel(), waiting: map[*Reader]awaited{}, subscribed: map[Window]*subscription{}, askers: map[string]int{},
 	}
 }
 
@@ -104,7 +104,7 @@ func (q *query) run(ctx context.Context, processors *budget.Queue, user string) 
 		for q.follow(ctx, task) {
 			task.Rest()
 			select {
-			case <-q.bell.C:
+			case <-q.wakes.C:
 			case <-ctx.Done():
 				return
 			}
@@ -157,7 +157,7 @@ func (q *query) follow(ctx context.Context, task *budget.Task) bool {
 	upstreamStatus := statusOf(q.store) // before the events are read: once the store is live, what it had missed is among them
 	before, events, awaited := q.changed, 0, false
 	for more := true; more; {
-		batch, position, err := q.cursor.Next(q.space[:0], q.bell)
+		batch, position, err := q.cursor.Next(q.space[:0], q.wakes)
 		if err != nil {
 			return false
 		}
@@ -295,7 +295,7 @@ func (q *query) refresh() <-chan struct{} {
 	}
 	if q.asked == nil {
 		q.asked = make(chan struct{})
-		q.bell.Wake()
+		q.wakes.Wake()
 	}
 	return q.asked
 }

@@ -68,7 +68,7 @@ func (r *Reader) snapshot(a awaited, of *Window) (*Snapshot, error) {
 func (r *Reader) Refresh() { r.fresh = r.query.refresh() }
 
 // Touch brings the snapshot up to what the store knows, which is more than the answer's last change. Nobody waits for that.
-func (r *Reader) Touch() { r.query.bell.Wake() }
+func (r *Reader) Touch() { r.query.wakes.Wake() }
 
 // Suspend says that the waiter is to be woken no more, until Snapshot is called again.
 func (r *Reader) Suspend() {

@@ -239,15 +239,15 @@ func TestNobodyHoldsUpAQuestionByOtherWork(t *testing.T) {
 func TestWhoHoldsMostLosesAQuestion(t *testing.T) {
 	inBubble(t, 10, 2*queryBytes+4000, func(a *asked) {
 		first, _ := a.ask("spec.n", "ann")
-		bell := stream.NewBell()
-		a.snapshot(first, bell)
+		wakes := stream.NewWakeChannel()
+		a.snapshot(first, wakes)
 		second, _ := a.ask("-spec.n", "ann")
 		a.snapshot(second, nil)
 		third, _ := a.ask("metadata.name", "bob")
 		if a.snapshot(third, nil); a.registry.Stats().Queries != 2 {
 			t.Errorf("%+v", a.registry.Stats())
 		}
-		<-bell.C
+		<-wakes.C
 		if _, err := first.Snapshot(nil, nil); !errors.Is(err, ErrFull) {
 			t.Errorf("the oldest of ann: %v", err)
 		}
@@ -272,13 +272,13 @@ func TestAViewIsMadeAnewInAnotherHistory(t *testing.T) {
 		if before.Ranking.Len() != 3 || after.Ranking.Len() != 5 || after.Version != a.api.Version() || after.Changed != after.Revision {
 			t.Errorf("%+v, %+v", before, after)
 		}
-		bell := stream.NewBell()
-		a.snapshot(r, bell)
+		wakes := stream.NewWakeChannel()
+		a.snapshot(r, wakes)
 		a.api.Restore(before.Version)
 		for end := time.After(5 * time.Minute); !after.Void() || a.snapshot(r, nil).Void(); {
 			select {
-			case <-bell.C:
-				a.snapshot(r, bell)
+			case <-wakes.C:
+				a.snapshot(r, wakes)
 			case <-end:
 				t.Fatal("never anew")
 			}

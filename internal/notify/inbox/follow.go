@@ -23,7 +23,7 @@ const (
 // follows are the inboxes that are followed at this replica. One question to the database is asked for all of them, however many
 // there are: what inboxes have changed since the last one.
 type follows struct {
-	nudged *stream.Bell
+	nudged *stream.WakeChannel
 
 	mu      sync.Mutex
 	byOwner map[string]*followed
@@ -43,7 +43,7 @@ type followed struct {
 }
 
 func newFollows() follows {
-	return follows{nudged: stream.NewBell(), byOwner: map[string]*followed{}, settled: make(chan struct{})}
+	return follows{nudged: stream.NewWakeChannel(), byOwner: map[string]*followed{}, settled: make(chan struct{})}
 }
 
 // Follower is one reader's following of an inbox.

@@ -27,7 +27,7 @@ func TestWhatOneReplicaWritesWakesThoseWhoFollowAtAnother(t *testing.T) {
 		log := writer.begun(t, "jobs.batch")
 		// The first to follow anything, and those who come while others follow; one has an inbox already.
 		log = writer.write(t, log, func(b *store.Batch) { end(b, "o1", "before", "Failed") })
-		bells, followers, at := map[string]*stream.Bell{}, map[string]*Follower{}, map[string]uint64{}
+		wakesOf, followers, at := map[string]*stream.WakeChannel{}, map[string]*Follower{}, map[string]uint64{}
 		for n := range 4 {
 			owner := fmt.Sprintf("o%d", n)
 			f := reader.Follow(owner)
@@ -39,8 +39,8 @@ func TestWhatOneReplicaWritesWakesThoseWhoFollowAtAnother(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			bells[owner], followers[owner], at[owner] = stream.NewBell(), f, s.Seq
-			if more, err := f.Next(s.Seq, bells[owner]); more || err != nil {
+			wakesOf[owner], followers[owner], at[owner] = stream.NewWakeChannel(), f, s.Seq
+			if more, err := f.Next(s.Seq, wakesOf[owner]); more || err != nil {
 				t.Fatalf("%s: %t %v", owner, more, err)
 			}
 		}
@@ -48,11 +48,11 @@ func TestWhatOneReplicaWritesWakesThoseWhoFollowAtAnother(t *testing.T) {
 			t.Helper()
 			do()
 			select {
-			case <-bells[owner].C:
+			case <-wakesOf[owner].C:
 			case <-time.After(awayAfter):
 				t.Fatalf("%s is not woken", owner)
 			}
-			if more, err := followers[owner].Next(at[owner], bells[owner]); !more || err != nil {
+			if more, err := followers[owner].Next(at[owner], wakesOf[owner]); !more || err != nil {
 				t.Errorf("%s: %t %v", owner, more, err)
 			}
 			changes, err := reader.After(t.Context(), owner, all, at[owner], 10)
@@ -60,7 +60,7 @@ func TestWhatOneReplicaWritesWakesThoseWhoFollowAtAnother(t *testing.T) {
 				t.Fatalf("%s: %v %v", owner, changes, err)
 			}
 			at[owner] = changes[len(changes)-1].Seq
-			if more, err := followers[owner].Next(at[owner], bells[owner]); more || err != nil {
+			if more, err := followers[owner].Next(at[owner], wakesOf[owner]); more || err != nil {
 				t.Errorf("%s: %t %v", owner, more, err)
 			}
 		}
@@ -84,7 +84,7 @@ func TestWhatOneReplicaWritesWakesThoseWhoFollowAtAnother(t *testing.T) {
 			})
 		})
 		select {
-		case <-bells["o3"].C:
+		case <-wakesOf["o3"].C:
 			t.Error("o3, of whom nothing is new, is woken")
 		default:
 		}
@@ -95,13 +95,13 @@ func TestWhatOneReplicaWritesWakesThoseWhoFollowAtAnother(t *testing.T) {
 func TestFollowersLearnThatTheDatabaseIsAwayOrAnother(t *testing.T) {
 	r := openAt(t, "sqlite://"+t.TempDir()+"/h.db", Options{})
 	r.runs(t)
-	bell := stream.NewBell()
+	wakes := stream.NewWakeChannel()
 	follow := func() (*Follower, error) {
 		f := r.Follow("eva")
 		if err := f.Ready(t.Context()); err != nil {
 			return f, err
 		}
-		_, err := f.Next(1, bell)
+		_, err := f.Next(1, wakes)
 		return f, err
 	}
 	exec := func(statement string) {
@@ -116,14 +116,14 @@ func TestFollowersLearnThatTheDatabaseIsAwayOrAnother(t *testing.T) {
 	awaits := func(f *Follower) {
 		t.Helper()
 		select {
-		case <-bell.C:
+		case <-wakes.C:
 		case <-time.After(4 * awayAfter):
 			t.Fatal("the follower is not woken")
 		}
-		if _, err := f.Next(1, bell); !errors.Is(err, ErrAway) {
+		if _, err := f.Next(1, wakes); !errors.Is(err, ErrAway) {
 			t.Errorf("it is told %v", err)
 		}
-		f.Leave(bell)
+		f.Leave(wakes)
 	}
 	exec("UPDATE inbox_news SET changes = 7")
 	f, err := follow()
@@ -140,11 +140,11 @@ func TestFollowersLearnThatTheDatabaseIsAwayOrAnother(t *testing.T) {
 	if f, err = follow(); !errors.Is(err, ErrAway) {
 		t.Errorf("who comes while the database is away is told %v", err)
 	}
-	f.Leave(bell)
+	f.Leave(wakes)
 	exec("ALTER TABLE gone RENAME TO inbox_news")
 	for wait := time.Millisecond; ; wait *= 2 {
 		f, err := follow()
-		f.Leave(bell)
+		f.Leave(wakes)
 		if err == nil {
 			return
 		}

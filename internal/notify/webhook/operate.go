@@ -118,7 +118,7 @@ func (s *Senders) Resend(ctx context.Context, name, id string, since, until time
 		return 0, err
 	}
 	if n, err = store.Resend(ctx, t.Name, id, history.At(since), history.At(until)); err == nil {
-		t.bell.Wake()
+		t.wakes.Wake()
 	}
 	return n, err
 }

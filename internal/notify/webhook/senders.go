@@ -59,7 +59,7 @@ type target struct {
 	url     string        // identifies the URL without showing it
 	within  time.Duration // how long an attempt may take
 	times   times
-	bell    *stream.Bell // rung when there may be something to send
+	wakes   *stream.WakeChannel // woken when there may be something to send
 	log     *slog.Logger
 	metrics *metrics
 
@@ -103,7 +103,7 @@ func newTarget(configured Target, log *slog.Logger) (*target, error) {
 	sum := sha256.Sum256([]byte(configured.URL))
 	return &target{
 		Target: configured, client: newClient(configured.Concurrency), secrets: secrets, body: body, url: hex.EncodeToString(sum[:]),
-		within: attemptWithin, times: usual, bell: stream.NewBell(), log: log,
+		within: attemptWithin, times: usual, wakes: stream.NewWakeChannel(), log: log,
 	}, nil
 }
 
@@ -116,7 +116,7 @@ func Check(targets []Target) error {
 // Wake says that there may be new messages. It does not wait.
 func (s *Senders) Wake() {
 	for _, t := range s.targets {
-		t.bell.Wake()
+		t.wakes.Wake()
 	}
 }
 

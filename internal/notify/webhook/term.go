@@ -151,7 +151,7 @@ func (t *term) feed(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-t.bell.C:
+		case <-t.wakes.C:
 		case <-timer.C:
 		}
 		wait := t.times.poll

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// timeline makes sure that a watch goes on in the same history as the watch before it.
+// resumeGuard makes sure that a watch goes on in the same history as the watch before it.
 //
 // When etcd is restored to an older state, versions go back, and soon reach again those that were used before. A
 // watch that then goes on from the last version gets no error, and is told nothing of what happened anew below that
@@ -27,7 +27,7 @@ import (
 // A watch that ends as planned may end in the midst of a revision: when a lease ends, etcd deletes all that was bound
 // to it in one revision. A watch from that version would not be told the rest. So if the last event was a deletion,
 // the next watch goes on from the version before it. A deletion that is told twice changes nothing.
-type timeline struct {
+type resumeGuard struct {
 	mu      sync.Mutex
 	suspect bool    // the last watch ended before its time, or could not begin
 	newest  *Object // object of the last event since the last list; nil if there was none, or it was a deletion
@@ -41,7 +41,7 @@ type timeline struct {
 // That is the list's own, unless one of its objects has a greater one. Then the server's list has some other version, such as the
 // greatest one as a text, and says nothing of what has been seen: it is neither behind that nor ahead. Its objects are no older
 // than the greatest version among them, and what was seen before is not undone.
-func (t *timeline) listed(list *ObjectList) (version uint64) {
+func (t *resumeGuard) listed(list *ObjectList) (version uint64) {
 	version, _ = ParseVersion(list.ResourceVersion) // as decodeList has checked
 	greatest := uint64(0)
 	for _, o := range list.Items {
@@ -57,7 +57,7 @@ func (t *timeline) listed(list *ObjectList) (version uint64) {
 }
 
 // happened records an event of a watch.
-func (t *timeline) happened(kind watch.EventType, o *Object) {
+func (t *resumeGuard) happened(kind watch.EventType, o *Object) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.newest, t.open, t.greatest = o, 0, max(t.greatest, o.Version())
@@ -68,7 +68,7 @@ func (t *timeline) happened(kind watch.EventType, o *Object) {
 
 // passed records that a watch has told everything up to a version. A bookmark within a revision may carry that
 // revision's own version, which proves nothing of the rest.
-func (t *timeline) passed(version uint64) {
+func (t *resumeGuard) passed(version uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.greatest = max(t.greatest, version)
@@ -78,21 +78,21 @@ func (t *timeline) passed(version uint64) {
 }
 
 // isOpen reports whether more of a version's revision may be to come, which was a deletion.
-func (t *timeline) isOpen(version uint64) bool {
+func (t *resumeGuard) isOpen(version uint64) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.open == version
 }
 
 // interrupted records that a watch ended before its time, or could not begin.
-func (t *timeline) interrupted() {
+func (t *resumeGuard) interrupted() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.suspect = true
 }
 
 // forgotten records that the server does not know of the greatest version that was seen.
-func (t *timeline) forgotten() {
+func (t *resumeGuard) forgotten() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.greatest = 0
@@ -100,7 +100,7 @@ func (t *timeline) forgotten() {
 
 // resume returns the version from which a watch is to go on that client-go asks for from the given one. An error says
 // that it cannot, or not now.
-func (t *timeline) resume(ctx context.Context, lw *ListWatch, version string) (string, error) {
+func (t *resumeGuard) resume(ctx context.Context, lw *ListWatch, version string) (string, error) {
 	t.mu.Lock()
 	suspect, newest, open := t.suspect, t.newest, t.open
 	t.mu.Unlock()
