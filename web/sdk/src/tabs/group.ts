@@ -320,7 +320,7 @@ export class Group {
     this.#pinged = undefined;
     switch (told.kind) {
       case 'frames':
-        this.#tellStreams(told.cursor, told.frames);
+        this.#tellStreams(told.at, told.frames);
         this.#found();
         break;
       case 'lost':
@@ -364,7 +364,7 @@ export class Group {
     const stream = this.#streams.get(answer.stream);
     if (!stream || (this.#leader !== undefined && answer.leader !== this.#leader)) return;
     this.#leader = answer.leader;
-    if (answer.kind === 'go' && this.#cursor?.leader !== answer.leader) this.#cursor = answer.cursor;
+    if (answer.kind === 'go' && this.#cursor?.leader !== answer.leader) this.#cursor = answer.at;
     stream.answer(answer);
   }
 

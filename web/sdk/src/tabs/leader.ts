@@ -221,7 +221,7 @@ export class Leader {
         // Something is said at once, or it would seem as if nobody was there.
         tell(own, [{ event: 'bookmark', data: '{"resourceVersion":""}', id: '' }]);
       }
-      this.#options.answer(attached.tab, { leader: this.#options.id, kind: 'go', stream, turn: attached.turn, cursor: this.cursor, names: [...names], done, frames });
+      this.#options.answer(attached.tab, { leader: this.#options.id, kind: 'go', stream, turn: attached.turn, at: this.cursor, names: [...names], done, frames });
     }
     this.#follow();
   }
@@ -369,7 +369,7 @@ export class Leader {
     for (const frame of frames) this.#ring.push(frame);
     if (this.#ring.length > 1.5 * ring) this.#ring.splice(0, this.#ring.length - ring);
     this.#position = this.#client?.lastEventId ?? this.#position;
-    this.#options.tell({ leader: this.#options.id, kind: 'frames', cursor: this.cursor, frames });
+    this.#options.tell({ leader: this.#options.id, kind: 'frames', at: this.cursor, frames });
   }
 
   #onState(state: ConnectionState): void {

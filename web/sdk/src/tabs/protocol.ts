@@ -33,7 +33,7 @@ export type Asked =
 export type Told = { readonly leader: string } & (
   | { readonly kind: 'lead'; readonly base: Cursor | undefined }
   | { readonly kind: 'beat' | 'hidden' | 'resign' }
-  | { readonly kind: 'frames'; readonly cursor: Cursor; readonly frames: readonly Frame[] }
+  | { readonly kind: 'frames'; readonly at: Cursor; readonly frames: readonly Frame[] }
   | { readonly kind: 'lost'; readonly reason: string; readonly message: string }
 );
 
@@ -42,7 +42,7 @@ export type Answered = { readonly leader: string; readonly stream: string } & (
   | {
       readonly kind: 'go';
       readonly turn: number;
-      readonly cursor: Cursor;
+      readonly at: Cursor;
       /** From the tab stream's names to those on the gateway's stream. */
       readonly names: readonly (readonly [string, string])[];
       /** Of the tab stream's names those that go on from its position. */

@@ -79,9 +79,9 @@ export class TabStream implements Stream {
     if (answer.turn !== this.turn) return; // it is from before that was given up
     this.#names = new Map(answer.names.map(([own, name]) => [name, own]));
     this.#done = new Set(answer.done);
-    const queue = answer.frames.map((frame) => this.#own(frame, answer.cursor)).filter((frame) => frame !== undefined);
-    this.#push(queue, answer.cursor);
-    for (const [cursor, frames] of this.#early) this.#take(cursor, frames, answer.cursor.seq);
+    const queue = answer.frames.map((frame) => this.#own(frame, answer.at)).filter((frame) => frame !== undefined);
+    this.#push(queue, answer.at);
+    for (const [cursor, frames] of this.#early) this.#take(cursor, frames, answer.at.seq);
     this.#early = [];
     this.#room = true;
     this.#open(true);
