@@ -23,7 +23,8 @@ type Cause struct {
 // Circumstances are what a job's object and other jobs say of a cause.
 type Circumstances struct {
 	Deadline time.Duration           // that the job's object sets; 0: none, or not known
-	Evicted  Reason                  // why its queue has taken it back, as that says now; zero: it says nothing
+	Evicted  Reason                  // why its queue has taken it back, and not let it in since, as that says now; zero: it says nothing
+	Stays    bool                    // the job is in this state still
 	NameOf   func(uid string) string // the job that has a uid, as namespace/name; "" if it is not known, or NameOf is nil
 }
 
@@ -116,6 +117,9 @@ func dequeued(j *Job, c Circumstances) *Cause {
 func EvictionOf(j *Job, c Circumstances) Reason {
 	reasons := j.Reasons
 	if c.Evicted.At <= j.Since+causeSlack { // else it is about what came after the job was in this state
+		if c.Stays { // then it is about that, though it may have been long before: nobody may have recorded meanwhile
+			c.Evicted.At = max(c.Evicted.At, j.Since-causeSlack)
+		}
 		reasons = append(slices.Clip(reasons), c.Evicted)
 	}
 	for _, why := range slices.Backward(reasons) {

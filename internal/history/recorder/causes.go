@@ -118,6 +118,8 @@ func (r *Recorder) circumstances(job *history.Job, o *cluster.Object) (known his
 	known.NameOf = func(uid string) string { return r.nameFor(job, uid) }
 	if job.State == history.Queued && r.waits != nil {
 		_, known.Evicted = r.opts.Waits.Queueing(r.idOf(job.Identity))
+		now := r.living[job.UID]
+		known.Stays = now != nil && now.Version == job.Version
 	}
 	return known
 }

@@ -150,6 +150,7 @@ func TestAJobThatIsGivenUpWithItsSuspensionIsToldOnce(t *testing.T) {
 					giveUp()
 				}
 				if test.away {
+					time.Sleep(time.Minute) // so that it is told much later than it was
 					r = start(t, world.api, db, "next", ring)
 				}
 				is := func(when string) {
