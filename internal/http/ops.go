@@ -80,6 +80,9 @@ func (s *Server) ready(w http.ResponseWriter, names bool) {
 	if s.opts.Revocations != nil {
 		waiting = tellEach(&kinds, "waiting", s.opts.Revocations.Ready()) || waiting
 	}
+	if s.opts.History != nil {
+		waiting = tellEach(&kinds, "history", s.opts.History.Refused()) || waiting
+	}
 	state := "ok"
 	switch {
 	case s.streams.Draining():

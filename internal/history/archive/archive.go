@@ -167,6 +167,17 @@ func (a *Archive) migrate(ctx context.Context) error {
 	return err
 }
 
+// Refused is why the gateway must not use the database since its start: its schema is another release's. It is nil if it may, while the
+// database is away, and once it could be used: from then on everybody who is served goes on being served.
+func (a *Archive) Refused() error {
+	select {
+	case <-a.ready:
+		return nil
+	default:
+		return a.database.Refused()
+	}
+}
+
 // Ready is closed once the database can be used: its schema is as it must be.
 func (a *Archive) Ready() <-chan struct{} { return a.ready }
 

@@ -19,6 +19,7 @@ func recorderMetric(name, help string) *prometheus.Desc {
 
 var (
 	descReady     = prometheus.NewDesc("kubecast_history_ready", "1 once the database's schema is as this gateway needs it.", nil, nil)
+	descRefused   = prometheus.NewDesc("kubecast_history_schema_refused", "1 while the database has a schema that this gateway must not use: another release has changed it, or it was not brought up to date.", nil, nil)
 	descRecording = recorderMetric("history_recording", "1 where this replica records; the sum over all replicas is 1.")
 	descVersions  = recorderMetric("history_lag_versions", "By how many versions what is recorded is behind the newest change; not told by a replica on standby.")
 	descSeconds   = recorderMetric("history_lag_seconds", "For how long there has been something that is not recorded; not told by a replica on standby.")
@@ -28,7 +29,7 @@ var (
 )
 
 func (c *collector) Describe(descs chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{descReady, descRecording, descVersions, descSeconds, descJobs, descFollowers, descFollowAge} {
+	for _, d := range []*prometheus.Desc{descReady, descRefused, descRecording, descVersions, descSeconds, descJobs, descFollowers, descFollowAge} {
 		descs <- d
 	}
 }
@@ -45,6 +46,11 @@ func (c *collector) Collect(metrics chan<- prometheus.Metric) {
 	default:
 	}
 	gauge(descReady, ready)
+	refused := 0.0
+	if a.database.Refused() != nil {
+		refused = 1
+	}
+	gauge(descRefused, refused)
 	for of, f := range a.tails.followed() {
 		gauge(descFollowers, float64(f.readers), of[:]...)
 		gauge(descFollowAge, f.age.Seconds(), of[:]...)

@@ -301,6 +301,9 @@ func readWithin[T any](
 	if err != nil {
 		return nil, err
 	}
+	if err := r.database.Refused(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrAway, err)
+	}
 	select {
 	case <-r.archive.ready:
 	default:

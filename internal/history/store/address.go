@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
@@ -29,6 +30,8 @@ type Options struct {
 	Writers      []Writer // called in order
 	// KeepBudget is how many bytes of specs and logs are kept of each namespace of a cluster in a day; 0: no bound.
 	KeepBudget int64
+	// Release is what the database is told has changed its schema, for people.
+	Release string
 }
 
 // Place is the database's address as it is shown to people, without a password or parameters.
@@ -45,6 +48,17 @@ func (o Options) Place() string {
 		place.User = url.User(name)
 	}
 	return place.String()
+}
+
+// file is the path of SQLite's file; empty: a server.
+func (o Options) file() string {
+	if o.Address == "sqlite" {
+		return filepath.Join(o.StateDir, fileName)
+	}
+	if address, err := url.Parse(o.Address); err == nil && address.Scheme == "sqlite" {
+		return address.Path
+	}
+	return ""
 }
 
 // fileName is the name of the SQLite file in the state directory.
@@ -68,13 +82,17 @@ type database struct {
 	bounds  runBounds                      // how many runs are read to find causes
 	parked  int                            // see mostParked
 	budget  int64                          // see Options.KeepBudget
+	release string                         // see Options.Release
+	file    string                         // of SQLite; empty: a server
+	refused atomic.Pointer[error]          // see Refused
 	asked   func(query string, args []any) // of tests; nil otherwise
+	knows   int                            // of tests: the newest version of the schema that this gateway knows; 0: all
 }
 
 // New reads the address. It does not connect, so its errors are those of what was configured. The Store is the gateway's own
 // until For says otherwise.
 func New(opts Options) (*Store, error) {
-	s := &database{writers: opts.Writers, window: firstWindow, bounds: firstRunBounds, parked: mostParked, budget: opts.KeepBudget}
+	s := &database{writers: opts.Writers, window: firstWindow, bounds: firstRunBounds, parked: mostParked, budget: opts.KeepBudget, release: opts.Release, file: opts.file()}
 	for _, pool := range []struct {
 		of   **sql.DB
 		most int

@@ -39,8 +39,15 @@ var (
 )
 
 // Take takes or renews the lease of a log for a holder, and finds where the log stands; a log that is new stands at 0. The error is
-// ErrHeld while it is another's. Time is the database's.
+// ErrHeld while it is another's, and ErrNewer once a newer gateway has changed the schema so that this one must not write. Time is the database's.
 func (s *Store) Take(ctx context.Context, name LogName, people, holder string, lease time.Duration) (Log, error) {
+	if err := s.Check(ctx); err != nil {
+		return Log{}, err
+	}
+	return s.takeLease(ctx, name, people, holder, lease)
+}
+
+func (s *Store) takeLease(ctx context.Context, name LogName, people, holder string, lease time.Duration) (Log, error) {
 	n, err := s.execute(ctx, `UPDATE logs SET holder = ?, lease = `+s.dialect.now()+` + ?, name = ?
 		WHERE cluster = ? AND resource = ? AND (holder = ? OR lease <= `+s.dialect.now()+`)`,
 		holder, lease.Milliseconds(), people, name.Cluster, name.Resource, holder)
@@ -60,7 +67,7 @@ func (s *Store) Take(ctx context.Context, name LogName, people, holder string, l
 		VALUES (?, ?, ?, 0, 0, 0, '', 0, 0)`+s.dialect.upsert([]string{"cluster", "resource"}, nil), name.Cluster, name.Resource, people); err != nil {
 		return Log{}, fmt.Errorf("begin the log of %s: %w", name.Resource, err)
 	}
-	return s.Take(ctx, name, people, holder, lease)
+	return s.takeLease(ctx, name, people, holder, lease)
 }
 
 // Release gives up a lease, so that another need not wait for its end.

@@ -198,11 +198,11 @@ func TestReplicasThatStartAtOnceMigrateOnce(t *testing.T) {
 		if err := errors.Join(first.Migrate(t.Context()), first.Check(t.Context())); err != nil {
 			t.Errorf("after a migration that broke off: %v", err)
 		}
-		if _, err := first.writes.ExecContext(t.Context(), "UPDATE history_schema SET version = 99"); err != nil {
+		if _, err := first.writes.ExecContext(t.Context(), "UPDATE history_schema SET version = 99, readable_from = 98, changed_by = 'v9'"); err != nil {
 			t.Fatal(err)
 		}
 		for what, err := range map[string]error{"Migrate": first.Migrate(t.Context()), "Check": first.Check(t.Context())} {
-			if !errors.Is(err, ErrNewer) || !strings.Contains(err.Error(), fmt.Sprintf("version 99, this gateway knows %d", len(migrations))) {
+			if !errors.Is(err, ErrNewer) || !strings.Contains(err.Error(), fmt.Sprintf("version 99, for gateways that know 98 or more, and this one knows %d: run release v9", len(migrations))) {
 				t.Errorf("%s of a newer schema: %v", what, err)
 			}
 		}

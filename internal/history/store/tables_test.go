@@ -34,7 +34,7 @@ func TestTablesAreThoseOfTheDatabase(t *testing.T) {
 		}, query); err != nil {
 			t.Fatal(err)
 		}
-		known := map[string][]string{schemaTable: {"id", "version"}}
+		known := map[string][]string{schemaTable: {"id", "version", "readable_from", "changed_by"}}
 		for _, table := range Tables() {
 			known[table.Name] = table.names()
 			if len(table.Key) == 0 {
@@ -174,6 +174,82 @@ func TestACopyThatBrokeOffGoesOnAndMixesNothing(t *testing.T) {
 		if err := Copy(t.Context(), from, to, quiet); !errors.Is(err, ErrInUse) {
 			t.Errorf("a source that is written to: %v", err)
 		}
+	})
+}
+
+// A copy that is killed at any moment, in the middle of a table too, is gone on with by the same command.
+func TestACopyThatIsKilledAnywhereGoesOn(t *testing.T) {
+	from, to := migrated(t, dbtest.Addresses["SQLite"](t)), migrated(t, dbtest.PostgreSQL.Database(t))
+	filled(t, from)
+	killed := 0
+	for allowed := 4; ; allowed += 17 {
+		ctx, kill := context.WithCancel(t.Context())
+		questions := 0
+		from.asked = func(string, []any) {
+			if questions++; questions == allowed {
+				kill()
+			}
+		}
+		err := Copy(ctx, from, to, func(string, int) {})
+		kill()
+		if err == nil {
+			break
+		}
+		if killed++; !errors.Is(err, context.Canceled) {
+			t.Fatalf("after %d kills: %v", killed, err)
+		}
+	}
+	from.asked = nil
+	if has, had := everything(t, to), everything(t, from); killed < 3 || !reflect.DeepEqual(has, had) {
+		t.Errorf("after %d kills it has not all", killed)
+	}
+}
+
+// What is written to while it is copied would be copied in part.
+func TestACopyOfWhatIsWrittenToIsRefused(t *testing.T) {
+	from, to := migrated(t, dbtest.Addresses["SQLite"](t)), migrated(t, dbtest.Addresses["SQLite"](t))
+	log := take(t, from, "a")
+	if err := from.Release(t.Context(), log.LogName, "a"); err != nil {
+		t.Fatal(err)
+	}
+	other, wrote := openAt(t, "sqlite://"+from.file), false
+	other.asked = func(query string, _ []any) { // a gateway that starts, records, and ends before the copy does
+		if !wrote && strings.Contains(query, "FROM transitions") {
+			wrote = true
+			log := write(t, from, take(t, from, "b"), seen(9, "n", "o", []string{"late"}, history.Pending))
+			if err := from.Release(t.Context(), log.LogName, "b"); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if err := Copy(t.Context(), other, to, func(string, int) {}); !errors.Is(err, ErrInUse) || !wrote {
+		t.Errorf("it was written to: %v", err)
+	}
+}
+
+// A gateway that has a lease may write at any moment, be it of a log or of a webhook, in the source or in the target.
+func TestACopyWaitsForNoLease(t *testing.T) {
+	each(t, func(t *testing.T, to *Store) {
+		from := migrated(t, dbtest.Addresses["SQLite"](t))
+		refused := func(what string, want error) {
+			t.Helper()
+			if err := Copy(t.Context(), from, to, func(string, int) {}); !errors.Is(err, want) {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		if _, err := from.execute(t.Context(), "INSERT INTO webhooks (name, url, off, reason, hold, holder, lease, answered, answer) VALUES ('w', '', 0, '', 0, 'a', "+from.Now()+" + 60000, 0, '')"); err != nil {
+			t.Fatal(err)
+		}
+		refused("a webhook's lease", ErrInUse)
+		if _, err := from.execute(t.Context(), "UPDATE webhooks SET lease = 0"); err != nil {
+			t.Fatal(err)
+		}
+		log := take(t, to, "a")
+		refused("the target's lease", ErrInUse)
+		if err := to.Release(t.Context(), log.LogName, "a"); err != nil {
+			t.Fatal(err)
+		}
+		refused("a target that has a log", ErrOtherData)
 	})
 }
 

@@ -103,6 +103,9 @@ func (h *Handler) Answer(w http.ResponseWriter, r *http.Request, id auth.Identit
 	default:
 		err = h.jobs(r.Context(), &page, id, found, t, q, history.At(now))
 	}
+	if errors.Is(err, store.ErrNewer) || errors.Is(err, store.ErrOlder) {
+		return reply.Unavailable("the history's database has the schema of another release of the gateway, and this one cannot use it", awayFor, err)
+	}
 	if errors.Is(err, archive.ErrAway) {
 		return reply.Unavailable("the history's database is away; try again in a moment", awayFor, err)
 	}

@@ -71,7 +71,10 @@ func (h *Handler) answer(r *http.Request, id auth.Identity, verb string, do func
 	if err == nil {
 		err = h.inTurn(r.Context(), id, do)
 	}
-	if errors.Is(err, inbox.ErrAway) {
+	switch {
+	case errors.Is(err, inbox.ErrRefused):
+		err = reply.Unavailable("the notifications' database has the schema of another release of the gateway, and this one cannot use it", awayFor, err)
+	case errors.Is(err, inbox.ErrAway):
 		err = reply.Unavailable("the notifications' database is away; try again in a moment", awayFor, err)
 	}
 	auditrecord.Of(r.Context()).Decided(read(verb), err)

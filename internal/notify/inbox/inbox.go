@@ -41,6 +41,8 @@ type Seal func(log store.LogName, seq uint64) string
 var (
 	// ErrAway means that the database cannot be used now.
 	ErrAway = errors.New("the history's database cannot be read")
+	// ErrRefused is an ErrAway that does not pass by itself: the schema is another release's.
+	ErrRefused = errors.New("its schema is another release's")
 	// ErrAhead means that an inbox ends before a number.
 	ErrAhead = errors.New("the inbox does not reach so far")
 	// ErrExpired means that some of what follows a number has been removed.
@@ -81,6 +83,11 @@ const within = 10 * time.Second
 
 // ask does something with the database. An error wraps ErrAway or store.ErrBusy, or is of the context, or one of those that are given.
 func (i *Inbox) ask(ctx context.Context, what string, do func(context.Context) error, own ...error) error {
+	if i.store != nil {
+		if err := i.store.Refused(); err != nil {
+			return fmt.Errorf("%w: %w: %w", ErrAway, ErrRefused, err)
+		}
+	}
 	select {
 	case <-i.ready:
 	default:
