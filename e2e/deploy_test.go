@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"net/http"
@@ -105,14 +106,19 @@ func TestManifestsAreWhatTheGatewayNeeds(t *testing.T) {
 	}
 }
 
-// mustBeValid has the gateway check a configuration.
+// mustBeValid has the gateway check a configuration, with the files that a volume has in the cluster.
 func (s *stage) mustBeValid(t *testing.T, config string) {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "gateway.yaml")
-	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
-		t.Fatal(err)
+	dir := t.TempDir()
+	file := filepath.Join(dir, "gateway.yaml")
+	for name, text := range map[string]string{
+		file: strings.ReplaceAll(config, "/etc/kubecast-keys", dir), filepath.Join(dir, "cookie.key"): base64.StdEncoding.EncodeToString(make([]byte, 32)), filepath.Join(dir, "ops.token"): strings.Repeat("t", 64),
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
-	check, err := process.Start(process.Options{Path: s.gateway, Args: []string{"check", "--config", file}})
+	check, err := process.Start(process.Options{Path: s.gateway, Args: []string{"check", "--config", file, "--kubeconfig", s.cluster.Kubeconfig()}})
 	if err != nil {
 		t.Fatal(err)
 	}

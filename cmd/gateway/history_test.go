@@ -29,21 +29,21 @@ func TestTheHistorysSchemaIsCheckedAndMigrated(t *testing.T) {
 		args      []string
 		out, fail string
 	}{
-		{[]string{}, "", "migrate, check, grants or copy is expected"},
-		{[]string{"drop"}, "", `migrate, check, grants or copy is expected, not "drop"`},
+		{[]string{}, "", "one of migrate, check, grants, copy is expected"},
+		{[]string{"drop"}, "", `one of migrate, check, grants, copy is expected, not ["drop"]`},
 		{[]string{"migrate"}, "", "--config FILE is required"},
 		{[]string{"check", "--config", none}, "", "there is no history"},
 		{[]string{"check", "--config", file}, "", "history.database: the database's schema is older than this gateway needs, or there is none"},
 		{[]string{"check", "--config", file}, "", "or there is none"},
-		{[]string{"migrate", "--config", file}, "is the one", ""},
-		{[]string{"migrate", "--config", file}, "is the one", ""},
-		{[]string{"check", "--config", file}, "is the one", ""},
+		{[]string{"migrate", "--config", file}, "is one that this gateway can use", ""},
+		{[]string{"migrate", "--config", file}, "is one that this gateway can use", ""},
+		{[]string{"check", "--config", file}, "is one that this gateway can use", ""},
 		{[]string{"grants", "--config", file}, "", "there are no rights"},
 		{[]string{"grants", "--config", server}, "GRANT SELECT, INSERT, UPDATE, DELETE ON inbox TO \"kubecast\";", ""},
 		{[]string{"grants", "--config", server, "--role", `a"b`}, `ON outbox TO "a""b";`, ""},
 		{[]string{"copy", file}, "", "2 arguments were expected"},
 		{[]string{"copy", file, "sqlite://" + dir + "/to.db"}, "", "the target: the database's schema is older"},
-		{[]string{"migrate", "--config", other}, "is the one", ""},
+		{[]string{"migrate", "--config", other}, "is one that this gateway can use", ""},
 		{[]string{"copy", file, "sqlite://" + dir + "/to.db"}, "transitions    0 rows", ""},
 	} {
 		var out bytes.Buffer

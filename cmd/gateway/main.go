@@ -22,18 +22,24 @@ import (
 // version is set when a release is built.
 var version = "development"
 
-const usage = `usage: gateway [COMMAND] [FLAGS]
+// command is one of the gateway's commands.
+type command struct {
+	name, does string
+	run        func(ctx context.Context, args []string, out io.Writer) error
+}
 
-commands:
-  serve     run the gateway (the default)
-  watch     print an event stream of a gateway in the terminal
-  token     sign a token with a development key
-  check     validate a configuration file
-  history   migrate or check the schema of the history's database, print the rights it needs, copy it
-  version   print the version
-
-gateway COMMAND -h lists a command's flags.
-`
+// commands are all of them. What begins with a flag is serve.
+func commands() []command {
+	return []command{
+		{"serve", "run the gateway (the default)", func(ctx context.Context, args []string, out io.Writer) error { return serve(ctx, args, out) }},
+		{"check", "build all that serve builds, and report all faults at once; changes nothing", check},
+		{"history", "migrate or check the schema of the history's database, print the rights it needs, copy it", historyCommand},
+		{"watch", "print an event stream of a gateway in the terminal", watch},
+		{"token", "sign a token with a development key", token},
+		{"version", "print the version", printVersion},
+		{"help", "print this", printUsage},
+	}
+}
 
 func main() {
 	if err := run(context.Background(), os.Args[1:], os.Stdout); err != nil && !errors.Is(err, flag.ErrHelp) {
@@ -43,60 +49,81 @@ func main() {
 }
 
 func run(ctx context.Context, args []string, out io.Writer) error {
-	command := "serve"
+	name := "serve"
 	if len(args) > 0 && args[0] != "" && args[0][0] != '-' {
-		command, args = args[0], args[1:]
+		name, args = args[0], args[1:]
 	}
-	switch command {
-	case "serve":
-		return serve(ctx, args)
-	case "watch":
-		return watch(ctx, args, out)
-	case "token":
-		return token(args, out)
-	case "check":
-		return check(args, out)
-	case "history":
-		return historyCommand(ctx, args, out)
-	case "version":
-		fmt.Fprintln(out, version)
-		return nil
-	case "help":
-		fmt.Fprint(out, usage)
-		return nil
+	for _, c := range commands() {
+		if c.name == name {
+			return c.run(ctx, args, out)
+		}
 	}
-	return fmt.Errorf("there is no command %q\n\n%s", command, usage)
+	return fmt.Errorf("there is no command %q\n\n%s", name, usage())
 }
 
-func serve(ctx context.Context, args []string) error {
-	flags := flag.NewFlagSet("gateway serve", flag.ContinueOnError)
-	file := flags.String("config", "", "configuration `file`")
-	kubeconfig := flags.String("kubeconfig", "", "kubeconfig `file` of the default cluster")
-	listen := flags.String("listen", "", "`address` for browsers and kubectl")
-	opsListen := flags.String("ops-listen", "", "`address` for metrics, health and debugging")
-	if err := parse(flags, args, 0); err != nil {
+func usage() string {
+	text := "usage: gateway [COMMAND] [FLAGS]\n\ncommands:\n"
+	for _, c := range commands() {
+		text += fmt.Sprintf("  %-10s%s\n", c.name, c.does)
+	}
+	return text + "\ngateway COMMAND --help lists a command's flags.\n"
+}
+
+func printUsage(_ context.Context, args []string, out io.Writer) error {
+	if err := newFlags("help", "prints what commands there are", out).parse(args, 0); err != nil {
 		return err
 	}
-	load := func() (config.Config, error) {
-		cfg := config.Default()
-		if *file != "" {
-			var err error
-			if cfg, err = config.Load(*file); err != nil {
-				return cfg, err
-			}
-		}
-		// Flags win over the file.
-		if *kubeconfig != "" {
-			cfg.Clusters[0].Kubeconfig = *kubeconfig
-		}
-		if *listen != "" {
-			cfg.Listen = *listen
-		}
-		if *opsListen != "" {
-			cfg.OpsListen = *opsListen
-		}
-		return cfg, cfg.Validate()
+	fmt.Fprint(out, usage())
+	return nil
+}
+
+func printVersion(_ context.Context, args []string, out io.Writer) error {
+	if err := newFlags("version", "prints the version", out).parse(args, 0); err != nil {
+		return err
 	}
+	fmt.Fprintln(out, version)
+	return nil
+}
+
+// configured are the flags of commands that read a configuration as serve does.
+type configured struct{ file, kubeconfig, listen, opsListen string }
+
+func (c *configured) addTo(flags flags) {
+	flags.StringVar(&c.file, "config", "", "configuration `file`")
+	flags.StringVar(&c.kubeconfig, "kubeconfig", "", "kubeconfig `file` of the default cluster")
+}
+
+// load reads the file. Flags win over it.
+func (c *configured) load() (config.Config, error) {
+	cfg := config.Default()
+	if c.file != "" {
+		var err error
+		if cfg, err = config.Load(c.file); err != nil {
+			return cfg, err
+		}
+	}
+	if c.kubeconfig != "" {
+		cfg.Clusters[0].Kubeconfig = c.kubeconfig
+	}
+	if c.listen != "" {
+		cfg.Listen = c.listen
+	}
+	if c.opsListen != "" {
+		cfg.OpsListen = c.opsListen
+	}
+	return cfg, cfg.Validate()
+}
+
+func serve(ctx context.Context, args []string, out io.Writer) error {
+	flags := newFlags("serve", "runs the gateway", out)
+	var from configured
+	from.addTo(flags)
+	flags.StringVar(&from.listen, "listen", "", "`address` for browsers and kubectl")
+	flags.StringVar(&from.opsListen, "ops-listen", "", "`address` for metrics, health and debugging")
+	if err := flags.parse(args, 0); err != nil {
+		return err
+	}
+	load := from.load
 	cfg, err := load()
 	if err != nil {
 		return err
@@ -136,16 +163,17 @@ func logger(cfg config.Log) *slog.Logger {
 	return slog.New(slog.NewTextHandler(os.Stderr, opts))
 }
 
-func check(args []string, out io.Writer) error {
-	flags := flag.NewFlagSet("gateway check", flag.ContinueOnError)
-	file := flags.String("config", "", "configuration `file`")
-	if err := parse(flags, args, 0); err != nil {
+func check(_ context.Context, args []string, out io.Writer) error {
+	flags := newFlags("check", "builds all that serve builds, and reports all faults at once. It connects to nothing, and changes nothing", out)
+	var from configured
+	from.addTo(flags)
+	if err := flags.parse(args, 0); err != nil {
 		return err
 	}
-	if *file == "" {
+	if from.file == "" {
 		return errors.New("check: --config FILE is required")
 	}
-	cfg, err := config.Load(*file)
+	cfg, err := from.load()
 	if err == nil {
 		err = app.Check(cfg)
 	}
@@ -155,17 +183,39 @@ func check(args []string, out io.Writer) error {
 	for _, warning := range cfg.Warnings() {
 		fmt.Fprintln(out, "warning:", warning)
 	}
-	fmt.Fprintln(out, *file, "is valid")
+	fmt.Fprintln(out, from.file, "is valid")
 	return nil
 }
 
-// parse reads flags, which must be followed by a number of arguments.
-func parse(flags *flag.FlagSet, args []string, arguments int) error {
-	if err := flags.Parse(args); err != nil {
-		return err
+// flags are a command's flags, and how it is helped with.
+type flags struct {
+	*flag.FlagSet
+	help func()
+}
+
+// newFlags are the flags of a command, whose help says first what the command does.
+func newFlags(name, does string, out io.Writer) flags {
+	f := flags{FlagSet: flag.NewFlagSet("gateway "+name, flag.ContinueOnError)}
+	f.SetOutput(io.Discard) // what is wrong is returned, and printed once
+	f.help = func() {
+		fmt.Fprintf(out, "gateway %s %s.\n", name, does)
+		f.SetOutput(out)
+		f.PrintDefaults()
 	}
-	if flags.NArg() != arguments {
-		return fmt.Errorf("%s: %d arguments were expected, not %d: %q", flags.Name(), arguments, flags.NArg(), flags.Args())
+	return f
+}
+
+// parse reads flags, which must be followed by a number of arguments.
+func (f flags) parse(args []string, arguments int) error {
+	switch err := f.Parse(args); {
+	case errors.Is(err, flag.ErrHelp):
+		f.help()
+		return err
+	case err != nil:
+		return fmt.Errorf("%s: %w", f.Name(), err)
+	}
+	if f.NArg() != arguments {
+		return fmt.Errorf("%s: %d arguments were expected, not %d: %q", f.Name(), arguments, f.NArg(), f.Args())
 	}
 	return nil
 }

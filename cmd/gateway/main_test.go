@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -45,6 +46,8 @@ func TestCommandLines(t *testing.T) {
 		}
 		return path
 	}
+	kubeconfig := file("kubeconfig", `{apiVersion: v1, kind: Config, current-context: c, clusters: [{name: c, cluster: {server: "http://127.0.0.1:1"}}],
+contexts: [{name: c, context: {cluster: c, user: u}}], users: [{name: u, user: {}}]}`)
 	valid := file("valid.yaml", "drain: 5s\nauth: {anonymous: true}\n")
 	invalid := file("invalid.yaml", "drian: 5s\n")
 	for name, test := range map[string]struct {
@@ -60,8 +63,9 @@ func TestCommandLines(t *testing.T) {
 		"invalid configuration": {[]string{"--config", invalid}, "", "invalid.yaml:1: drian: unknown key"},
 		"flag out of bounds":    {[]string{"--listen", "8080"}, "", `listen: "8080" given`},
 		"same address twice":    {[]string{"--listen", ":8080", "--ops-listen", ":8080"}, "", "opsListen: "},
-		"check":                 {[]string{"check", "--config", valid}, "valid.yaml is valid\n", ""},
-		"check, warnings":       {[]string{"check", "--config", file("empty.yaml", "")}, "warning: nobody can sign in", ""},
+		"check":                 {[]string{"check", "--config", valid, "--kubeconfig", kubeconfig}, "valid.yaml is valid\n", ""},
+		"check, warnings":       {[]string{"check", "--config", file("empty.yaml", ""), "--kubeconfig", kubeconfig}, "warning: nobody can sign in", ""},
+		"check, no kubeconfig":  {[]string{"check", "--config", valid, "--kubeconfig", dir + "/none"}, "", "cluster default: "},
 		"check, invalid":        {[]string{"check", "--config", invalid}, "", "unknown key"},
 		"check, wrong policy":   {[]string{"check", "--config", file("policy.yaml", "authorizer: {mode: policy, policies: ['true', 'user.nmae == 1']}\n")}, "", "authorizer.policies[1]: ERROR"},
 		"check nothing":         {[]string{"check"}, "", "--config FILE is required"},
@@ -89,8 +93,17 @@ func TestCommandLines(t *testing.T) {
 			}
 		})
 	}
-	if err := run(t.Context(), []string{"watch", "-h"}, &bytes.Buffer{}); !errors.Is(err, flag.ErrHelp) {
-		t.Error(err)
+	for _, c := range append(commands(), historyCommands...) {
+		for _, flagged := range []string{"-h", "--help"} {
+			args := []string{c.name, flagged}
+			if slices.ContainsFunc(historyCommands, func(h command) bool { return h.name == c.name && h.does == c.does }) {
+				args = append([]string{"history"}, args...)
+			}
+			var out bytes.Buffer
+			if err := run(t.Context(), args, &out); err != nil && !errors.Is(err, flag.ErrHelp) || !strings.HasPrefix(out.String(), "gateway "+c.name) && !strings.HasPrefix(out.String(), "gateway history "+c.name) && c.name != "history" {
+				t.Errorf("%v: %v, %q", args, err, out.String())
+			}
+		}
 	}
 	if info, err := os.Stat(filepath.Join(dir, "key")); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the private key: %v %v", info, err)
@@ -114,9 +127,10 @@ func TestErrorsEndTheProcessWithOne(t *testing.T) {
 	if !errors.As(err, &exit) || exit.ExitCode() != 1 || !strings.HasPrefix(stderr.String(), "gateway: there is no command") {
 		t.Errorf("%v: %s", err, stderr)
 	}
-	cmd, stderr = process(t, "serve", "-h")
-	if err := cmd.Run(); err != nil || !strings.Contains(stderr.String(), "ops-listen") {
-		t.Errorf("%v: %s", err, stderr)
+	cmd, _ = process(t, "serve", "-h")
+	cmd.Stderr = nil
+	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "ops-listen") {
+		t.Errorf("%v: %s", err, out)
 	}
 }
 

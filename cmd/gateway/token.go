@@ -1,8 +1,8 @@
 package main
 
 import (
+	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"strings"
@@ -18,8 +18,8 @@ func (l *list) String() string     { return strings.Join(*l, ",") }
 func (l *list) Set(s string) error { *l = append(*l, s); return nil }
 
 // token signs a token with a development key.
-func token(args []string, out io.Writer) error {
-	flags := flag.NewFlagSet("gateway token", flag.ContinueOnError)
+func token(_ context.Context, args []string, out io.Writer) error {
+	flags := newFlags("token", "signs a token with a development key, for demonstrations and tests", out)
 	var groups list
 	flags.Var(&groups, "group", "`name` of a group; may be given several times")
 	key := flags.String("key", "", "`file` with the private key; made if it is not there, its public half as FILE.pub")
@@ -27,7 +27,7 @@ func token(args []string, out io.Writer) error {
 	issuer := flags.String("issuer", "https://kubecast.local", "`URL` of the issuer, as in auth.jwt")
 	audience := flags.String("audience", "kubecast", "`name` of the audience, as in auth.jwt")
 	ttl := flags.Duration("ttl", time.Hour, "how long the token is valid")
-	if err := parse(flags, args, 0); err != nil {
+	if err := flags.parse(args, 0); err != nil {
 		return err
 	}
 	if *key == "" || *user == "" {

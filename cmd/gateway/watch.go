@@ -8,7 +8,6 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -32,13 +31,13 @@ const maxEvent = 8 << 20
 
 // watch prints a stream, and resumes it until it is interrupted, or the server refuses it for good.
 func watch(ctx context.Context, args []string, out io.Writer) error {
-	flags := flag.NewFlagSet("gateway watch", flag.ContinueOnError)
+	flags := newFlags("watch", "PATH prints an event stream of a gateway, such as /api/v1/pods, until it is interrupted", out)
 	server := flags.String("server", "http://127.0.0.1:8080", "`URL` of the gateway")
 	token := flags.String("token", os.Getenv("KUBECAST_TOKEN"), "bearer `token` (default $KUBECAST_TOKEN)")
 	tokenFile := flags.String("token-file", "", "`file` with the bearer token, read again for each connection")
 	ca := flags.String("ca", "", "`file` with the certificates (PEM) of those who may vouch for the gateway's, in place of the system's")
 	output := flags.String("o", "line", "`form` of the output: line or json")
-	if err := parse(flags, args, 1); err != nil {
+	if err := flags.parse(args, 1); err != nil {
 		return err
 	}
 	address, err := streamURL(*server, flags.Arg(0))

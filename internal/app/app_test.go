@@ -17,6 +17,7 @@ import (
 
 	"github.com/kubecast/kubecast/internal/apitest"
 	"github.com/kubecast/kubecast/internal/config"
+	"github.com/kubecast/kubecast/internal/history/store"
 )
 
 func TestRunServesAndDrains(t *testing.T) {
@@ -122,6 +123,60 @@ func TestUnreachableClusterIsNotFatal(t *testing.T) {
 	g.end()
 	if err := g.wait(); err != nil {
 		t.Error(err)
+	}
+}
+
+// A configuration whose every file is missing is told so at once, by check as at the start, and nothing is made.
+func TestAllFaultsAreToldAtOnce(t *testing.T) {
+	cfg, _ := configuration(t, "http://127.0.0.1:1")
+	none := t.TempDir()
+	at := func(name string) string { return filepath.Join(none, "none", name) }
+	cfg.Clusters = []config.Cluster{{Name: "a", Kubeconfig: at("kubeconfig-a")}, {Name: "b", Kubeconfig: at("kubeconfig-b")}}
+	cfg.Auth.JWT = append(cfg.Auth.JWT, config.JWT{Issuer: "https://other", Audiences: []string{"a"}, HMACKeyFile: at("hmac"), Claims: config.DefaultClaims()})
+	cfg.Auth.JWT[0].PublicKeyFile = at("public")
+	cfg.Auth.CookieKeyFile = at("cookie")
+	cfg.Auth.OIDCLogin = config.OIDCLogin{ClientID: "kubecast", ClientSecretFile: at("client-secret"), RedirectURL: "https://h/auth/callback"}
+	cfg.TLS = config.TLS{CertFile: at("cert"), KeyFile: at("key")}
+	cfg.Ops.TokenFile = at("ops-token")
+	cfg.Audit = config.Audit{Level: config.AuditMetadata, File: at("audit.log")}
+	cfg.Authorizer = config.Authorizer{Mode: config.AuthorizerPolicy, Policies: []string{"user.nmae"}}
+	cfg.History.Database, cfg.History.StateDir, cfg.History.PasswordFile = "postgres://h/d", "", at("password")
+	cfg.History.Owner = "object."
+	cfg.Webhooks = []config.Webhook{{Name: "w", URL: "https://w", SecretFile: at("webhook-secret"), Concurrency: 1}}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for what, err := range map[string]error{"check": Check(cfg), "start": Run(ctx, Options{Config: cfg, Log: slog.New(slog.DiscardHandler), Drain: ctx})} {
+		for _, want := range []string{
+			"kubeconfig-a", "kubeconfig-b", "none/public", "none/hmac", "none/cookie", "none/client-secret", "none/cert", "none/ops-token", "authorizer.policies[0]", "history.passwordFile", "history.owner",
+			"webhooks[0].secretFile", "audit.file",
+		} {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v, without %q", what, err, want)
+			}
+		}
+	}
+	if files, err := os.ReadDir(none); err != nil || len(files) > 0 {
+		t.Error(files, err)
+	}
+}
+
+// What is built has all that serve starts, and check walks the same list: a part that is added to it is checked.
+func TestCheckMakesNothing(t *testing.T) {
+	cfg, _ := configuration(t, "http://127.0.0.1:1")
+	made := t.TempDir()
+	cfg.History.StateDir = filepath.Join(made, "state", "deeper")
+	cfg.Audit = config.Audit{Level: config.AuditMetadata, File: filepath.Join(made, "audit.log")}
+	if err := Check(cfg); err != nil {
+		t.Error(err)
+	}
+	if files, err := os.ReadDir(made); err != nil || len(files) > 0 {
+		t.Error(files, err)
+	}
+	if err := CheckHistory(t.Context(), cfg.History); !errors.Is(err, store.ErrOlder) {
+		t.Error(err)
+	}
+	if files, err := os.ReadDir(made); err != nil || len(files) > 0 {
+		t.Error(files, err)
 	}
 }
 

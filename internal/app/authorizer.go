@@ -14,7 +14,6 @@ import (
 	"github.com/kubecast/kubecast/internal/auth/sar"
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/config"
-	"github.com/kubecast/kubecast/internal/notify/webhook"
 )
 
 // authorizer is an auth.Authorizer to which clusters can be added.
@@ -65,27 +64,4 @@ func reauthorize(cfg config.Authorizer) time.Duration {
 		return max(cfg.CacheAllow.Std()/2, time.Second/2)
 	}
 	return 30 * time.Second
-}
-
-// Check finds faults of a configuration that its validation cannot see, without running the gateway: an unusable
-// certificate or policy, or a rule or address of the history, a webhook's secrets or body.
-func Check(cfg config.Config) error {
-	if _, err := newCertificate(cfg.TLS, prometheus.NewRegistry(), slog.New(slog.DiscardHandler)); err != nil {
-		return err
-	}
-	if err := checkHistory(cfg.History); err != nil {
-		return err
-	}
-	targets, err := webhookTargets(cfg)
-	if err != nil {
-		return err
-	}
-	if err := webhook.Check(targets); err != nil {
-		return err
-	}
-	if cfg.Authorizer.Mode != config.AuthorizerPolicy {
-		return nil
-	}
-	_, err = policy.New(cfg.Authorizer.Policies, policiesKey, nil)
-	return err
 }

@@ -51,26 +51,32 @@ type member struct {
 	read   [sha256.Size]byte           // digest of these files when they were read last; used only by reload
 }
 
-// newClusters prepares the clusters, and does not connect to any.
-func newClusters(cfg config.Config, version string, authorizer authorizer, archive *archive.Archive, log *slog.Logger) (*clusters, error) {
-	c := &clusters{
-		agent: "kubecast/" + version, cache: cacheOptions(cfg), serves: cfg.Kinds.Serves, authorizer: authorizer, archive: archive, log: log,
-	}
-	for _, wanted := range cfg.Clusters {
+// newClusters prepares the clusters, and does not connect to any. The error has the faults of all of them. Before they run, authorize has to say who may see what.
+func newClusters(g *assembly) (*clusters, error) {
+	c := &clusters{agent: "kubecast/" + g.version, cache: cacheOptions(g.cfg), serves: g.cfg.Kinds.Serves, archive: g.jobs, accounts: g.accounts, revocations: g.revocations, log: g.log}
+	var faults []error
+	for _, wanted := range g.cfg.Clusters {
 		m, err := c.connect(wanted)
 		if err != nil {
-			return nil, err
+			faults = append(faults, err)
+			continue
 		}
 		c.members = append(c.members, m)
 	}
+	if len(faults) > 0 {
+		return nil, errors.Join(faults...)
+	}
+	c.revocationsIn, _, _ = strings.Cut(g.cfg.Auth.Revocations.ConfigMap, "/")
+	c.setHome(nil)
+	return c, nil
+}
+
+// authorize has an authorizer decide who may see what of the clusters.
+func (c *clusters) authorize(a authorizer) {
+	c.authorizer = a
 	for _, m := range c.members {
 		c.admit(m)
 	}
-	if audiences := cfg.Auth.ServiceAccounts.Audiences; len(audiences) > 0 {
-		c.accounts = auth.NewServiceAccounts(audiences)
-		c.setHome(nil)
-	}
-	return c, nil
 }
 
 func cacheOptions(cfg config.Config) cache.Options {
@@ -118,17 +124,6 @@ func (c *clusters) connect(wanted config.Cluster) (*member, error) {
 
 // admit adds a cluster to the authorizer.
 func (c *clusters) admit(m *member) { m.follow = c.authorizer.add(m.kinds.Cluster()) }
-
-// followRevocations makes revocations follow a ConfigMap of the default cluster, given as namespace/name. If
-// configMap is empty, they follow none.
-func (c *clusters) followRevocations(revocations *auth.Revocations, configMap string) {
-	c.revocations = revocations
-	if configMap != "" {
-		c.revocationsIn, _, _ = strings.Cut(configMap, "/")
-		home := c.members[0].kinds.Cluster()
-		revocations.SetHome(home.ConfigMaps(c.revocationsIn), home.Answers)
-	}
-}
 
 // setHome makes the first member the default cluster, if it is another one than before: its service accounts are
 // accepted, and its ConfigMap says what was revoked.

@@ -5,46 +5,43 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
+	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/kubecast/kubecast/internal/config"
 	"github.com/kubecast/kubecast/internal/history/archive"
 	"github.com/kubecast/kubecast/internal/history/rules"
 	"github.com/kubecast/kubecast/internal/history/store"
-	"github.com/kubecast/kubecast/internal/notify/inbox"
-	"github.com/kubecast/kubecast/internal/notify/webhook"
 )
 
 // newArchive returns nil if the configuration wants no history.
-func newArchive(cfg config.Config, box *inbox.Inbox, hooks *webhook.Senders, registerer prometheus.Registerer, log *slog.Logger) (*archive.Archive, error) {
+func newArchive(g *assembly) (*archive.Archive, error) {
+	cfg := g.cfg
 	if cfg.History.Database == config.HistoryNone {
 		return nil, nil
 	}
-	set, err := historyRules(cfg.History)
-	if err != nil {
-		return nil, err
+	set, badRules := historyRules(cfg.History)
+	database, err := historyDatabase(cfg.History, g.version)
+	if err == nil {
+		err = hasDirectory(database, g.dry)
 	}
-	database, err := makeHistoryDatabase(cfg.History)
-	if err != nil {
+	if err := errors.Join(badRules, err); err != nil {
 		return nil, err
 	}
 	opts := archive.Options{
 		Database: database, Rules: set, Serves: cfg.Kinds.Serves, Migrate: cfg.History.Migrate, Keep: cfg.History.Keep.Std(), Runs: cfg.History.Runs, KeepSpec: cfg.History.KeepSpec, LogTail: int(cfg.History.KeepLogTail),
-		Registerer: registerer, Log: log,
+		Registerer: g.registry, Log: g.log,
 	}
-	tell(&opts, box)
-	tellWebhooks(&opts, cfg, hooks)
+	tell(&opts, g.box)
+	tellWebhooks(&opts, cfg, g.hooks)
 	a, err := archive.New(opts)
 	if err != nil {
 		return nil, fmt.Errorf("history.database: %w", err)
 	}
-	box.Use(a.Database(), a.Ready(), a.Seal)
+	g.box.Use(a.Database(), a.Ready(), a.Seal)
 	return a, nil
 }
 
@@ -58,11 +55,11 @@ func historyRules(cfg config.History) (*rules.Set, error) {
 }
 
 // OpenHistory opens the database of a configuration, without connecting to it. The errors name the key.
-func OpenHistory(cfg config.History) (*store.Store, error) {
+func OpenHistory(cfg config.History, version string) (*store.Store, error) {
 	if cfg.Database == config.HistoryNone {
 		return nil, errors.New("history.database: none: there is no history")
 	}
-	database, err := makeHistoryDatabase(cfg)
+	database, err := historyDatabase(cfg, version)
 	if err != nil {
 		return nil, err
 	}
@@ -71,6 +68,37 @@ func OpenHistory(cfg config.History) (*store.Store, error) {
 		return nil, fmt.Errorf("history.database: %w", err)
 	}
 	return s, nil
+}
+
+// CheckHistory looks whether the schema of a configuration's database is the one that this gateway needs, and changes nothing.
+func CheckHistory(ctx context.Context, cfg config.History) error {
+	s, err := OpenHistory(cfg, "")
+	if err != nil {
+		return err
+	}
+	return ofHistory(s.Check(ctx), s)
+}
+
+// MigrateHistory brings it up to date. The version is the gateway's.
+func MigrateHistory(ctx context.Context, cfg config.History, version string) error {
+	s, err := OpenHistory(cfg, version)
+	if err != nil {
+		return err
+	}
+	if database, err := historyDatabase(cfg, version); err == nil {
+		if err := hasDirectory(database, false); err != nil {
+			return errors.Join(err, s.Close())
+		}
+	}
+	return ofHistory(s.Migrate(ctx), s)
+}
+
+// ofHistory closes a database, and names the key of an error.
+func ofHistory(err error, s *store.Store) error {
+	if err != nil {
+		err = fmt.Errorf("history.database: %w", err)
+	}
+	return errors.Join(err, s.Close())
 }
 
 // GrantsHistory prints the rights that a role needs at the database of a configuration; "" is the database's user.
@@ -97,7 +125,7 @@ func CopyHistory(ctx context.Context, from, to string, out io.Writer) (err error
 			}
 			history = cfg.History
 		}
-		if both[i], err = OpenHistory(history); err != nil {
+		if both[i], err = OpenHistory(history, ""); err != nil {
 			return fmt.Errorf("%s: %w", [2]string{"from", "to"}[i], err)
 		}
 		defer func() { err = errors.Join(err, both[i].Close()) }()
@@ -105,37 +133,15 @@ func CopyHistory(ctx context.Context, from, to string, out io.Writer) (err error
 	return store.Copy(ctx, both[0], both[1], func(table string, rows int) { fmt.Fprintf(out, "%-14s %d rows\n", table, rows) })
 }
 
-// checkHistory finds faults of the rules, and of where the database is.
-func checkHistory(cfg config.History) error {
-	if cfg.Database == config.HistoryNone {
-		return nil
-	}
-	if _, err := historyRules(cfg); err != nil {
-		return err
-	}
-	database, err := historyDatabase(cfg)
-	if err != nil {
-		return err
-	}
-	s, err := store.New(database)
-	if err != nil {
-		return fmt.Errorf("history.database: %w", err)
-	}
-	return s.Close()
-}
-
 // historyDatabase says where the database is. The errors name the key of what is missing.
-func historyDatabase(cfg config.History) (store.Options, error) {
-	opts := store.Options{Address: cfg.Database, StateDir: cfg.StateDir, PasswordFile: cfg.PasswordFile, KeepBudget: int64(cfg.KeepBudget)}
+func historyDatabase(cfg config.History, version string) (store.Options, error) {
+	opts := store.Options{Address: cfg.Database, StateDir: cfg.StateDir, PasswordFile: cfg.PasswordFile, KeepBudget: int64(cfg.KeepBudget), Release: version}
 	if cfg.PasswordFile != "" {
 		if _, err := os.ReadFile(cfg.PasswordFile); err != nil {
 			return opts, fmt.Errorf("history.passwordFile: %w", err)
 		}
 	}
-	if cfg.Database != config.HistorySQLite {
-		return opts, hasDirectory(cfg.Database)
-	}
-	if opts.StateDir == "" {
+	if cfg.Database == config.HistorySQLite && opts.StateDir == "" {
 		var err error
 		if opts.StateDir, err = userState(); err != nil {
 			return opts, fmt.Errorf("history.stateDir: %w", err)
@@ -144,21 +150,15 @@ func historyDatabase(cfg config.History) (store.Options, error) {
 	return opts, nil
 }
 
-// makeHistoryDatabase is historyDatabase, and makes the directory of the default SQLite file.
-func makeHistoryDatabase(cfg config.History) (store.Options, error) {
-	opts, err := historyDatabase(cfg)
-	if err != nil || opts.StateDir == "" {
-		return opts, err
+// hasDirectory looks for the directory of a file. That of the default file is made, unless dry: then it only must not be in the way of it.
+func hasDirectory(opts store.Options, dry bool) error {
+	if opts.Address == config.HistorySQLite {
+		if err := madeDirectory(opts.StateDir, dry); err != nil {
+			return fmt.Errorf("history.stateDir: the history's file needs a directory (or set history.database): %w", err)
+		}
+		return nil
 	}
-	if err := os.MkdirAll(opts.StateDir, 0o700); err != nil {
-		return opts, fmt.Errorf("history.stateDir: the history's file needs a directory (or set history.database): %w", err)
-	}
-	return opts, nil
-}
-
-// hasDirectory looks for the directory of a file that an address names.
-func hasDirectory(database string) error {
-	address, err := url.Parse(database)
+	address, err := url.Parse(opts.Address)
 	if err != nil || address.Scheme != "sqlite" {
 		return nil // which is looked at by package store
 	}
@@ -170,6 +170,23 @@ func hasDirectory(database string) error {
 		return fmt.Errorf("history.database: %s is no directory", directory)
 	}
 	return nil
+}
+
+func madeDirectory(path string, dry bool) error {
+	if !dry {
+		return os.MkdirAll(path, 0o700)
+	}
+	for ; ; path = filepath.Dir(path) {
+		switch info, err := os.Stat(path); {
+		case errors.Is(err, fs.ErrNotExist) && path != filepath.Dir(path):
+		case err != nil:
+			return err
+		case !info.IsDir():
+			return fmt.Errorf("%s is no directory", path)
+		default:
+			return nil
+		}
+	}
 }
 
 // userState is the directory in which a user's programs keep their state (XDG Base Directory Specification).

@@ -2,25 +2,32 @@ package app
 
 import (
 	"context"
+	"database/sql"
 	"errors"
+	"io"
 	"log/slog"
 	"net"
+	"net/http"
+	"net/http/httptest"
+	neturl "net/url"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kubecast/kubecast/internal/apitest"
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/config"
+	"github.com/kubecast/kubecast/internal/history/dbtest"
 	"github.com/kubecast/kubecast/internal/history/store"
 )
 
 // transitions are those of the only log in a configuration's database, by their states.
 func transitions(t *testing.T, cfg config.Config) (states []string) {
 	t.Helper()
-	db, err := OpenHistory(cfg.History)
+	db, err := OpenHistory(cfg.History, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,19 +161,153 @@ func TestFaultsOfTheHistoryAreToldAtStart(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, without %q", err, want)
 		}
-		if strings.Contains(want, "stateDir") {
-			continue // which check does not make
-		}
 		if err := Check(cfg); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("check: %v, without %q", err, want)
 		}
 	}
-	cfg := config.Default()
+	cfg, _ := configuration(t, "http://127.0.0.1:1")
 	cfg.History.StateDir = filepath.Join(t.TempDir(), "none")
 	if err := Check(cfg); err != nil {
 		t.Error(err)
 	}
 	if _, err := os.Stat(cfg.History.StateDir); err == nil {
 		t.Error("check has made a directory")
+	}
+}
+
+// A gateway that is rolled back too far, or updated in front of its database, is not ready, and says in its log, its answers, its metric and on
+// the ops listener which release is needed. Clients that it has are served all but the history. It goes on by itself once the schema fits.
+func TestAGatewayThatMustNotUseTheSchemaSaysWhichReleaseIsNeeded(t *testing.T) {
+	_, url := apitest.Start(t)
+	cfg, token := configuration(t, url)
+	if err := MigrateHistory(t.Context(), cfg.History, "v1.0.0"); err != nil {
+		t.Fatal(err)
+	}
+	db, err := sql.Open("sqlite", cfg.History.StateDir+"/history.db")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	say := func(statement string) {
+		t.Helper()
+		if _, err := db.ExecContext(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	say("UPDATE history_schema SET version = 99, readable_from = 98, changed_by = 'v9.8.0'")
+	g := start(t, cfg, token)
+	const needed = "run release v9.8.0 or a later one"
+	g.until("it is refused", func() bool {
+		code, body := g.get(g.ops, "/readyz")
+		return code == 503 && strings.Contains(body, "history: ") && strings.Contains(body, needed)
+	})
+	if _, body := g.get(g.ops, "/metrics"); !strings.Contains(body, "kubecast_history_schema_refused 1") || !strings.Contains(body, "kubecast_history_ready 0") {
+		t.Error(body)
+	}
+	if !strings.Contains(g.log.String(), "cause=schema") || !strings.Contains(g.log.String(), needed) {
+		t.Error(g.log)
+	}
+	for _, path := range []string{"/history/apis/batch/v1/jobs", "/notifications"} {
+		if code, body := g.get(g.addr, path); code != 503 || !strings.Contains(body, "the schema of another release") || strings.Contains(body, "try again in a moment") || strings.Contains(body, "v9.8.0") {
+			t.Errorf("%s: %d %s", path, code, body)
+		}
+	}
+	if code, body := g.get(g.addr, "/apis/batch/v1/jobs"); code != 200 {
+		t.Errorf("%d %s", code, body)
+	}
+	say("UPDATE history_schema SET readable_from = 15") // as if the newer one had only expanded it
+	g.until("it is used", func() bool {
+		code, _ := g.get(g.ops, "/readyz")
+		_, body := g.get(g.ops, "/metrics")
+		return code == 200 && strings.Contains(body, "kubecast_history_schema_refused 0") && strings.Contains(body, "kubecast_history_ready 1")
+	})
+	if code, body := g.get(g.addr, "/history/apis/batch/v1/jobs"); code != 200 {
+		t.Errorf("%d %s", code, body)
+	}
+}
+
+// A gateway whose user owns nothing, and has exactly what `gateway history grants` prints, records jobs, their pods, specs and logs, and tells of them.
+func TestAGatewayRecordsAllWithTheGrantedRights(t *testing.T) {
+	for name, server := range map[string]*dbtest.Server{"PostgreSQL": dbtest.Postgres(), "MariaDB": dbtest.MariaDB()} {
+		t.Run(name, func(t *testing.T) {
+			if err := server.Start(); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(server.Stop)
+			owned := config.Default().History
+			owned.Database = server.Database(t)
+			if err := MigrateHistory(t.Context(), owned, "test"); err != nil {
+				t.Fatal(err)
+			}
+			create := "CREATE ROLE gatewayonly LOGIN PASSWORD 'x'"
+			if name == "MariaDB" {
+				create = "CREATE USER 'gatewayonly'@'%' IDENTIFIED BY 'x'"
+			}
+			server.Exec(t, create)
+			owner, err := OpenHistory(owned, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer owner.Close()
+			var grants strings.Builder
+			if err := GrantsHistory(owned, "gatewayonly", &grants); err != nil {
+				t.Fatal(err)
+			}
+			for statement := range strings.Lines(grants.String()) {
+				if err := owner.Transact(t.Context(), func(tx *store.Tx) error {
+					_, err := tx.Exec(t.Context(), statement)
+					return err
+				}); err != nil {
+					t.Fatal(statement, err)
+				}
+			}
+			told := make(chan struct{}, 100)
+			receiver := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { told <- struct{}{} }))
+			defer receiver.Close()
+			api, url := apitest.Start(t)
+			api.Logs = func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "its last words\n") }
+			cfg, token := configuration(t, url)
+			cfg.History.StateDir = ""
+			at, err := neturl.Parse(owned.Database)
+			if err != nil {
+				t.Fatal(err)
+			}
+			cfg.History.Database = server.Address(strings.TrimPrefix(at.Path, "/"), "gatewayonly", "x")
+			cfg.Webhooks = []config.Webhook{{Name: "backend", URL: receiver.URL, States: []string{"Failed"}, Concurrency: 1}}
+			g := start(t, cfg, token)
+			rows := func(table string) (n int) {
+				if err := owner.QueryRow(t.Context(), "SELECT COUNT(*) FROM "+table).Scan(&n); err != nil {
+					t.Fatal(table, err)
+				}
+				return n
+			}
+			g.until("jobs and pods are recorded", func() bool { return strings.Count(g.log.String(), `msg="history is recorded"`) == 2 })
+			jane := `metadata.annotations:={"kubecast.io/owner":"jane"}`
+			api.Put("jobs", "team-a/train", jane, "status.active:=1", "status.ready:=1")
+			job := apitest.Set("metadata.ownerReferences", []any{map[string]any{"apiVersion": "batch/v1", "kind": "Job", "name": "train", "uid": api.UID("jobs", "team-a/train"), "controller": true}})
+			api.Put("pods", "team-a/train-0", job, "spec.nodeName=n", `status:={"phase":"Running","containerStatuses":[{"name":"main","state":{"running":{"startedAt":"2026-01-01T00:00:00Z"}}}]}`)
+			g.until("the run is there", func() bool { return rows("runs") == 1 })
+			api.Put("pods", "team-a/train-0", job, "spec.nodeName=n", `status:={"phase":"Failed","containerStatuses":[{"name":"main","state":{"terminated":{"exitCode":137,"reason":"OOMKilled"}}}]}`)
+			api.Put("jobs", "team-a/train", jane, "status.failed:=1", `status.conditions:=[{"type":"Failed","status":"True","reason":"BackoffLimitExceeded"}]`)
+			for _, table := range []string{"logs", "jobs", "transitions", "runs", "totals", "kept", "kept_budgets", "secrets", "inbox_heads", "inbox", "webhooks"} {
+				g.until("there are "+table, func() bool { return rows(table) > 0 })
+			}
+			select {
+			case <-told:
+			case <-time.After(patience):
+				t.Error("the webhook is not told")
+			}
+			g.until("its message is settled", func() bool { return rows("outbox") == 0 })
+			if code, body := g.get(g.addr, "/notifications"); code != 200 || !strings.Contains(body, "train") {
+				t.Errorf("%d %s", code, body)
+			}
+			if _, body := g.get(g.ops, "/metrics"); strings.Contains(body, "kubecast_history_errors_total{") {
+				t.Error(body)
+			}
+			g.end()
+			if err := g.wait(); err != nil || strings.Contains(g.log.String(), "denied") {
+				t.Error(err, g.log)
+			}
+		})
 	}
 }

@@ -10,11 +10,13 @@ package audit
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -63,6 +65,28 @@ func Open(path string, registerer prometheus.Registerer, log *slog.Logger) (*Log
 		return l, nil
 	}
 	return l, l.reopen()
+}
+
+// Check reports whether Open could open a file, and makes none.
+func Check(path string) error {
+	if path == "" {
+		return nil
+	}
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		directory := filepath.Dir(path)
+		switch info, missing := os.Stat(directory); {
+		case missing != nil:
+			return fmt.Errorf("audit.file: %w", missing)
+		case !info.IsDir():
+			return fmt.Errorf("audit.file: %s is no directory", directory)
+		}
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("audit.file: %w", err)
+	}
+	return file.Close()
 }
 
 // Record queues an event, which must not be changed afterwards. It never waits.

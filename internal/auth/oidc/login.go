@@ -116,17 +116,20 @@ func New(opts Options, authenticator *auth.Authenticator, sealer *session.Sealer
 	return l, nil
 }
 
-func (l *Login) secret() (string, error) {
-	if l.opts.ClientSecretFile == "" {
+func (l *Login) secret() (string, error) { return ReadSecret(l.opts.ClientSecretFile) }
+
+// ReadSecret reads a client's secret; "" has none.
+func ReadSecret(file string) (string, error) {
+	if file == "" {
 		return "", nil
 	}
-	data, err := os.ReadFile(l.opts.ClientSecretFile)
+	data, err := os.ReadFile(file)
 	if err != nil {
 		return "", err
 	}
 	secret := strings.TrimSpace(string(data))
 	if secret == "" {
-		return "", fmt.Errorf("%s: is empty", l.opts.ClientSecretFile)
+		return "", fmt.Errorf("%s: is empty", file)
 	}
 	return secret, nil
 }

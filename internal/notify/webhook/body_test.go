@@ -155,7 +155,7 @@ func TestBodiesAreBoundedAndOfAnyShape(t *testing.T) {
 	for expression, wanted := range map[string]string{
 		`event.`: "Syntax error", `1 + 1`: "gives int, not a map", `job`: "undeclared reference", `slak("x")`: "undeclared reference",
 	} {
-		if err := Check([]Target{{Body: expression}}); err == nil || !strings.Contains(err.Error(), "webhooks[0].body: ") || !strings.Contains(err.Error(), wanted) {
+		if err := check([]Target{{Body: expression}}); err == nil || !strings.Contains(err.Error(), "webhooks[0].body: ") || !strings.Contains(err.Error(), wanted) {
 			t.Errorf("%s: %v", expression, err)
 		}
 	}

@@ -245,3 +245,9 @@ func exec(p *past, statement string) (n int64, err error) {
 	})
 	return n, err
 }
+
+// check finds the errors of New.
+func check(targets []Target) error {
+	_, err := New(Options{Targets: targets, Registerer: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler)})
+	return err
+}

@@ -107,12 +107,6 @@ func newTarget(configured Target, log *slog.Logger) (*target, error) {
 	}, nil
 }
 
-// Check finds the errors of New.
-func Check(targets []Target) error {
-	_, err := New(Options{Targets: targets, Registerer: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler)})
-	return err
-}
-
 // Wake says that there may be new messages. It does not wait.
 func (s *Senders) Wake() {
 	for _, t := range s.targets {

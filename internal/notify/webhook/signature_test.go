@@ -108,7 +108,7 @@ func TestBadSecretsAreRefusedWithoutBeingShown(t *testing.T) {
 			t.Errorf("%q: %s, want %s", text, got, wanted)
 		}
 	}
-	err = Check([]Target{{Name: "a"}, {Name: "b", SecretFile: t.TempDir() + "/missing"}})
+	err = check([]Target{{Name: "a"}, {Name: "b", SecretFile: t.TempDir() + "/missing"}})
 	if err == nil || !strings.HasPrefix(err.Error(), "webhooks[1].secretFile: ") {
 		t.Error(err)
 	}
