@@ -83,6 +83,12 @@ func TestManifestsAreWhatTheGatewayNeeds(t *testing.T) {
 	if code, body := g.readyz(); strings.Contains(body, "missing") {
 		t.Errorf("%d %s", code, body)
 	}
+	if out := s.preflight(t, kubeconfig, "history: {database: none}\n"); !strings.Contains(out, "nothing is missing") || !strings.Contains(out, "may not list and watch it: ") || !strings.Contains(out, "secrets") {
+		t.Error(out)
+	}
+	if out := s.preflight(t, kubeconfig, "history: {database: none}\nauthorizer: {mode: sar}\n"); !strings.Contains(out, "missing: create on subjectaccessreviews.authorization.k8s.io (authorizer.mode: sar)") {
+		t.Error(out)
+	}
 	g = s.startGateway(t, gatewayOptions{kubeconfig: kubeconfig, config: "authorizer: {mode: sar}\n", auth: "  serviceAccounts: {audiences: [kubecast]}\n"})
 	g.waitReady(t)
 	if a := g.get(t, token, "/api/v1/pods?limit=1"); a.code != http.StatusServiceUnavailable {
@@ -125,6 +131,23 @@ func (s *stage) mustBeValid(t *testing.T, config string) {
 	if check.ExitCode() != 0 || strings.Contains(check.Stdout.String(), "warning") {
 		t.Errorf("%s%s%s", config, check.Stdout, check.Stderr)
 	}
+}
+
+// preflight is what the gateway finds missing of a configuration.
+func (s *stage) preflight(t *testing.T, kubeconfig, config string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "gateway.yaml")
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p, err := process.Start(process.Options{Path: s.gateway, Args: []string{"preflight", "--config", file, "--kubeconfig", kubeconfig}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code := p.ExitCode(); (code == 0) != strings.Contains(p.Stdout.String(), "nothing is missing") {
+		t.Errorf("exit code %d: %s%s", code, p.Stdout, p.Stderr)
+	}
+	return p.Stdout.String()
 }
 
 // withVolume gives the gateway a volume for its history. Its Deployment has nothing else that the one without has not.

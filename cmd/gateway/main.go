@@ -33,6 +33,7 @@ func commands() []command {
 	return []command{
 		{"serve", "run the gateway (the default)", func(ctx context.Context, args []string, out io.Writer) error { return serve(ctx, args, out) }},
 		{"check", "build all that serve builds, and report all faults at once; changes nothing", check},
+		{"preflight", "connect to the clusters and the database, and list what is missing", preflight},
 		{"history", "migrate or check the schema of the history's database, print the rights it needs, copy it", historyCommand},
 		{"watch", "print an event stream of a gateway in the terminal", watch},
 		{"token", "sign a token with a development key", token},
@@ -185,6 +186,20 @@ func check(_ context.Context, args []string, out io.Writer) error {
 	}
 	fmt.Fprintln(out, from.file, "is valid")
 	return nil
+}
+
+func preflight(ctx context.Context, args []string, out io.Writer) error {
+	flags := newFlags("preflight", "builds all that serve builds, connects to each cluster and to the history's database, and lists what is missing. It changes nothing", out)
+	var from configured
+	from.addTo(flags)
+	if err := flags.parse(args, 0); err != nil {
+		return err
+	}
+	cfg, err := from.load()
+	if err != nil {
+		return err
+	}
+	return app.Preflight(ctx, app.Options{Config: cfg, Version: version}, out)
 }
 
 // flags are a command's flags, and how it is helped with.

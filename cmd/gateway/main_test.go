@@ -66,6 +66,7 @@ contexts: [{name: c, context: {cluster: c, user: u}}], users: [{name: u, user: {
 		"check":                 {[]string{"check", "--config", valid, "--kubeconfig", kubeconfig}, "valid.yaml is valid\n", ""},
 		"check, warnings":       {[]string{"check", "--config", file("empty.yaml", ""), "--kubeconfig", kubeconfig}, "warning: nobody can sign in", ""},
 		"check, no kubeconfig":  {[]string{"check", "--config", valid, "--kubeconfig", dir + "/none"}, "", "cluster default: "},
+		"preflight nowhere":     {[]string{"preflight", "--config", valid, "--kubeconfig", kubeconfig}, "cluster default at http://127.0.0.1:1 \n  missing: an answer: ", "preflight: 1 things are missing"},
 		"check, invalid":        {[]string{"check", "--config", invalid}, "", "unknown key"},
 		"check, wrong policy":   {[]string{"check", "--config", file("policy.yaml", "authorizer: {mode: policy, policies: ['true', 'user.nmae == 1']}\n")}, "", "authorizer.policies[1]: ERROR"},
 		"check nothing":         {[]string{"check"}, "", "--config FILE is required"},

@@ -1,6 +1,6 @@
 // Package apitest is an API server for tests. It imitates what Kubecast asks of a real one: discovery, lists in one piece or in
 // pages, gets, watches with bookmarks and an end, one resourceVersion for everything, a history that can be compacted or taken
-// back, SubjectAccessReviews, a few documents, and on demand a real one's faults.
+// back, SubjectAccessReviews, those of oneself, a few documents, and on demand a real one's faults.
 //
 // It imitates nothing else. It validates no request, and takes no changes but by its methods. Lists and watches are of whole
 // kinds, without selectors and without lists that are streamed. Two versions of a group are two kinds with objects of their own.
@@ -61,6 +61,9 @@ const SystemUID = "11111111-2222-3333-4444-555555555555"
 type API struct {
 	// Allow answers SubjectAccessReviews; nil allows everything.
 	Allow func(authorizationv1.SubjectAccessReviewSpec) bool
+
+	// AllowSelf answers SelfSubjectAccessReviews; nil allows everything.
+	AllowSelf func(authorizationv1.ResourceAttributes) bool
 
 	// Logs answers requests for pods' logs; nil: there are none. It must be set before the first request.
 	Logs http.HandlerFunc

@@ -68,6 +68,8 @@ func (a *API) route(r *http.Request) (what string, answer http.HandlerFunc) {
 		return "services", a.services
 	case path == "apis/authorization.k8s.io/v1/subjectaccessreviews" && r.Method == http.MethodPost:
 		return "reviews", a.review
+	case path == "apis/authorization.k8s.io/v1/selfsubjectaccessreviews" && r.Method == http.MethodPost:
+		return "self reviews", a.selfReview
 	case path == "api", path == "apis", parts[0] == "api" && len(parts) == 2, parts[0] == "apis" && len(parts) == 3:
 		return "discovery", a.discover
 	case a.Logs != nil && len(parts) == 7 && parts[0] == "api" && parts[4] == "pods" && parts[6] == "log":
@@ -121,6 +123,16 @@ func (a *API) review(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	review.Status.Allowed = a.Allow == nil || a.Allow(review.Spec)
+	reply(w, http.StatusCreated, encode(review))
+}
+
+func (a *API) selfReview(w http.ResponseWriter, r *http.Request) {
+	var review authorizationv1.SelfSubjectAccessReview
+	if err := json.NewDecoder(r.Body).Decode(&review); err != nil || review.Spec.ResourceAttributes == nil {
+		refuse(w, failure(400))
+		return
+	}
+	review.Status.Allowed = a.AllowSelf == nil || a.AllowSelf(*review.Spec.ResourceAttributes)
 	reply(w, http.StatusCreated, encode(review))
 }
 

@@ -49,10 +49,12 @@ type Cluster struct {
 	discovery *discovery.DiscoveryClient
 	reviews   *Reviews
 	tokens    *TokenReviews
-	core      *corev1.CoreV1Client
-	documents documents
-	logs      *http.Client
-	flight    singleflight.Group
+	// selfReviews ask what the gateway itself may do.
+	selfReviews authorizationv1.SelfSubjectAccessReviewInterface
+	core        *corev1.CoreV1Client
+	documents   documents
+	logs        *http.Client
+	flight      singleflight.Group
 
 	definitions definitions
 
@@ -104,18 +106,19 @@ func Connect(opts Options) (*Cluster, error) {
 		return nil, fmt.Errorf("cluster %s: %w", opts.Name, err)
 	}
 	return &Cluster{
-		core:      core,
-		opts:      opts,
-		name:      opts.Name,
-		host:      config.Host,
-		breaker:   breaker,
-		client:    client,
-		lists:     lists,
-		logs:      forLists,
-		discovery: disco,
-		tokens:    &TokenReviews{reviews: authentication.TokenReviews(), breaker: breaker},
-		reviews:   &Reviews{reviews: authorization.SubjectAccessReviews(), client: client, breaker: breaker},
-		documents: newDocuments(httpClient, readable{opts.Serves}.document),
+		core:        core,
+		opts:        opts,
+		name:        opts.Name,
+		host:        config.Host,
+		breaker:     breaker,
+		client:      client,
+		lists:       lists,
+		logs:        forLists,
+		discovery:   disco,
+		selfReviews: authorization.SelfSubjectAccessReviews(),
+		tokens:      &TokenReviews{reviews: authentication.TokenReviews(), breaker: breaker},
+		reviews:     &Reviews{reviews: authorization.SubjectAccessReviews(), client: client, breaker: breaker},
+		documents:   newDocuments(httpClient, readable{opts.Serves}.document),
 	}, nil
 }
 

@@ -10,8 +10,8 @@ import (
 // schemes are those of history.database.
 var schemes = []string{"sqlite", "postgres", "postgresql", "mysql"}
 
-// recorded are the kinds whose history is kept.
-func (h History) recorded() (kinds []Kind) {
+// Recorded are the kinds whose history is kept.
+func (h History) Recorded() (kinds []Kind) {
 	if h.Database == HistoryNone {
 		return nil
 	}

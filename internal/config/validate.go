@@ -59,7 +59,7 @@ func (c Config) validate() faults {
 	}
 	f.clusters(c.Clusters)
 	f.cache(c.Cache)
-	f.kinds(c.Kinds, c.Cache.Preload, c.History.recorded())
+	f.kinds(c.Kinds, c.Cache.Preload, c.History.Recorded())
 	f.history(c.History, c.Kinds)
 	f.notifications(c.Notifications)
 	f.webhooks(c)

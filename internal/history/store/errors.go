@@ -17,6 +17,7 @@ type Cause string
 const (
 	CauseMoved    Cause = "moved"    // another recorder has written
 	CausePassword Cause = "password" // the database refuses this name and password
+	CauseRights   Cause = "rights"   // the database does not let this name do it
 	CauseSchema   Cause = "schema"   // the schema is not the one that this gateway knows
 	CauseFull     Cause = "full"
 	CauseReadOnly Cause = "readonly"
@@ -37,6 +38,8 @@ func CauseOf(err error) Cause {
 		return CauseBusy
 	case errors.Is(err, ErrNewer), errors.Is(err, ErrOlder), isMissingTable(err):
 		return CauseSchema
+	case isForbidden(err):
+		return CauseRights
 	case errors.As(err, &pg):
 		switch {
 		case strings.HasPrefix(pg.Code, "28"):

@@ -1,0 +1,249 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+
+	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/config"
+	"github.com/kubecast/kubecast/internal/history/store"
+)
+
+const (
+	// mostAhead is by how much clocks may differ: tokens are good, and are not yet, within as much.
+	mostAhead = 5 * time.Second
+	// databaseWithin is how long the database may take to answer each question of a preflight.
+	databaseWithin = 30 * time.Second
+)
+
+// right is something that the gateway itself must be allowed to do in a cluster.
+type right struct {
+	verbs     []string
+	resource  string // resource[.group], or resource/subresource
+	namespace string // empty: in all of them
+	name      string // empty: all
+	why       string // what it is for, as docs/operations.md says
+}
+
+var (
+	cached   = []string{"get", "list", "watch"}
+	followed = []string{"list", "watch"}
+)
+
+// rights are those that a configuration needs in each cluster, and in the default one more.
+func rights(cfg config.Config, isDefault bool) (all []right) {
+	need := func(verbs []string, why string, resources ...string) {
+		for _, resource := range resources {
+			all = append(all, right{verbs: verbs, resource: resource, why: why})
+		}
+	}
+	all = append(all, right{verbs: []string{"get"}, resource: "namespaces", name: "kube-system", why: "what identifies the cluster in positions"})
+	need([]string{"get", "list"}, "clients that may see some namespaces, and the history", "namespaces")
+	need([]string{"list"}, "which kinds aggregated API servers serve", "apiservices.apiregistration.k8s.io")
+	need(cached, "kinds that come and go, and the columns of their tables", "customresourcedefinitions.apiextensions.k8s.io")
+	for _, kind := range cfg.Cache.Preload {
+		need(cached, "cache.preload", kind.String())
+	}
+	if cfg.Kinds.Serves("", "pods") {
+		need([]string{"get"}, "logs", "pods/log", "pods")
+	}
+	for _, resource := range []string{"nodes", "pods"} {
+		if cfg.Kinds.Serves("metrics.k8s.io", resource) {
+			need([]string{"list"}, "kubectl top", resource+".metrics.k8s.io")
+		}
+	}
+	if cfg.History.Database != config.HistoryNone {
+		for _, kind := range cfg.History.Recorded() {
+			if cfg.Kinds.Serves(kind.Group, kind.Resource) {
+				need(cached, "history", kind.String())
+			}
+		}
+		if cfg.History.Runs && cfg.Kinds.Serves("", "pods") {
+			need(followed, "history.runs", "pods")
+		}
+	}
+	switch cfg.Authorizer.Mode {
+	case config.AuthorizerRBAC:
+		for _, resource := range []string{"roles", "clusterroles", "rolebindings", "clusterrolebindings"} {
+			need(cached, "authorizer.mode: rbac", resource+".rbac.authorization.k8s.io")
+		}
+	case config.AuthorizerSAR:
+		need([]string{"create"}, "authorizer.mode: sar", "subjectaccessreviews.authorization.k8s.io")
+		need(followed, "authorizer.mode: sar", "namespaces")
+	case config.AuthorizerPolicy:
+		need(followed, "authorizer.mode: policy", "namespaces")
+	}
+	if !isDefault {
+		return all
+	}
+	if len(cfg.Auth.ServiceAccounts.Audiences) > 0 {
+		need([]string{"create"}, "auth.serviceAccounts", "tokenreviews.authentication.k8s.io")
+	}
+	if namespace, name, ok := strings.Cut(cfg.Auth.Revocations.ConfigMap, "/"); ok {
+		verbs := followed
+		if cfg.Auth.OIDCLogin.ClientID != "" {
+			verbs = append(slices.Clone(followed), "patch")
+		}
+		all = append(all, right{verbs: verbs, resource: "configmaps", namespace: namespace, name: name, why: "auth.revocations"})
+	}
+	return all
+}
+
+// Preflight builds all that Run builds, connects to each cluster and to the history's database, and prints what it finds. The error says that something is
+// missing. It changes nothing, neither there nor here.
+func Preflight(ctx context.Context, opts Options, out io.Writer) error {
+	opts.Log = slog.New(slog.DiscardHandler)
+	g, err := build(opts, true)
+	if err != nil {
+		return err
+	}
+	defer g.close()
+	p := preflight{out: out}
+	for i, m := range g.clusters.members {
+		p.cluster(ctx, m.kinds.Cluster(), rights(opts.Config, i == 0))
+	}
+	if g.jobs != nil {
+		p.database(ctx, g.jobs.Database(), opts.Config.History)
+	}
+	if p.missing > 0 {
+		return fmt.Errorf("preflight: %d things are missing", p.missing)
+	}
+	fmt.Fprintln(out, "nothing is missing")
+	return nil
+}
+
+// preflight prints what is found.
+type preflight struct {
+	out     io.Writer
+	missing int
+}
+
+func (p *preflight) lacks(what string, args ...any) {
+	p.missing++
+	fmt.Fprintf(p.out, "  missing: "+what+"\n", args...)
+}
+
+func (p *preflight) cluster(ctx context.Context, c *cluster.Cluster, rights []right) {
+	version, err := c.ServerVersion(ctx)
+	fmt.Fprintf(p.out, "cluster %s at %s %s\n", c.Name(), c.Host(), version)
+	if err != nil {
+		p.lacks("an answer: %v", err)
+		return
+	}
+	p.clock("the API server's", c.Ahead())
+	told := map[string]bool{}
+	for _, r := range rights {
+		var denied []string
+		for _, verb := range r.verbs {
+			question := r.ask(verb)
+			if told[question.String()] {
+				continue
+			}
+			allowed, err := c.May(ctx, question)
+			if err != nil {
+				p.lacks("an answer whether the gateway may %s %s: %v", verb, r.resource, err)
+				return
+			}
+			if told[question.String()] = !allowed; !allowed {
+				denied = append(denied, verb)
+			}
+		}
+		if len(denied) > 0 {
+			p.lacks("%s on %s (%s)", strings.Join(denied, ", "), r.String(), r.why)
+		}
+	}
+	p.unserved(ctx, c)
+}
+
+// ask is the question whether the gateway has one of the verbs.
+func (r right) ask(verb string) authorizationv1.ResourceAttributes {
+	resource, group, _ := strings.Cut(r.resource, ".")
+	resource, sub, _ := strings.Cut(resource, "/")
+	return authorizationv1.ResourceAttributes{Verb: verb, Group: group, Resource: resource, Subresource: sub, Namespace: r.namespace, Name: r.name}
+}
+
+func (r right) String() string {
+	switch {
+	case r.namespace != "":
+		return fmt.Sprintf("%s %s/%s", r.resource, r.namespace, r.name)
+	case r.name != "":
+		return r.resource + " " + r.name
+	}
+	return r.resource
+}
+
+// unserved names kinds that nobody is served, since the gateway itself may not read them. That may be meant.
+func (p *preflight) unserved(ctx context.Context, c *cluster.Cluster) {
+	kinds, err := c.Kinds(ctx)
+	if err != nil {
+		p.lacks("what kinds there are: %v", err)
+		return
+	}
+	var names []string
+	for _, kind := range kinds {
+		verbs := followed
+		if kind.Measured {
+			verbs = verbs[:1]
+		}
+		for _, verb := range verbs {
+			allowed, err := c.May(ctx, authorizationv1.ResourceAttributes{Verb: verb, Group: kind.Group, Version: kind.Version, Resource: kind.Resource})
+			if err != nil {
+				p.lacks("an answer whether the gateway may %s %s: %v", verb, kind, err)
+				return
+			}
+			if !allowed {
+				names = append(names, kind.String())
+				break
+			}
+		}
+	}
+	if len(names) > 0 {
+		fmt.Fprintf(p.out, "  not served, since the gateway may not list and watch it: %s\n", strings.Join(names, ", "))
+	}
+}
+
+func (p *preflight) clock(whose string, ahead time.Duration) {
+	if ahead.Abs() > mostAhead {
+		p.lacks("agreement of the clocks: %s is ahead by %v", whose, ahead.Round(time.Second))
+	}
+}
+
+func (p *preflight) database(ctx context.Context, s *store.Store, cfg config.History) {
+	ctx, cancel := context.WithTimeout(ctx, databaseWithin)
+	defer cancel()
+	opts, _ := historyDatabase(cfg, "") // it was built of this
+	fmt.Fprintf(p.out, "database %s\n", opts.Place())
+	switch err := s.Check(ctx); {
+	case errors.Is(err, store.ErrOlder) && cfg.Migrate:
+		fmt.Fprintf(p.out, "  %v: serve changes that at its start, for which its user has to own the tables\n", err)
+		return
+	case errors.Is(err, store.ErrOlder):
+		p.lacks("`gateway history migrate`: %v", err)
+		return
+	case err != nil:
+		p.lacks("a database that can be used (%s): %v", store.CauseOf(err), err)
+		return
+	}
+	missing, err := s.Missing(ctx)
+	if err != nil {
+		p.lacks("an answer to what the gateway asks (%s): %v", store.CauseOf(err), err)
+		return
+	}
+	for _, right := range missing {
+		p.lacks("%s (`gateway history grants` prints all)", right)
+	}
+	ahead, err := s.Ahead(ctx)
+	if err != nil {
+		p.lacks("its time: %v", err)
+		return
+	}
+	p.clock("the database's", ahead)
+}

@@ -1,0 +1,117 @@
+package app
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+
+	"github.com/kubecast/kubecast/internal/apitest"
+	"github.com/kubecast/kubecast/internal/config"
+)
+
+// asked are questions of a preflight, as "verb resource.group/subresource namespace/name".
+type asked struct {
+	mu     sync.Mutex
+	all    map[string]bool
+	denied string
+}
+
+func (a *asked) allow(r authorizationv1.ResourceAttributes) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	question := r.Verb + " " + r.Resource
+	if r.Subresource != "" {
+		question += "/" + r.Subresource
+	}
+	if r.Group != "" {
+		question += "." + r.Group
+	}
+	if r.Name != "" {
+		question = strings.TrimSuffix(question+" "+r.Namespace+"/"+r.Name, " ")
+	}
+	a.all[question] = true
+	return question != a.denied
+}
+
+// documented are the rights that docs/operations.md names, by what they are for, of a gateway that is to serve pods and jobs.
+var documented = map[string][]string{
+	"": {
+		"get pods", "list pods", "watch pods", "get jobs.batch", "list jobs.batch", "watch jobs.batch", "get namespaces /kube-system", "list apiservices.apiregistration.k8s.io",
+		"get pods/log", "list nodes.metrics.k8s.io", "list pods.metrics.k8s.io", "get namespaces", "list namespaces",
+		"get customresourcedefinitions.apiextensions.k8s.io", "list customresourcedefinitions.apiextensions.k8s.io", "watch customresourcedefinitions.apiextensions.k8s.io",
+	},
+	config.AuthorizerRBAC: {
+		"get roles.rbac.authorization.k8s.io", "list roles.rbac.authorization.k8s.io", "watch roles.rbac.authorization.k8s.io",
+		"get clusterroles.rbac.authorization.k8s.io", "list clusterroles.rbac.authorization.k8s.io", "watch clusterroles.rbac.authorization.k8s.io",
+		"get rolebindings.rbac.authorization.k8s.io", "list rolebindings.rbac.authorization.k8s.io", "watch rolebindings.rbac.authorization.k8s.io",
+		"get clusterrolebindings.rbac.authorization.k8s.io", "list clusterrolebindings.rbac.authorization.k8s.io", "watch clusterrolebindings.rbac.authorization.k8s.io",
+	},
+	config.AuthorizerSAR:    {"create subjectaccessreviews.authorization.k8s.io", "watch namespaces", "create tokenreviews.authentication.k8s.io", "list configmaps kubecast/revoked", "watch configmaps kubecast/revoked"},
+	config.AuthorizerPolicy: {"watch namespaces"},
+}
+
+// Whatever right is taken away of those that are documented, preflight names it with what it is for, and no other.
+func TestPreflightNamesTheRightThatIsMissing(t *testing.T) {
+	for _, mode := range []string{config.AuthorizerRBAC, config.AuthorizerSAR, config.AuthorizerPolicy} {
+		t.Run(mode, func(t *testing.T) {
+			api, url := apitest.Start(t)
+			cfg, _ := configuration(t, url)
+			cfg.Authorizer.Mode = mode
+			switch mode {
+			case config.AuthorizerSAR:
+				cfg.Auth.ServiceAccounts.Audiences, cfg.Auth.Revocations.ConfigMap = []string{"kubecast"}, "kubecast/revoked"
+			case config.AuthorizerPolicy:
+				cfg.Authorizer.Policies = []string{"true"}
+			}
+			cfg.Kinds.Allow = []config.KindPattern{}
+			for _, kind := range []string{"pods", "jobs.batch", "nodes.metrics.k8s.io", "pods.metrics.k8s.io"} {
+				resource, group, _ := strings.Cut(kind, ".")
+				cfg.Kinds.Allow = append(cfg.Kinds.Allow, config.KindPattern{Resource: resource, Group: group})
+			}
+			questions := &asked{all: map[string]bool{}}
+			api.AllowSelf = questions.allow
+			preflight := func(denied string) (string, error) {
+				questions.denied = denied
+				var out bytes.Buffer
+				err := Preflight(t.Context(), Options{Config: cfg, Version: "test"}, &out)
+				return out.String(), err
+			}
+			if out, err := preflight(""); err != nil || !strings.HasSuffix(out, "nothing is missing\n") || !strings.Contains(out, "cluster default at "+url+" v1.36.3\n") {
+				t.Fatalf("%v: %s", err, out)
+			}
+			want := slices.Concat(documented[""], documented[mode])
+			slices.Sort(want)
+			if got := slices.Sorted(maps.Keys(questions.all)); !slices.Equal(got, slices.Compact(want)) {
+				t.Errorf("it asks for %q, and documented are %q", got, want)
+			}
+			for _, right := range want {
+				out, err := preflight(right)
+				verb, what, _ := strings.Cut(right, " ")
+				named := fmt.Sprintf("\n  missing: %s on %s (", verb, strings.Replace(what, " /", " ", 1))
+				if err == nil || !strings.Contains(out, named) || strings.Count(out, "missing: ") != 1 {
+					t.Errorf("without %s: %v: %s", right, err, out)
+				}
+			}
+		})
+	}
+}
+
+// What cannot be reached is named, too, and no password with it.
+func TestPreflightNamesWhatCannotBeReached(t *testing.T) {
+	_, url := apitest.Start(t)
+	cfg, _ := configuration(t, url)
+	cfg.Clusters = append(cfg.Clusters, config.Cluster{Name: "gone", Kubeconfig: apitest.Kubeconfig(t, "http://127.0.0.1:1")})
+	cfg.History.Database, cfg.History.StateDir = "postgres://u:secret-word@127.0.0.1:1/d?connect_timeout=1", ""
+	var out bytes.Buffer
+	err := Preflight(t.Context(), Options{Config: cfg, Version: "test"}, &out)
+	if err == nil || !strings.Contains(out.String(), "cluster gone at http://127.0.0.1:1 \n  missing: an answer: ") || !strings.Contains(out.String(), "database postgres://u@127.0.0.1:1/d\n  missing: a database that can be used (away): ") ||
+		strings.Contains(out.String(), "secret-word") || !strings.Contains(err.Error(), "2 things are missing") {
+		t.Errorf("%v: %s", err, out.String())
+	}
+}
