@@ -201,7 +201,7 @@ func TestAGatewayThatMustNotUseTheSchemaSaysWhichReleaseIsNeeded(t *testing.T) {
 		code, body := g.get(g.ops, "/readyz")
 		return code == 503 && strings.Contains(body, "history: ") && strings.Contains(body, needed)
 	})
-	if _, body := g.get(g.ops, "/metrics"); !strings.Contains(body, "kubecast_history_schema_refused 1") || !strings.Contains(body, "kubecast_history_ready 0") {
+	if _, body := g.get(g.ops, "/metrics"); !strings.Contains(body, "\nkubecast_history_schema_refused 1\n") || !strings.Contains(body, "\nkubecast_history_ready 0\n") {
 		t.Error(body)
 	}
 	if !strings.Contains(g.log.String(), "cause=schema") || !strings.Contains(g.log.String(), needed) {
@@ -219,10 +219,10 @@ func TestAGatewayThatMustNotUseTheSchemaSaysWhichReleaseIsNeeded(t *testing.T) {
 	g.until("it is used", func() bool {
 		code, _ := g.get(g.ops, "/readyz")
 		_, body := g.get(g.ops, "/metrics")
-		return code == 200 && strings.Contains(body, "kubecast_history_schema_refused 0") && strings.Contains(body, "kubecast_history_ready 1")
+		return code == 200 && strings.Contains(body, "\nkubecast_history_schema_refused 0\n") && strings.Contains(body, "\nkubecast_history_ready 1\n")
 	})
 	if code, body := g.get(g.addr, "/history/apis/batch/v1/jobs"); code != 200 {
-		t.Errorf("%d %s", code, body)
+		t.Errorf("%d %s: %s", code, body, g.log)
 	}
 }
 
