@@ -19,7 +19,8 @@ import (
 	"github.com/kubecast/kubecast/internal/notify/webhook"
 )
 
-// The receivers of docs/notifications.md, as they stand there, accept what is signed by one of two secrets, and nothing else.
+// The receivers of docs/notifications.md, as they stand there, accept what is signed by one of two
+// secrets, and nothing else.
 func TestReceiversOfTheDocumentationTellRealMessagesFromOthers(t *testing.T) {
 	docs, err := os.ReadFile("../docs/notifications.md")
 	if err != nil {

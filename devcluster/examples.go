@@ -13,7 +13,8 @@ import (
 )
 
 const (
-	// license is a resource of which there is one in the cluster, on its first node. Jobs that need it come one after the other.
+	// license is a resource of which there is one in the cluster, on its first node. Jobs that need
+	// it come one after the other.
 	license corev1.ResourceName = "devcluster.kubecast.io/license"
 	// urgent is the PriorityClass of jobs for which others give way.
 	urgent = "urgent"

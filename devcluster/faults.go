@@ -68,9 +68,10 @@ func (c *cluster) killAPIServer(context.Context) error {
 	return nil
 }
 
-// takeAPIServer kills the API server, and before it those who would miss it. One that was just started gives it ten seconds
-// (the controller manager), and ends then; and after an outage they would sleep out back-offs of up to half a minute, kwok
-// for each pod. New ones are at work in a second.
+// takeAPIServer kills the API server, and before it those who would miss it. One that was just
+// started gives it ten seconds (the controller manager), and ends then; and after an outage they
+// would sleep out back-offs of up to half a minute, kwok for each pod. New ones are at work in a
+// second.
 func (c *cluster) takeAPIServer() {
 	c.kill(clients...)
 	c.kill(apiServer)

@@ -29,9 +29,10 @@ import (
 
 // kubelet is the part of a kubelet that the API server asks for logs, for all simulated nodes; kwok plays the rest.
 //
-// The log of a container begins to exist when it is first asked for. From then on it is a file as container runtimes write
-// it, with what the container has written since its start, and it grows until the container ends. It is read by the
-// kubelet's own code, so all parameters mean what they mean on a real node.
+// The log of a container begins to exist when it is first asked for. From then on it is a file as
+// container runtimes write it, with what the container has written since its start, and it grows
+// until the container ends. It is read by the kubelet's own code, so all parameters mean what they
+// mean on a real node.
 type kubelet struct {
 	client kubernetes.Interface
 	dir    directory

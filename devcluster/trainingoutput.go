@@ -49,8 +49,8 @@ func (o *trainingOutput) at(n int) time.Time { return o.started.Add(time.Duratio
 // next is when there is another line.
 func (o *trainingOutput) next() time.Time { return o.at(o.written) }
 
-// until returns the lines of a container runtime's log that are to be written at a time, and if the container has ended, its
-// last words.
+// until returns the lines of a container runtime's log that are to be written at a time, and if the
+// container has ended, its last words.
 func (o *trainingOutput) until(now time.Time, ended *corev1.ContainerStateTerminated) []byte {
 	var log bytes.Buffer
 	write := func(at time.Time, stream, text string) {

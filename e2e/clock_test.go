@@ -12,12 +12,13 @@ import (
 	"github.com/kubecast/kubecast/e2e/harness"
 )
 
-// jumpingProgram builds a gateway whose clock on the wall jumps every few seconds, forward and back by up to 50 minutes, as it does
-// where time is set by hand or a machine wakes up. It is never behind the true time, in which certificates are not valid
-// yet. What is measured by the monotonic clock goes on as ever.
+// jumpingProgram builds a gateway whose clock on the wall jumps every few seconds, forward and back
+// by up to 50 minutes, as it does where time is set by hand or a machine wakes up. It is never
+// behind the true time, in which certificates are not valid yet. What is measured by the monotonic
+// clock goes on as ever.
 //
-// The clock is that of Go's package time, which is compiled with one line more. So all packages are compiled anew: minutes of
-// work, once.
+// The clock is that of Go's package time, which is compiled with one line more. So all packages are
+// compiled anew: minutes of work, once.
 var jumpingProgram = sync.OnceValues(func() (string, error) {
 	fail := func(err error) (string, error) {
 		return "", fmt.Errorf("building a gateway whose clock jumps: %w", err)

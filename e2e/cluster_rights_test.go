@@ -12,7 +12,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// What roles allow of kinds that are in no namespace, and of Namespaces, is what the API server lets the same user read.
+// What roles allow of kinds that are in no namespace, and of Namespaces, is what the API server
+// lets the same user read.
 func TestRightsOutsideOfNamespacesAreTheAPIServers(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)

@@ -149,7 +149,8 @@ kind: Shirt
 metadata: {name: bare, namespace: field-labels}
 `
 
-// Every field label that the API server knows selects the same here, in lists and in watches, of objects that have and lack the field.
+// Every field label that the API server knows selects the same here, in lists and in watches, of
+// objects that have and lack the field.
 func TestFieldLabelsSelectWhatTheAPIServerSelects(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)

@@ -15,8 +15,9 @@ import (
 	"github.com/kubecast/kubecast/e2e/harness"
 )
 
-// While the history's disk is full, also through a restart, all else goes on, what was recorded can be read, and the log
-// names the file. Once there is room, the gateway records by itself what happened meanwhile, all of it in time.
+// While the history's disk is full, also through a restart, all else goes on, what was recorded can
+// be read, and the log names the file. Once there is room, the gateway records by itself what
+// happened meanwhile, all of it in time.
 func TestAFullDiskLosesNothingAndStopsNothingElse(t *testing.T) {
 	t.Parallel()
 	if os.Getuid() != 0 {

@@ -17,11 +17,12 @@ import (
 	typed "k8s.io/client-go/kubernetes/typed/batch/v1"
 )
 
-// observer sees what becomes of the jobs of a namespace by a watch of its own at the API server, without any code of the
-// gateway's.
+// observer sees what becomes of the jobs of a namespace by a watch of its own at the API server,
+// without any code of the gateway's.
 //
-// An API server that was restarted refuses to watch from a version before its start. But etcd still has what happened, and
-// the API server lists what was at any version of it. So the observer lists each version that it has not seen.
+// An API server that was restarted refuses to watch from a version before its start. But etcd still
+// has what happened, and the API server lists what was at any version of it. So the observer lists
+// each version that it has not seen.
 type observer struct {
 	jobs typed.JobInterface
 
@@ -214,8 +215,8 @@ type span struct{ after, upTo uint64 }
 
 var oldest = regexp.MustCompile(`too old resource version: 1 \((\d+)\)`)
 
-// forgets restarts the API server, which forgets what happened before, and tells up to which version. The function is called
-// while it is away.
+// forgets restarts the API server, which forgets what happened before, and tells up to which
+// version. The function is called while it is away.
 func (s *stage) forgets(t *testing.T, meanwhile func()) (upTo uint64) {
 	t.Helper()
 	if err := s.cluster.Fault(t.Context(), "apiserver-restart"); err != nil {
@@ -241,8 +242,8 @@ func (s *stage) forgets(t *testing.T, meanwhile func()) (upTo uint64) {
 	return upTo
 }
 
-// compare demands a row for each state of a job, in order and at its version. Only what the API server had forgotten may be
-// late, or have been overcome by what is late.
+// compare demands a row for each state of a job, in order and at its version. Only what the API
+// server had forgotten may be late, or have been overcome by what is late.
 func compare(states []stateAt, rows []recorded, forgotten []span) error {
 	next, from := 0, ""
 	passed := func(some ...stateAt) error {

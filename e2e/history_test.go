@@ -24,13 +24,15 @@ import (
 	"github.com/kubecast/kubecast/internal/history/dbtest"
 )
 
-// Jobs live random lives, and their names come again, while gateways, databases and the API server are killed. Each change of each
-// job's state is in each database once, in order, at its version, and in time. Only what an API server forgot, since it was
-// restarted before it was recorded, may be late, or have been overcome by what is. An observer with a watch of its own says what
-// there was.
+// Jobs live random lives, and their names come again, while gateways, databases and the API server
+// are killed. Each change of each job's state is in each database once, in order, at its version,
+// and in time. Only what an API server forgot, since it was restarted before it was recorded, may
+// be late, or have been overcome by what is. An observer with a watch of its own says what there
+// was.
 //
-// Readers who are cut at random, and come back to any replica, are told each of them once. The owner of a job has a notification of each of
-// its ends in each database, and of nothing else. Each transition arrives at webhooks, with one unchanging id, as a message and in a digest.
+// Readers who are cut at random, and come back to any replica, are told each of them once. The
+// owner of a job has a notification of each of its ends in each database, and of nothing else. Each
+// transition arrives at webhooks, with one unchanging id, as a message and in a digest.
 //
 // $KUBECAST_SOAK says how long the test lasts, as in `make soak`, with 1,000 names rather than 40.
 func TestEachTransitionIsRecordedOnceWhateverIsKilled(t *testing.T) {
@@ -291,7 +293,8 @@ func (r *record) urls() (all []string) {
 	return all
 }
 
-// startRecording starts a gateway with a file, and, where these are installed, two at a PostgreSQL and one at a MariaDB.
+// startRecording starts a gateway with a file, and, where these are installed, two at a PostgreSQL
+// and one at a MariaDB.
 func (s *stage) startRecording(t *testing.T, random *rand.Rand) (records []*record) {
 	t.Helper()
 	begin := func(r *record, gateways int, driver, dsn, address string) {
@@ -377,8 +380,8 @@ type recorded struct {
 	late          bool
 }
 
-// checkInbox compares what was told with the transitions: each that was not late, and led to an end of a job with an owner, once, and one that was
-// late at most once.
+// checkInbox compares what was told with the transitions: each that was not late, and led to an end
+// of a job with an owner, once, and one that was late at most once.
 func (r *record) checkInbox() (ends int, err error) {
 	told := map[string]int{}
 	rows, err := r.db.Query("SELECT owner, kind, body FROM inbox WHERE kind <> 'read'")

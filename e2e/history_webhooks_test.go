@@ -18,8 +18,8 @@ import (
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 )
 
-// hookReceiver is the target of a record's two webhooks: one has a message of each transition, the other one digests. It
-// refuses some messages, once each.
+// hookReceiver is the target of a record's two webhooks: one has a message of each transition, the
+// other one digests. It refuses some messages, once each.
 type hookReceiver struct {
 	config string // of gateways
 	hook   *standardwebhooks.Webhook

@@ -17,8 +17,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// One tenant makes pods, Workloads and jobs that claim to belong to another tenant's jobs, and has large jobs fail all the time. The other's history has what
-// happened, with its causes and specs, and nothing else.
+// One tenant makes pods, Workloads and jobs that claim to belong to another tenant's jobs, and has
+// large jobs fail all the time. The other's history has what happened, with its causes and specs,
+// and nothing else.
 func TestOneTenantDoesNotWriteAnothersHistory(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)

@@ -172,8 +172,8 @@ func failure(out string, err error) string {
 	return out + said
 }
 
-// Discovery names the kinds that can be read: those that the API server can list and watch. Beside them are only the reviews
-// of oneself, which can be created.
+// Discovery names the kinds that can be read: those that the API server can list and watch. Beside
+// them are only the reviews of oneself, which can be created.
 func TestKubectlKnowsWhatCanBeRead(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)
@@ -235,8 +235,9 @@ func TestKubectlIsToldThatTheGatewayOnlyReads(t *testing.T) {
 	}
 }
 
-// kubectl auth says what the gateway serves: whom it takes the caller for, yes where get, list and watch are answered, and no
-// to what only the API server does. Of what is served, it says the same as at the API server.
+// kubectl auth says what the gateway serves: whom it takes the caller for, yes where get, list and
+// watch are answered, and no to what only the API server does. Of what is served, it says the same
+// as at the API server.
 func TestKubectlAuthSaysWhatTheGatewayServes(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)

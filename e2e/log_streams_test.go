@@ -49,8 +49,9 @@ func (v *logViewer) ended() int {
 	return len(v.ends)
 }
 
-// TestEachLineIsToldOnce to each viewer of fifty containers that write at once, while the viewers are cut and change gateways, a gateway is killed,
-// and the API server is restarted: as kubectl logs prints them in the end.
+// TestEachLineIsToldOnce to each viewer of fifty containers that write at once, while the viewers
+// are cut and change gateways, a gateway is killed, and the API server is restarted: as kubectl
+// logs prints them in the end.
 func TestEachLineIsToldOnce(t *testing.T) {
 	s := onStage(t)
 	random := seed(t)

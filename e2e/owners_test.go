@@ -13,8 +13,9 @@ import (
 	"github.com/kubecast/kubecast/e2e/harness"
 )
 
-// Where nobody annotates jobs, the API server can do it, by deploy/owners.yaml. Then nobody may be able to put a job into somebody
-// else's hands, neither directly, nor later, nor by the template of a controller; and the history knows whose each job is.
+// Where nobody annotates jobs, the API server can do it, by deploy/owners.yaml. Then nobody may be
+// able to put a job into somebody else's hands, neither directly, nor later, nor by the template of
+// a controller; and the history knows whose each job is.
 func TestTheAPIServerSaysWhoseAJobIs(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)

@@ -15,10 +15,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// roamers are clients of one user whose permissions change, beside all else that happens in the random test. They are cut
-// off at random and come back with their positions to either gateway. Whenever it is quiet, they have exactly what the
-// user may see; and they are never told of what the user has not been allowed to see for longer than a gateway may
-// believe a permission that it cannot confirm.
+// roamers are clients of one user whose permissions change, beside all else that happens in the
+// random test. They are cut off at random and come back with their positions to either gateway.
+// Whenever it is quiet, they have exactly what the user may see; and they are never told of what
+// the user has not been allowed to see for longer than a gateway may believe a permission that it
+// cannot confirm.
 type roamers struct {
 	m       *model
 	token   string
@@ -223,8 +224,8 @@ func (c *roamer) connection(ctx context.Context) error {
 	}
 }
 
-// begin adds the position to a connection's header. What it leaves out is told anew, to its end: of what was told before, some
-// may be gone.
+// begin adds the position to a connection's header. What it leaves out is told anew, to its end: of
+// what was told before, some may be gone.
 func (c *roamer) begin(header http.Header) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -21,8 +21,10 @@ import (
 	typed "k8s.io/client-go/kubernetes/typed/core/v1"
 )
 
-// Pods of jobs begin, end, fail and are deleted by the hundred, by the real controllers, while gateways and their databases are killed. Each pod has one run in each database, at
-// its job. What nobody saw happen, since no gateway of a database lived, is dated as the API server says, to the second; and what runs come to is what jobs and usage say.
+// Pods of jobs begin, end, fail and are deleted by the hundred, by the real controllers, while
+// gateways and their databases are killed. Each pod has one run in each database, at its job. What
+// nobody saw happen, since no gateway of a database lived, is dated as the API server says, to the
+// second; and what runs come to is what jobs and usage say.
 func TestEachPodHasOneRunWhateverIsKilled(t *testing.T) {
 	t.Parallel()
 	s := onFaultStage(t)
@@ -61,7 +63,8 @@ func TestEachPodHasOneRunWhateverIsKilled(t *testing.T) {
 	}
 }
 
-// runJobs makes jobs, one after the other, of which some fail and some are deleted while they run, until the returned function is called.
+// runJobs makes jobs, one after the other, of which some fail and some are deleted while they run,
+// until the returned function is called.
 func (s *stage) runJobs(t *testing.T, namespace string, random *rand.Rand) (finish func()) {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())

@@ -54,8 +54,9 @@ func (s *stream) mustNext(t *testing.T) frame {
 	return read
 }
 
-// mustEvent reads up to the next event, which must have the given name. What is said of the stream itself is passed over, unless it is
-// asked for: a bookmark tells nothing, and an API server that is short of time ends watches, which is then told as it is.
+// mustEvent reads up to the next event, which must have the given name. What is said of the stream
+// itself is passed over, unless it is asked for: a bookmark tells nothing, and an API server that
+// is short of time ends watches, which is then told as it is.
 func (s *stream) mustEvent(t *testing.T, name string) frame {
 	t.Helper()
 	for {

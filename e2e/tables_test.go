@@ -209,8 +209,9 @@ func TestTablesEqualTheAPIServers(t *testing.T) {
 	}
 }
 
-// describeAlike gives columns of the same name one description. Descriptions come from the API's types, of which the gateway may have
-// others than the API server: they change from version to version, and kubectl does not print them.
+// describeAlike gives columns of the same name one description. Descriptions come from the API's
+// types, of which the gateway may have others than the API server: they change from version to
+// version, and kubectl does not print them.
 func describeAlike(theirs, ours []metav1.TableColumnDefinition) {
 	for i := range theirs {
 		if i < len(ours) && theirs[i].Name == ours[i].Name {
@@ -219,8 +220,9 @@ func describeAlike(theirs, ours []metav1.TableColumnDefinition) {
 	}
 }
 
-// Each kind of its own that the API server has and the gateway serves is printed as there, in all its versions. Definitions are other
-// tests', which remove them while this one runs; TestTablesOfCustomResourcesEqualTheAPIServers has one of its own.
+// Each kind of its own that the API server has and the gateway serves is printed as there, in all
+// its versions. Definitions are other tests', which remove them while this one runs;
+// TestTablesOfCustomResourcesEqualTheAPIServers has one of its own.
 func TestTablesOfAllKindsEqualTheAPIServers(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)

@@ -231,8 +231,8 @@ func (v *view) synced(version uint64, count int) error {
 	}
 	v.snapshot = nil
 	v.position = version
-	// It also covers the rest of the version from which it began, of which the client may have been told a part, and what
-	// is known of the version in which it ended.
+	// It also covers the rest of the version from which it began, of which the client may have been
+	// told a part, and what is known of the version in which it ended.
 	v.covered = append(v.covered, interval{max(v.from, 1) - 1, max(version, v.some)})
 	return nil
 }

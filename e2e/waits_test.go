@@ -18,8 +18,8 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// A job says why it waits, in the words of the real scheduler, and of a Workload as Kueue writes it, whose kind comes while the
-// gateway runs; and no transition comes of it.
+// A job says why it waits, in the words of the real scheduler, and of a Workload as Kueue writes
+// it, whose kind comes while the gateway runs; and no transition comes of it.
 func TestJobsSayWhyTheyWait(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)

@@ -23,9 +23,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Two users send the same requests to one cache, in every form there is, while what each of them may see changes all
-// the time. The bytes that one of them gets contain nothing that only the other may see. Each also names the other as the owner of some
-// of their own jobs, of whose ends the other is not told.
+// Two users send the same requests to one cache, in every form there is, while what each of them
+// may see changes all the time. The bytes that one of them gets contain nothing that only the other
+// may see. Each also names the other as the owner of some of their own jobs, of whose ends the
+// other is not told.
 func TestTwoUsersSeeNothingOfEachOther(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)
@@ -374,7 +375,8 @@ func (s *stage) allowIn(t *testing.T, user, namespace string, resources ...strin
 	}
 }
 
-// allowGettingJobs lets a user get jobs in a namespace, by which they are told of them, and neither list nor watch them.
+// allowGettingJobs lets a user get jobs in a namespace, by which they are told of them, and neither
+// list nor watch them.
 func (s *stage) allowGettingJobs(t *testing.T, user, namespace string) {
 	t.Helper()
 	role := &rbacv1.Role{

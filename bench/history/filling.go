@@ -11,9 +11,10 @@ import (
 	"strings"
 )
 
-// The databases make the rows themselves, which is the fastest way to many millions. Each job goes through five states, a thousand jobs at
-// a time one beside the other, so that what belongs to one job, owner or queue lies scattered. Jobs and owners are as uneven as
-// they are: some namespaces have thousands of times as many jobs as others, and a quarter of all are those of one robot.
+// The databases make the rows themselves, which is the fastest way to many millions. Each job goes
+// through five states, a thousand jobs at a time one beside the other, so that what belongs to one
+// job, owner or queue lies scattered. Jobs and owners are as uneven as they are: some namespaces
+// have thousands of times as many jobs as others, and a quarter of all are those of one robot.
 const (
 	steps     = 5    // transitions of each job
 	abreast   = 1000 // jobs
@@ -153,7 +154,8 @@ func (d *database) fill(ctx context.Context, log int64, rows int) (err error) {
 	return exec("PRAGMA journal_mode = WAL")
 }
 
-// indexes are statements that drop, and that make again, all indexes but the primary keys: to make them at the end is much faster.
+// indexes are statements that drop, and that make again, all indexes but the primary keys: to make
+// them at the end is much faster.
 func (d *database) indexes(ctx context.Context, conn *sql.Conn) (drops, makes []string, err error) {
 	rows, err := conn.QueryContext(ctx, map[string]string{
 		"sqlite":   "SELECT 'DROP INDEX ' || name, sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL",

@@ -1,10 +1,12 @@
 //go:build linux
 
-// Command history measures the history of jobs with each database: how fast transitions are recorded and how soon after their
-// commit, how soon starts and ends of pods are, how soon webhooks are told of them, what updates cost that change no state, what a restart costs, and how long pages take among many millions of
-// transitions, also while old ones are removed.
+// Command history measures the history of jobs with each database: how fast transitions are
+// recorded and how soon after their commit, how soon starts and ends of pods are, how soon webhooks
+// are told of them, what updates cost that change no state, what a restart costs, and how long
+// pages take among many millions of transitions, also while old ones are removed.
 //
-// SQLite, and the servers, wait for their disk at each commit. The API server is one of the benchmark's own, on the same processors.
+// SQLite, and the servers, wait for their disk at each commit. The API server is one of the
+// benchmark's own, on the same processors.
 package main
 
 import (

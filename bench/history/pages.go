@@ -19,7 +19,8 @@ import (
 	"github.com/kubecast/kubecast/internal/history/store"
 )
 
-// pages measures how long pages take among many transitions: from memory, from the disk, and while old ones are removed.
+// pages measures how long pages take among many transitions: from memory, from the disk, and while
+// old ones are removed.
 func (b *bench) pages(ctx context.Context, wanted []string) error {
 	return b.each(wanted, func(d *database) error { return b.pagesOf(ctx, d) })
 }
@@ -155,7 +156,8 @@ func (a *asked) read(q float64) int {
 	return a.reads[min(len(a.reads)-1, int(q*float64(len(a.reads))))]
 }
 
-// reads are how many times this process has read, from a disk or from the system's memory. So it does not depend on what else the machine does.
+// reads are how many times this process has read, from a disk or from the system's memory. So it
+// does not depend on what else the machine does.
 func reads() (n int) {
 	text, _ := os.ReadFile("/proc/self/io")
 	for line := range strings.Lines(string(text)) {

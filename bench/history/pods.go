@@ -20,7 +20,8 @@ const (
 	podPadding        = 2048
 )
 
-// pods are those of an API server, which all wait at first. Each of the first events starts one, and each later event ends one.
+// pods are those of an API server, which all wait at first. Each of the first events starts one,
+// and each later event ends one.
 func pods(count int) apiserver.Kind {
 	return apiserver.Kind{Version: "v1", Resource: "pods", Kind: "Pod", Objects: count, Render: func(number int, version uint64, m mark.Mark) []byte {
 		status, node := `"phase":"Pending"`, ""

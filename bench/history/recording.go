@@ -32,7 +32,8 @@ type recording struct {
 	more   string // of the gateway's configuration
 }
 
-// start starts an API server, and a gateway with a database and perhaps more in its configuration; "none" is without a history.
+// start starts an API server, and a gateway with a database and perhaps more in its configuration;
+// "none" is without a history.
 func (b *bench) start(role, address string, more ...string) (r *recording, err error) {
 	return b.startOf(b.binary, role, address, more...)
 }

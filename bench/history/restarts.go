@@ -18,8 +18,8 @@ type started struct {
 	writes float64 // rows
 }
 
-// restarts measures how long a gateway takes from its start until it is ready, and what memory it uses, with and without a history of
-// many finished jobs.
+// restarts measures how long a gateway takes from its start until it is ready, and what memory it
+// uses, with and without a history of many finished jobs.
 func (b *bench) restarts(ctx context.Context, wanted []string) error {
 	many := sources[b.sizes.finished][0].Objects
 	return b.each(wanted, func(d *database) error {

@@ -18,7 +18,8 @@ import (
 // APIServer is the source behind the gateway. It has ConfigMaps, some for each of the good users, and large pods, by
 // which the hostile user can make requests expensive.
 //
-// Its jobs go from Suspended to Pending and back. The last of them, and the last pods, are in the hostile user's namespace.
+// Its jobs go from Suspended to Pending and back. The last of them, and the last pods, are in the
+// hostile user's namespace.
 type APIServer struct {
 	*apiserver.Server
 	cycle atomic.Bool // the hostile user's jobs change

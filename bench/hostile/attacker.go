@@ -19,8 +19,9 @@ import (
 	"github.com/kubecast/kubecast/bench/internal/process"
 )
 
-// Attacker is the hostile user, in a process of its own. It runs only when nobody else wants to: a real attacker computes
-// on another machine. Here its computing would delay the good users without any fault of the gateway.
+// Attacker is the hostile user, in a process of its own. It runs only when nobody else wants to: a
+// real attacker computes on another machine. Here its computing would delay the good users without
+// any fault of the gateway.
 type Attacker struct {
 	address, token string
 	client         *http.Client

@@ -27,7 +27,8 @@ var sorts = []sort{
 // patches are the sorts of which the costs are close, so that they are measured in turn.
 var patches = []sort{sorts[0], {"patches", "&deltas=merge-patch", ""}}
 
-// told measures changes that many clients are told, in each sort, the first of which is what the others are compared with.
+// told measures changes that many clients are told, in each sort, the first of which is what the
+// others are compared with.
 func (b *bench) told(size rates, sorts []sort, rounds int) error {
 	t := figures.Table{
 		Title: fmt.Sprintf("%g changes/s × %d clients, %d pods; %d rounds in turn, medians", size.rate, size.clients, b.sizes.pods, rounds),

@@ -1,10 +1,11 @@
 //go:build linux
 
-// Command thin measures what a cluster of 20,000 pods costs on thin lines, and what that costs the gateway: lists and streams in each form
-// and coding, many clients that open at once, changes to many clients plain, compressed and as patches, idle streams, and live pages.
+// Command thin measures what a cluster of 20,000 pods costs on thin lines, and what that costs the
+// gateway: lists and streams in each form and coding, many clients that open at once, changes to
+// many clients plain, compressed and as patches, idle streams, and live pages.
 //
-// The load, the gateway, and the API server behind it are processes of their own, on loopback. The pods are as varied as real ones
-// (pods.go).
+// The load, the gateway, and the API server behind it are processes of their own, on loopback. The
+// pods are as varied as real ones (pods.go).
 package main
 
 import (

@@ -66,7 +66,8 @@ func TestPodsAreVariedAndAreTheirOwnAgain(t *testing.T) {
 	}
 }
 
-// What compresses a single event says how little of its bytes may be left: what a stream tells at once is a piece of its own.
+// What compresses a single event says how little of its bytes may be left: what a stream tells at
+// once is a piece of its own.
 func BenchmarkOneEvent(b *testing.B) {
 	var events [][]byte
 	for i := range 300 {

@@ -25,8 +25,9 @@ const (
 	apps     = 240 // owners' templates; each has its own image, options and number of pods
 )
 
-// pods are the pods of a cluster, as varied as real ones are, since how well they compress is what is measured: names, uids, nodes,
-// addresses, image and container ids, times and conditions are each pod's own, and the rest is its owner's template's.
+// pods are the pods of a cluster, as varied as real ones are, since how well they compress is what
+// is measured: names, uids, nodes, addresses, image and container ids, times and conditions are
+// each pod's own, and the rest is its owner's template's.
 func pods(count int) apiserver.Kind {
 	return apiserver.Kind{Version: "v1", Resource: "pods", Kind: "Pod", Objects: count, Render: pod}
 }
@@ -41,8 +42,8 @@ func appOf(number int) int {
 
 var words = []string{"ranker", "ingest", "checkout", "billing", "search", "catalog", "gateway", "notifier", "trainer", "encoder", "mailer", "session", "indexer", "planner", "profiles"}
 
-// pod renders the pod of a number as it is after an event. What an event changes is what a kubelet does: a condition and its time, a
-// count of restarts, and the mark.
+// pod renders the pod of a number as it is after an event. What an event changes is what a kubelet
+// does: a condition and its time, a count of restarts, and the mark.
 func pod(number int, version uint64, m mark.Mark) []byte {
 	random := rand.New(rand.NewPCG(uint64(number), 2))
 	app := appOf(number)

@@ -20,8 +20,9 @@ const (
 	livePath = "/api/v1/pods?watch=true&sendInitialEvents=false"
 )
 
-// config lifts the limits that would count all clients as one, and waits longer for them, since a thousand clients that decode
-// 3 MB each on one machine take nothing for seconds; all else is the default.
+// config lifts the limits that would count all clients as one, and waits longer for them, since a
+// thousand clients that decode 3 MB each on one machine take nothing for seconds; all else is the
+// default.
 const config = `auth: {anonymous: true}
 authorizer: {mode: sar}
 cache: {preload: [pods]}

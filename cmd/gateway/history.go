@@ -15,8 +15,9 @@ import (
 // historyTime bounds how long a database is waited for. That an index is made for millions of rows takes no longer.
 const historyTime = time.Hour
 
-// historyCommands are those of `gateway history`: what `serve` does with the database's schema at its start, for who wants to do it before,
-// or by another user of the database than the gateway's; the rights of such a user; and the way to another database.
+// historyCommands are those of `gateway history`: what `serve` does with the database's schema at
+// its start, for who wants to do it before, or by another user of the database than the gateway's;
+// the rights of such a user; and the way to another database.
 var historyCommands = []command{
 	{"migrate", "brings the schema up to date", migrateHistory},
 	{"check", "says whether the schema fits, and changes nothing", checkHistory},

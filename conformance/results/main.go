@@ -1,5 +1,6 @@
-// Command results prints how Kubernetes' own tests went at the API server and through the gateway, a line for each case, from two reports
-// of Ginkgo. It fails if a case passes at the API server only, and is not among those that differ by decision.
+// Command results prints how Kubernetes' own tests went at the API server and through the gateway,
+// a line for each case, from two reports of Ginkgo. It fails if a case passes at the API server
+// only, and is not among those that differ by decision.
 package main
 
 import (
@@ -13,7 +14,8 @@ import (
 	"github.com/onsi/ginkgo/v2/types"
 )
 
-// decided are the cases that differ by decision, by a part of their name, with the reason; docs/clients.md has them, too.
+// decided are the cases that differ by decision, by a part of their name, with the reason;
+// docs/clients.md has them, too.
 var decided = map[string]string{
 	"should NOT be requested by metadata client's List": "what was written has managedFields, what is read has none",
 	"should be requested by metadatainformer":           "what was written has managedFields, what is read has none",

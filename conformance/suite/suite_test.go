@@ -1,5 +1,5 @@
-// Package suite is Kubernetes' own end-to-end test of its API machinery, as a program: the same cases as in upstream's e2e.test, without
-// those of other groups, which take most of its build.
+// Package suite is Kubernetes' own end-to-end test of its API machinery, as a program: the same
+// cases as in upstream's e2e.test, without those of other groups, which take most of its build.
 package suite
 
 import (

@@ -18,8 +18,9 @@ var (
 	undoMu sync.Mutex
 )
 
-// Run runs the tests of a package whose TestMain calls it, and returns their exit code. Parallel is how many run at once,
-// unless -test.parallel says otherwise. It may be more than there are cores, since such tests mostly wait.
+// Run runs the tests of a package whose TestMain calls it, and returns their exit code. Parallel is
+// how many run at once, unless -test.parallel says otherwise. It may be more than there are cores,
+// since such tests mostly wait.
 func Run(m *testing.M, name string, parallel int) int {
 	flag.Parse()
 	given := false
@@ -52,8 +53,9 @@ func AtEnd(f func()) {
 	undo = append([]func(){f}, undo...)
 }
 
-// Gateway builds the gateway once, and returns the program's path. It has the race detector, since unfamiliar clients may
-// do unfamiliar things to it. The working directory must be a directory in the repository's root.
+// Gateway builds the gateway once, and returns the program's path. It has the race detector, since
+// unfamiliar clients may do unfamiliar things to it. The working directory must be a directory in
+// the repository's root.
 var Gateway = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(dir, "gateway")
 	build := exec.Command("go", "build", "-race", "-o", path, "./cmd/gateway")

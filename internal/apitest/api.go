@@ -1,10 +1,12 @@
-// Package apitest is an API server for tests. It imitates what Kubecast asks of a real one: discovery, lists in one piece or in
-// pages, gets, watches with bookmarks and an end, one resourceVersion for everything, a history that can be compacted or taken
-// back, SubjectAccessReviews, those of oneself, a few documents, and on demand a real one's faults.
+// Package apitest is an API server for tests. It imitates what Kubecast asks of a real one:
+// discovery, lists in one piece or in pages, gets, watches with bookmarks and an end, one
+// resourceVersion for everything, a history that can be compacted or taken back,
+// SubjectAccessReviews, those of oneself, a few documents, and on demand a real one's faults.
 //
-// It imitates nothing else. It validates no request, and takes no changes but by its methods. Lists and watches are of whole
-// kinds, without selectors and without lists that are streamed. Two versions of a group are two kinds with objects of their own.
-// Tests for which that is not enough use a real control plane.
+// It imitates nothing else. It validates no request, and takes no changes but by its methods. Lists
+// and watches are of whole kinds, without selectors and without lists that are streamed. Two
+// versions of a group are two kinds with objects of their own. Tests for which that is not enough
+// use a real control plane.
 //
 // An API is an http.RoundTripper, so that the real clients can run against it within a synctest bubble. It is also an
 // http.Handler, for tests that need connections. It shares no code with what it tests but the type of kinds.
@@ -53,11 +55,13 @@ var Usual = append([]cluster.Kind{
 	{Version: "v1", Resource: "bindings", Kind: "Binding", Namespaced: true},
 }, Roles...)
 
-// SystemUID is the uid of the namespace kube-system, from which epochs are made. It can be read even where namespaces are not served.
+// SystemUID is the uid of the namespace kube-system, from which epochs are made. It can be read
+// even where namespaces are not served.
 const SystemUID = "11111111-2222-3333-4444-555555555555"
 
-// API is the API server. Its methods may be called concurrently. Kinds are named by their resource. If there was one of that
-// name already, the group follows: pods, and pods.metrics.k8s.io. A name that is not known is a mistake in the test, and panics.
+// API is the API server. Its methods may be called concurrently. Kinds are named by their resource.
+// If there was one of that name already, the group follows: pods, and pods.metrics.k8s.io. A name
+// that is not known is a mistake in the test, and panics.
 type API struct {
 	// Allow answers SubjectAccessReviews; nil allows everything.
 	Allow func(authorizationv1.SubjectAccessReviewSpec) bool
@@ -71,8 +75,8 @@ type API struct {
 	// Old answers discovery only in the form before the aggregated one, which clients fall back to.
 	Old bool
 
-	// Aggregated are API servers behind this one, by group, with objects and versions of their own. It must be set before the
-	// first request.
+	// Aggregated are API servers behind this one, by group, with objects and versions of their own.
+	// It must be set before the first request.
 	Aggregated map[string]*API
 
 	closed chan struct{}
@@ -162,8 +166,8 @@ func (a *API) index(name string) int {
 	return slices.IndexFunc(a.kinds, func(k *kind) bool { return k.name == name })
 }
 
-// Serve begins or ceases to serve a kind, as when a CRD is installed or removed. Its objects stay. If it is removed, its
-// watches break off.
+// Serve begins or ceases to serve a kind, as when a CRD is installed or removed. Its objects stay.
+// If it is removed, its watches break off.
 func (a *API) Serve(of cluster.Kind, served bool) {
 	a.change(func() {
 		i := slices.IndexFunc(a.kinds, func(k *kind) bool { return k.Kind == of })
@@ -180,7 +184,8 @@ func (a *API) Serve(of cluster.Kind, served bool) {
 	})
 }
 
-// Put creates or replaces the object of a key (namespace/name, or name), and returns its version. JSON says what fields are.
+// Put creates or replaces the object of a key (namespace/name, or name), and returns its version.
+// JSON says what fields are.
 func (a *API) Put(resource, key string, fields ...string) (version uint64) {
 	return a.change(func() {
 		k := a.find(resource)
@@ -226,8 +231,9 @@ func (a *API) Delete(resource string, keys ...string) (version uint64) {
 	})
 }
 
-// InParts has some changes be one revision, of which watches hear one change after the other, as of a large one, or over a slow network.
-// Between two it calls pause. Requests wait for the end. The changes are made with Put and Delete; meanwhile nobody else may make any.
+// InParts has some changes be one revision, of which watches hear one change after the other, as of
+// a large one, or over a slow network. Between two it calls pause. Requests wait for the end. The
+// changes are made with Put and Delete; meanwhile nobody else may make any.
 func (a *API) InParts(pause func(), changes ...func()) (version uint64) {
 	a.change(func() {
 		a.version++
@@ -281,7 +287,8 @@ func (a *API) Bookmark() { a.change(func() { a.bookmarks++ }) }
 // Warn has each answer about a kind carry a warning, as that of a deprecated one does.
 func (a *API) Warn(resource, text string) { a.change(func() { a.warnings[resource] = text }) }
 
-// Mute suppresses bookmarks before the end of a watch's time, as an API server does that does not keep the kind in memory.
+// Mute suppresses bookmarks before the end of a watch's time, as an API server does that does not
+// keep the kind in memory.
 func (a *API) Mute() { a.change(func() { a.mute = true }) }
 
 // Slowly sets how much time passes between two events of a watch, as over a slow network.
@@ -296,8 +303,8 @@ func (a *API) Stale(group string, stale bool) { a.change(func() { a.stale[group]
 // Compact forgets the history: new watches from earlier versions get 410. Open watches go on.
 func (a *API) Compact() { a.change(func() { a.floor = a.version }) }
 
-// Restore takes everything back to an earlier version, like an etcd that is restored from a backup. All watches break off. The
-// version must not be older than the last Renumber.
+// Restore takes everything back to an earlier version, like an etcd that is restored from a backup.
+// All watches break off. The version must not be older than the last Renumber.
 func (a *API) Restore(version uint64) {
 	a.change(func() {
 		for len(a.history) > 0 {
@@ -394,7 +401,8 @@ func stateAfter(history []event, k *kind, version uint64) map[string]object {
 	return state
 }
 
-// Served is the number of requests for a resource, or for another endpoint (discovery, reviews, logs, documents), so far.
+// Served is the number of requests for a resource, or for another endpoint (discovery, reviews,
+// logs, documents), so far.
 func (a *API) Served(what string) int {
 	a.mu.Lock()
 	defer a.mu.Unlock()

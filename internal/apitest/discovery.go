@@ -13,7 +13,8 @@ import (
 
 const aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
-// discover answers in the aggregated form, if the client knows it and the API server does, or else in the form before that.
+// discover answers in the aggregated form, if the client knows it and the API server does, or else
+// in the form before that.
 func (a *API) discover(w http.ResponseWriter, r *http.Request) {
 	list := a.aggregated(strings.HasPrefix(r.URL.Path, "/api/") || r.URL.Path == "/api")
 	if strings.HasPrefix(r.URL.Path, "/apis") {

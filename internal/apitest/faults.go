@@ -31,8 +31,8 @@ func (a *API) Intercept(f Interception) { a.intercept(Everything, f) }
 // Answer is Intercept for a resource, or another endpoint.
 func (a *API) Answer(what string, f Interception) { a.intercept(what, f) }
 
-// Fail answers the requests for a resource, for another endpoint (discovery, reviews, logs, documents), or for Everything with
-// a status; 0 ends that. Open watches go on; see CutWatches.
+// Fail answers the requests for a resource, for another endpoint (discovery, reviews, logs,
+// documents), or for Everything with a status; 0 ends that. Open watches go on; see CutWatches.
 func (a *API) Fail(what string, code int) {
 	if code == 0 {
 		a.intercept(what, nil)

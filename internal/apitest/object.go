@@ -49,8 +49,9 @@ func (o object) encoded(kind cluster.Kind, key string) object {
 	return o
 }
 
-// JSON is an object as an API server sends it. Each field assigns to a path: metadata.labels.app=web assigns a string, and
-// spec.replicas:=3 assigns JSON. Names with dots are for JSON: metadata.labels:={"a.b":"c"}.
+// JSON is an object as an API server sends it. Each field assigns to a path:
+// metadata.labels.app=web assigns a string, and spec.replicas:=3 assigns JSON. Names with dots are
+// for JSON: metadata.labels:={"a.b":"c"}.
 func JSON(kind cluster.Kind, key string, fields ...string) string {
 	return object{fields: fields}.encoded(kind, key).json
 }

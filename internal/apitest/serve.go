@@ -232,8 +232,9 @@ func (a *API) page(k *kind, query url.Values) (version uint64, items []string, t
 // everThereSince is when namespaces were made that no test makes: before anything in them.
 const everThereSince = "1999-01-01T00:00:00Z"
 
-// everThere reports whether there was something in a namespace that no test has ever made. Whoever gets that namespace is told that it was there
-// all the time; lists do not have it. The lock is held.
+// everThere reports whether there was something in a namespace that no test has ever made. Whoever
+// gets that namespace is told that it was there all the time; lists do not have it. The lock is
+// held.
 func (a *API) everThere(namespace string) (was bool) {
 	for _, e := range a.history {
 		if e.kind.Kind == namespaces && e.key == namespace {

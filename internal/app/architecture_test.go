@@ -14,9 +14,10 @@ import (
 
 const modulePath = "github.com/kubecast/kubecast/"
 
-// TestArrowsBetweenPackagesPointDown: the tables of docs/architecture.md name all packages of the gateway, from the top to
-// the bottom, and what each may import of the others: only what stands below it, and nothing that it does not need. Tests
-// may import whatever is below, and the packages that are for tests, which nothing else may.
+// TestArrowsBetweenPackagesPointDown: the tables of docs/architecture.md name all packages of the
+// gateway, from the top to the bottom, and what each may import of the others: only what stands
+// below it, and nothing that it does not need. Tests may import whatever is below, and the packages
+// that are for tests, which nothing else may.
 func TestArrowsBetweenPackagesPointDown(t *testing.T) {
 	name := regexp.MustCompile("`([a-z/]+)`")
 	var order []string

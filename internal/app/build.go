@@ -24,8 +24,8 @@ import (
 	"github.com/kubecast/kubecast/web"
 )
 
-// assembly is what a configuration is built into. Nothing of it runs, and it is connected to nothing: Run starts it, Check only
-// builds it, Preflight asks with what it has.
+// assembly is what a configuration is built into. Nothing of it runs, and it is connected to
+// nothing: Run starts it, Check only builds it, Preflight asks with what it has.
 type assembly struct {
 	cfg      config.Config
 	version  string
@@ -73,7 +73,8 @@ var parts = []part{
 	{"server", []string{"authorizer", "webhooks", "history", "clusters", "login", "audit log"}, (*assembly).buildServer},
 }
 
-// build builds all parts, and reports the faults of all of them at once. A part that needs one that cannot be built is left out.
+// build builds all parts, and reports the faults of all of them at once. A part that needs one that
+// cannot be built is left out.
 func build(opts Options, dry bool) (*assembly, error) {
 	g := &assembly{cfg: opts.Config, version: opts.Version, log: opts.Log, registry: prometheus.NewRegistry(), dry: dry}
 	g.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))

@@ -51,7 +51,8 @@ type member struct {
 	read   [sha256.Size]byte           // digest of these files when they were read last; used only by reload
 }
 
-// newClusters prepares the clusters, and does not connect to any. The error has the faults of all of them. Before they run, authorize has to say who may see what.
+// newClusters prepares the clusters, and does not connect to any. The error has the faults of all
+// of them. Before they run, authorize has to say who may see what.
 func newClusters(g *assembly) (*clusters, error) {
 	c := &clusters{agent: "kubecast/" + g.version, cache: cacheOptions(g.cfg), serves: g.cfg.Kinds.Serves, archive: g.jobs, accounts: g.accounts, revocations: g.revocations, log: g.log}
 	var faults []error

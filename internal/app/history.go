@@ -70,7 +70,8 @@ func OpenHistory(cfg config.History, version string) (*store.Store, error) {
 	return s, nil
 }
 
-// CheckHistory looks whether the schema of a configuration's database is the one that this gateway needs, and changes nothing.
+// CheckHistory looks whether the schema of a configuration's database is the one that this gateway
+// needs, and changes nothing.
 func CheckHistory(ctx context.Context, cfg config.History) error {
 	s, err := OpenHistory(cfg, "")
 	if err != nil {
@@ -150,7 +151,8 @@ func historyDatabase(cfg config.History, version string) (store.Options, error) 
 	return opts, nil
 }
 
-// hasDirectory looks for the directory of a file. That of the default file is made, unless dry: then it only must not be in the way of it.
+// hasDirectory looks for the directory of a file. That of the default file is made, unless dry:
+// then it only must not be in the way of it.
 func hasDirectory(opts store.Options, dry bool) error {
 	if opts.Address == config.HistorySQLite {
 		if err := madeDirectory(opts.StateDir, dry); err != nil {

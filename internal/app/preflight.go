@@ -97,8 +97,9 @@ func rights(cfg config.Config, isDefault bool) (all []right) {
 	return all
 }
 
-// Preflight builds all that Run builds, connects to each cluster and to the history's database, and prints what it finds. The error says that something is
-// missing. It changes nothing, neither there nor here.
+// Preflight builds all that Run builds, connects to each cluster and to the history's database, and
+// prints what it finds. The error says that something is missing. It changes nothing, neither there
+// nor here.
 func Preflight(ctx context.Context, opts Options, out io.Writer) error {
 	opts.Log = slog.New(slog.DiscardHandler)
 	g, err := build(opts, true)

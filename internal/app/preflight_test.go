@@ -39,7 +39,8 @@ func (a *asked) allow(r authorizationv1.ResourceAttributes) bool {
 	return question != a.denied
 }
 
-// documented are the rights that docs/operations.md names, by what they are for, of a gateway that is to serve pods and jobs.
+// documented are the rights that docs/operations.md names, by what they are for, of a gateway that
+// is to serve pods and jobs.
 var documented = map[string][]string{
 	"": {
 		"get pods", "list pods", "watch pods", "get jobs.batch", "list jobs.batch", "watch jobs.batch", "get namespaces /kube-system", "list apiservices.apiregistration.k8s.io",

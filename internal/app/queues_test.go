@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// signals are the channels of empty values with room, by file, that are no queue: each tells one goroutine that there is something to do.
+// signals are the channels of empty values with room, by file, that are no queue: each tells one
+// goroutine that there is something to do.
 var signals = map[string]string{
 	"auth/rbac/confirmed.go":    "a mirror has changed",
 	"auth/remotekeys.go":        "keys are to be fetched",
@@ -26,8 +27,9 @@ var signals = map[string]string{
 	"stream/wait.go":            "the channel itself",
 }
 
-// A channel with room for so many, or a semaphore, serves those who wait in the order in which they came: whoever asks 16 at a time
-// has all others wait. What users share is handed out by quotaOwner (budget.Queue).
+// A channel with room for so many, or a semaphore, serves those who wait in the order in which they
+// came: whoever asks 16 at a time has all others wait. What users share is handed out by quotaOwner
+// (budget.Queue).
 func TestNoQueueIsWithoutAnOwner(t *testing.T) {
 	found := map[string]bool{}
 	err := filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {

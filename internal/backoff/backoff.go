@@ -1,8 +1,9 @@
 // Package backoff owns how long somebody waits before something that failed is tried again, and that the same error is
 // logged once.
 //
-// What it promises: the first wait is between a half and the whole of First; each further one is twice that, up to Most.
-// The random part keeps those that failed together, such as the replicas when a database ends, from coming back together.
+// What it promises: the first wait is between a half and the whole of First; each further one is
+// twice that, up to Most. The random part keeps those that failed together, such as the replicas
+// when a database ends, from coming back together.
 package backoff
 
 import (

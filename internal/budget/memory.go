@@ -52,9 +52,9 @@ type Entry struct {
 	over    bool
 }
 
-// Enter prepares the entry of a result, which a user owns. If the result was not used for keep, or the memory is full,
-// drop is called to forget it. Nothing is charged before Set. Drop is called at most once, by any goroutine, during Set or
-// later.
+// Enter prepares the entry of a result, which a user owns. If the result was not used for keep, or
+// the memory is full, drop is called to forget it. Nothing is charged before Set. Drop is called at
+// most once, by any goroutine, during Set or later.
 func (m *Memory) Enter(user string, keep time.Duration, drop func()) *Entry {
 	e := &Entry{memory: m, user: user, keep: int64(keep / tick), drop: drop}
 	e.used.Store(m.now.Load())

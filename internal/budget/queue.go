@@ -31,9 +31,10 @@ type Queue struct {
 // Class says who goes first among those that wait for a turn.
 type Class int
 
-// The classes. First goes before all others, however many there are. So it is for work of which there is little, and
-// for which everybody waits. If there is much of it all the same, one turn in firstInARow is another's, so that nobody waits
-// for ever. System and Users get every other turn of the rest while both wait.
+// The classes. First goes before all others, however many there are. So it is for work of which
+// there is little, and for which everybody waits. If there is much of it all the same, one turn in
+// firstInARow is another's, so that nobody waits for ever. System and Users get every other turn of
+// the rest while both wait.
 const (
 	Users Class = iota
 	System
@@ -85,8 +86,8 @@ func (q *Queue) TakeWithin(ctx context.Context, longest time.Duration, user stri
 	return q.take(ctx, longest, userOf{Users, user})
 }
 
-// TakeAs is Take for a user of a class; Take itself is for Users. Users of different classes have nothing in common, even
-// if their names are the same.
+// TakeAs is Take for a user of a class; Take itself is for Users. Users of different classes have
+// nothing in common, even if their names are the same.
 func (q *Queue) TakeAs(ctx context.Context, class Class, user string) (release func(), err error) {
 	return q.take(ctx, 0, userOf{class, user})
 }

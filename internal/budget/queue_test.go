@@ -56,7 +56,8 @@ func TestOneUsersManyDoNotDelayAnother(t *testing.T) {
 	})
 }
 
-// What comes first waits for the turn that is under way, and for no other. The rest is served by turns, however many users wait.
+// What comes first waits for the turn that is under way, and for no other. The rest is served by
+// turns, however many users wait.
 func TestManyUsersDelayNeitherWhatComesFirstNorTheSystem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := NewQueue(1, 0, 0)

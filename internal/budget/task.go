@@ -7,9 +7,10 @@ import (
 	"time"
 )
 
-// Task is long work that is done in time slices: after each, it gives its turn to the next in the queue. Work that is done
-// within a free quantum needs no turn. That is much less than a time slice. Otherwise a user who begins much work and
-// abandons it would never have to wait. A task is for one goroutine.
+// Task is long work that is done in time slices: after each, it gives its turn to the next in the
+// queue. Work that is done within a free quantum needs no turn. That is much less than a time
+// slice. Otherwise a user who begins much work and abandons it would never have to wait. A task is
+// for one goroutine.
 type Task struct {
 	queue *Queue // nil: the task has one time slice, within its caller's turn
 	ctx   context.Context
@@ -35,8 +36,9 @@ func NewTask(ctx context.Context, queue *Queue, user string) *Task {
 	return &Task{queue: queue, ctx: ctx, user: user, until: time.Now().Add(freeQuantum)}
 }
 
-// Slice is a task of one time slice, after which Step returns false. It is a value, so that a worker can use one place in
-// memory for all its slices: there may be one for each event and client.
+// Slice is a task of one time slice, after which Step returns false. It is a value, so that a
+// worker can use one place in memory for all its slices: there may be one for each event and
+// client.
 func Slice() Task { return Task{until: time.Now().Add(timeSlice)} }
 
 // For makes the turns that the task takes from now on another user's.

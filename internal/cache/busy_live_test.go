@@ -11,7 +11,8 @@ import (
 	"github.com/kubecast/kubecast/internal/apitest"
 )
 
-// TestBusyKindIsLiveAsSoonAsItHasCaughtUp after its watch was lost, and no sooner: it is never quiet, and no bookmark comes.
+// TestBusyKindIsLiveAsSoonAsItHasCaughtUp after its watch was lost, and no sooner: it is never
+// quiet, and no bookmark comes.
 func TestBusyKindIsLiveAsSoonAsItHasCaughtUp(t *testing.T) {
 	for name, test := range map[string]struct {
 		silent bool // the API server does not tell its newest version
@@ -67,8 +68,8 @@ func TestBusyKindIsLiveAsSoonAsItHasCaughtUp(t *testing.T) {
 	}
 }
 
-// TestPauseAmidWhatWasMissedIsNoEndOfIt: an API server, or what is on the way to it, may be silent for longer than a moment with the rest
-// of it still to come.
+// TestPauseAmidWhatWasMissedIsNoEndOfIt: an API server, or what is on the way to it, may be silent
+// for longer than a moment with the rest of it still to come.
 func TestPauseAmidWhatWasMissedIsNoEndOfIt(t *testing.T) {
 	for _, pause := range []time.Duration{1500 * time.Millisecond, 7 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {

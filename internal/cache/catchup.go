@@ -38,9 +38,10 @@ func (c *CatchUp) From(version uint64) []*Event {
 // ErrNoCatchUp means that the API server does not have the history either, or that it is too long.
 var ErrNoCatchUp = errors.New("no catch-up")
 
-// CatchUp reads what happened after a version, up to a recent one that is not below least, which must have been seen. Callers
-// that ask at about the same time share one watch, which begins at the oldest version among theirs. An error wraps
-// ErrNoCatchUp, ErrClosed or cluster.ErrUnavailable, or is the context's.
+// CatchUp reads what happened after a version, up to a recent one that is not below least, which
+// must have been seen. Callers that ask at about the same time share one watch, which begins at the
+// oldest version among theirs. An error wraps ErrNoCatchUp, ErrClosed or cluster.ErrUnavailable, or
+// is the context's.
 //
 // With it, clients hardly notice a restart of the gateway: they come back all at once, with positions from before the
 // ring's first list, and are not reset.
@@ -70,8 +71,8 @@ func (s *Store) CaughtUp(ctx context.Context, known stream.Known, scope stream.S
 	return s.CaughtUpTo(ctx, 0, known, scope)
 }
 
-// CaughtUpTo is CaughtUp for a client that was in the ring already, up to a version, but was carried over a relist there: the
-// cursor goes on in the ring behind that.
+// CaughtUpTo is CaughtUp for a client that was in the ring already, up to a version, but was
+// carried over a relist there: the cursor goes on in the ring behind that.
 func (s *Store) CaughtUpTo(ctx context.Context, least uint64, known stream.Known, scope stream.Scope) (*Cursor, error) {
 	// From before the version, since several events may share it, of which the client has been told the first only.
 	before := known.All - 1
@@ -85,8 +86,8 @@ func (s *Store) CaughtUpTo(ctx context.Context, least uint64, known stream.Known
 	return s.topic.CaughtUp(caught.Head, caught.From(before), known, scope), nil
 }
 
-// CaughtUpAfter is CaughtUpTo for a client that has been told all of a version: the API server need not have that version itself any
-// more.
+// CaughtUpAfter is CaughtUpTo for a client that has been told all of a version: the API server need
+// not have that version itself any more.
 func (s *Store) CaughtUpAfter(ctx context.Context, least, version uint64, scope stream.Scope) (*Cursor, error) {
 	caught, err := s.CatchUp(ctx, version, least)
 	if err != nil {

@@ -51,8 +51,8 @@ func (g Grouping) of(o *cluster.Object) (values group) {
 	return values
 }
 
-// CountBy counts objects by their values. Before each object it calls step with the number of bytes that it is about to read. If step returns
-// false, it ends with what it has counted.
+// CountBy counts objects by their values. Before each object it calls step with the number of bytes
+// that it is about to read. If step returns false, it ends with what it has counted.
 func CountBy(objects iter.Seq[*cluster.Object], by Grouping, step func(bytes int) bool) *Tally {
 	t := by.Tally()
 	for o := range objects {
@@ -66,7 +66,8 @@ func CountBy(objects iter.Seq[*cluster.Object], by Grouping, step func(bytes int
 
 // Tally counts objects that come and go. It is for one goroutine; a copy never changes and may be read concurrently.
 //
-// One user may ask for many, each with as many groups as there are objects. So a group has one text, and is in two trees.
+// One user may ask for many, each with as many groups as there are objects. So a group has one
+// text, and is in two trees.
 type Tally struct {
 	by     Grouping
 	groups *btree.BTreeG[*tallied] // in the order of their values; nil in a copy
@@ -143,8 +144,9 @@ func (t *Tally) Size() int64 { return t.bytes }
 // Copy is the tally at this moment; it costs the same however many values there are.
 func (t *Tally) Copy() *Tally { return &Tally{by: t.by, counts: t.counts.Copy(), bytes: t.bytes} }
 
-// AppendJSON appends the counts, so many at most (0 is all), as an array of {"value","count"}, or {"values","count"} for two paths: the most frequent
-// values first, and equally frequent ones in the order of the values.
+// AppendJSON appends the counts, so many at most (0 is all), as an array of {"value","count"}, or
+// {"values","count"} for two paths: the most frequent values first, and equally frequent ones in
+// the order of the values.
 func (t *Tally) AppendJSON(dst []byte, most int) []byte {
 	if n := t.counts.Len(); most == 0 || most >= n {
 		most = n
@@ -159,7 +161,8 @@ func (t *Tally) AppendJSON(dst []byte, most int) []byte {
 		if n++; n > 1 {
 			dst = append(dst, ',')
 		}
-		// An error means invalid UTF-8, which the API server never sends. As much as can be written is written even then.
+		// An error means invalid UTF-8, which the API server never sends. As much as can be written
+		// is written even then.
 		values := at.group()
 		if len(t.by.paths) == 1 {
 			dst, _ = jsontext.AppendQuote(append(dst, `{"value":`...), values[0])

@@ -65,8 +65,8 @@ func (k *Kinds) serves(kind cluster.Kind) bool {
 	return !errors.Is(err, cluster.ErrNoKind)
 }
 
-// Remove ends all stores, and makes each later Use fail with ErrNotServed: the cluster is no longer one of the gateway's.
-// The caller ends Run afterwards.
+// Remove ends all stores, and makes each later Use fail with ErrNotServed: the cluster is no longer
+// one of the gateway's. The caller ends Run afterwards.
 func (k *Kinds) Remove() {
 	k.mu.Lock()
 	k.removed = true

@@ -23,8 +23,9 @@ func (g *gone) get() error {
 	return g.err
 }
 
-// Err is nil while the store's kind is served. Afterwards it wraps ErrNotServed and says why. All readers that wait on the
-// store's topic are woken at that moment. The content stays readable, but is no longer kept up to date.
+// Err is nil while the store's kind is served. Afterwards it wraps ErrNotServed and says why. All
+// readers that wait on the store's topic are woken at that moment. The content stays readable, but
+// is no longer kept up to date.
 func (s *Store) Err() error { return s.gone.get() }
 
 // Gone is closed once Err is not nil.

@@ -259,10 +259,10 @@ func (k *Kinds) keep(ctx context.Context, name string) {
 	})
 }
 
-// Follow calls use with the store of a kind, given as resource[.group], until the context ends. When use returns, or the
-// cluster is away or does not have the kind (yet, or any more), failed is told why, and Follow tries again: after a second
-// at first, later every half minute, and when the definitions change. It is for the gateway itself, whose kinds are not
-// limited.
+// Follow calls use with the store of a kind, given as resource[.group], until the context ends.
+// When use returns, or the cluster is away or does not have the kind (yet, or any more), failed is
+// told why, and Follow tries again: after a second at first, later every half minute, and when the
+// definitions change. It is for the gateway itself, whose kinds are not limited.
 func (k *Kinds) Follow(ctx context.Context, name string, use func(context.Context, *Store) error, failed func(error)) {
 	k.Retry(ctx, 30*time.Second, func(ctx context.Context) error { return k.FollowOnce(ctx, name, use) }, failed)
 }
@@ -270,8 +270,8 @@ func (k *Kinds) Follow(ctx context.Context, name string, use func(context.Contex
 // discoveryLag is how long discovery may lag behind a changed definition.
 const discoveryLag = 500 * time.Millisecond
 
-// Retry calls try until the context ends. When it returns, failed is told why, and it is called again: after a second at
-// first, later after the longest wait, and when the definitions change.
+// Retry calls try until the context ends. When it returns, failed is told why, and it is called
+// again: after a second at first, later after the longest wait, and when the definitions change.
 func (k *Kinds) Retry(ctx context.Context, most time.Duration, try func(context.Context) error, failed func(error)) {
 	for retry := backoff.New(time.Second, most); ; {
 		changed := k.Changed()

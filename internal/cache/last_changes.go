@@ -64,8 +64,8 @@ func (s *Store) Await(ctx context.Context, version uint64) uint64 {
 	return s.await(ctx, nil, version, func(known stream.Known) uint64 { return known.Some })
 }
 
-// AwaitAll is Await, but waits until no more of the version's revision is to come. It returns the version up to which that
-// is so.
+// AwaitAll is Await, but waits until no more of the version's revision is to come. It returns the
+// version up to which that is so.
 func (s *Store) AwaitAll(ctx context.Context, version uint64) uint64 {
 	return s.await(ctx, nil, version, func(known stream.Known) uint64 { return known.All })
 }

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestStoreIsLiveBehindWhatWasMissed: not when its watch stands, but when what proves that has come through the queue, behind what was
-// missed; and not if the watch was lost meanwhile.
+// TestStoreIsLiveBehindWhatWasMissed: not when its watch stands, but when what proves that has come
+// through the queue, behind what was missed; and not if the watch was lost meanwhile.
 func TestStoreIsLiveBehindWhatWasMissed(t *testing.T) {
 	u := newUpstream()
 	live := func(want bool, when string) {

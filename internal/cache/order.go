@@ -219,7 +219,8 @@ func (o Order) Sort(objects iter.Seq[*cluster.Object], step func(bytes int) bool
 // comparedBytes is what one comparison costs, as the number of bytes that could be looked at in that time.
 const comparedBytes = 128
 
-// Size is about how many bytes the list occupies beside its objects. A ranking's copy shares them with the ranking at first.
+// Size is about how many bytes the list occupies beside its objects. A ranking's copy shares them
+// with the ranking at first.
 func (s *Sorted) Size() int {
 	if s.ranking != nil {
 		return int(s.ranking.Size())

@@ -141,8 +141,8 @@ func TestCountsAreByValue(t *testing.T) {
 	}
 }
 
-// A tally of what came, changed and went is the count of what is there. Values that are the same text one after the other are not the
-// same group, and a copy stays as it was.
+// A tally of what came, changed and went is the count of what is there. Values that are the same
+// text one after the other are not the same group, and a copy stays as it was.
 func TestTallyIsTheCountOfWhatIsThere(t *testing.T) {
 	grouping, err := ParseGrouping("metadata.labels.a,metadata.labels.b")
 	if err != nil {

@@ -9,23 +9,26 @@ import (
 )
 
 const (
-	// soon is how long a version is waited for before the API server is asked: what a client has just written comes at once.
+	// soon is how long a version is waited for before the API server is asked: what a client has
+	// just written comes at once.
 	soon = 100 * time.Millisecond
 	// versionWithin is how long a version is waited for that nobody has yet. It is the API server's own limit.
 	versionWithin = 3 * time.Second
-	// knownWithin is how long a version is waited for that the API server has, or of which it has not said yet whether it has.
+	// knownWithin is how long a version is waited for that the API server has, or of which it has
+	// not said yet whether it has.
 	knownWithin = 10 * time.Second
 	// askEvery is the time from one question to the next, whatever versions clients name.
 	askEvery = time.Second
 )
 
-// Reach waits until the store has reached a version, and returns the version that it has. That is less if the version does not
-// come in time, or the context ends.
+// Reach waits until the store has reached a version, and returns the version that it has. That is
+// less if the version does not come in time, or the context ends.
 //
-// Versions are counted for all kinds together. So the version that a client knows may be that of another kind's change, or of
-// one of the API server's own lists, and of a quiet kind nothing would say that it has come so far but a bookmark, which the API server sends
-// once a minute. So it is asked for the newest version, and if that is not below the client's, whether anything has happened up to there
-// (see cluster.ListWatch.Confirm). One question is for all who wait.
+// Versions are counted for all kinds together. So the version that a client knows may be that of
+// another kind's change, or of one of the API server's own lists, and of a quiet kind nothing would
+// say that it has come so far but a bookmark, which the API server sends once a minute. So it is
+// asked for the newest version, and if that is not below the client's, whether anything has
+// happened up to there (see cluster.ListWatch.Confirm). One question is for all who wait.
 func (s *Store) Reach(ctx context.Context, version uint64) (have uint64) {
 	began := time.Now()
 	have = s.awaitUntil(ctx, began.Add(soon), nil, version)

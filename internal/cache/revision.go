@@ -29,8 +29,8 @@ func (r *revision) reaches(head stream.Revision) {
 // Revision is the version, as far as the snapshot has it.
 func (s *Snapshot) Revision() stream.Revision { return s.Head.Revision() }
 
-// Whole reports whether the snapshot is known to have all of its version: a revision that deletes something may have more
-// events, until the store has gone on.
+// Whole reports whether the snapshot is known to have all of its version: a revision that deletes
+// something may have more events, until the store has gone on.
 func (s *Snapshot) Whole() bool {
 	over := s.revision.over.Load() // before the part, which does not change any more then
 	return int64(s.Revision().Part) == s.revision.part.Load() && (over || s.Head.Known().All == s.Version())

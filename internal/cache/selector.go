@@ -38,7 +38,8 @@ type fieldTerm struct {
 	not   bool
 }
 
-// plain reports whether the term compares the value at its path, and nothing else. An index by that path then has what it asks for.
+// plain reports whether the term compares the value at its path, and nothing else. An index by that
+// path then has what it asks for.
 func (f *fieldTerm) plain() bool { return f.or == "" && f.unset == "" }
 
 // holds reports whether the term holds for an object.
@@ -70,9 +71,10 @@ func ParseSelector(labelSelector, fieldSelector string) (Selector, error) {
 	return ParseSelectorOf(schema.GroupResource{}, labelSelector, fieldSelector)
 }
 
-// ParseSelectorOf reads both selectors in Kubernetes' syntax; either may be empty. A field by which the API server selects
-// objects of that kind has the value that it has there. Any other is a path of the object; a dot within a key is written \.
-// in it. A path that an object lacks has the value "".
+// ParseSelectorOf reads both selectors in Kubernetes' syntax; either may be empty. A field by which
+// the API server selects objects of that kind has the value that it has there. Any other is a path
+// of the object; a dot within a key is written \. in it. A path that an object lacks has the value
+// "".
 func ParseSelectorOf(of schema.GroupResource, labelSelector, fieldSelector string) (Selector, error) {
 	s := Selector{text: strconv.Quote(labelSelector) + strconv.Quote(fieldSelector)}
 	if labelSelector != "" {

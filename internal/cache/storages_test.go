@@ -16,8 +16,8 @@ import (
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
-// A server that finds its lists' version by comparing texts gives one that is less than its objects' own. What was seen is not undone
-// by that.
+// A server that finds its lists' version by comparing texts gives one that is less than its
+// objects' own. What was seen is not undone by that.
 func TestListBehindItsOwnObjectsIsNoRestore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := apitest.New(pods)

@@ -70,8 +70,8 @@ func (u *upstream) proved(watch int64) {
 	u.newest = watch
 }
 
-// stands takes that a watch stands and all that was missed has been delivered, unless the watch was lost meanwhile. It reports
-// whether that is news.
+// stands takes that a watch stands and all that was missed has been delivered, unless the watch was
+// lost meanwhile. It reports whether that is news.
 func (u *upstream) stands(watch int64) (news bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -108,8 +108,8 @@ func (c *Cluster) Kinds(ctx context.Context) ([]Kind, error) {
 	return kinds, nil
 }
 
-// KindOf finds a kind by group and the name that its objects have, such as JobSet, in the version that the cluster prefers. An
-// error wraps ErrNoKind or ErrUnavailable.
+// KindOf finds a kind by group and the name that its objects have, such as JobSet, in the version
+// that the cluster prefers. An error wraps ErrNoKind or ErrUnavailable.
 func (c *Cluster) KindOf(ctx context.Context, group, name string) (Kind, error) {
 	return c.find(ctx, question{
 		name: name + " of group " + strconv.Quote(group),

@@ -12,8 +12,9 @@ import (
 
 // Clusters have CRDs by the thousand, each in a group of its own, and discovery is read anew whenever one changes.
 func TestDiscoveryOfManyGroupsTakesNoLongerThanThereAreKinds(t *testing.T) {
-	// The quickest of several, by the processor's time, since the machine may be busy with something else. Time per group is the same, or
-	// nearly, if it is not looked through all kinds for each.
+	// The quickest of several, by the processor's time, since the machine may be busy with
+	// something else. Time per group is the same, or nearly, if it is not looked through all kinds
+	// for each.
 	quickest := func(groups int) (took time.Duration) {
 		took = time.Hour
 		for range 5 {

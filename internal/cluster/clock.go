@@ -6,11 +6,13 @@ import (
 	"time"
 )
 
-// The API server dates what is created. Gateways' clocks, and those of controllers and kubelets, may say something else. Whatever is to be compared with
-// such dates, or with what another gateway has seen, is told in the API server's time.
+// The API server dates what is created. Gateways' clocks, and those of controllers and kubelets,
+// may say something else. Whatever is to be compared with such dates, or with what another gateway
+// has seen, is told in the API server's time.
 
-// clock knows by how much the API server's clock is ahead of this one. Each answer bounds that: the API server's Date is a whole second that had begun, and had not
-// ended, at some time between the request and the answer. The bounds of many answers together are narrow.
+// clock knows by how much the API server's clock is ahead of this one. Each answer bounds that: the
+// API server's Date is a whole second that had begun, and had not ended, at some time between the
+// request and the answer. The bounds of many answers together are narrow.
 type clock struct {
 	mu        sync.Mutex
 	low, high time.Duration // the API server is ahead by no less and no more; negative: behind

@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// A gateway's clock is set right by the API server's answers to within what these say, whatever they are late by; clocks that agree are left alone; and
-// one that is set is noticed by the next answer.
+// A gateway's clock is set right by the API server's answers to within what these say, whatever
+// they are late by; clocks that agree are left alone; and one that is set is noticed by the next
+// answer.
 func TestAPIServersTimeIsKnownFromItsAnswers(t *testing.T) {
 	var c clock
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)

@@ -12,15 +12,18 @@ import (
 // errNotConfirmed means that it is not known whether a watch has delivered all up to a version.
 var errNotConfirmed = errors.New("nothing shows that the watch has delivered all")
 
-// Confirm asks the API server whether anything has happened since what the present watch delivered last, up to a version that the API
-// server has. If nothing has, the watch delivers a bookmark of that version. It takes a second or two.
+// Confirm asks the API server whether anything has happened since what the present watch delivered
+// last, up to a version that the API server has. If nothing has, the watch delivers a bookmark of
+// that version. It takes a second or two.
 //
-// Versions are counted for all kinds together, so clients know versions of a kind that are other kinds' changes. The API server
-// itself says by a bookmark that it has come so far, but only once a minute.
+// Versions are counted for all kinds together, so clients know versions of a kind that are other
+// kinds' changes. The API server itself says by a bookmark that it has come so far, but only once a
+// minute.
 //
-// It is asked by a short watch on a way of its own. What that is told of has happened, and comes by the present watch: the error says so.
-// Of the very revision that was delivered last, more may be to come if that was a deletion; see resumeGuard. So that revision is asked
-// for once more, and all of its deletions are delivered again, which changes nothing.
+// It is asked by a short watch on a way of its own. What that is told of has happened, and comes by
+// the present watch: the error says so. Of the very revision that was delivered last, more may be
+// to come if that was a deletion; see resumeGuard. So that revision is asked for once more, and all
+// of its deletions are delivered again, which changes nothing.
 func (lw *ListWatch) Confirm(ctx context.Context, until uint64) error {
 	w := lw.newest.Load()
 	if w == nil {
@@ -46,8 +49,8 @@ func (lw *ListWatch) Confirm(ctx context.Context, until uint64) error {
 	return w.confirmed(ctx, passed, until, again)
 }
 
-// quiet reads what happened after a version, up to another one. It returns the deletions of the revision that was passed last; anything
-// else is an error.
+// quiet reads what happened after a version, up to another one. It returns the deletions of the
+// revision that was passed last; anything else is an error.
 func (lw *ListWatch) quiet(ctx context.Context, from, passed, until uint64) (again []*Object, err error) {
 	ctx, cancel := context.WithTimeout(ctx, nextWithin+nextLate)
 	defer cancel()

@@ -124,7 +124,8 @@ func TestNothingIsConfirmedWithoutAWatchOrByAServerThatLagsBehind(t *testing.T) 
 	})
 }
 
-// What the watch has delivered while the API server was asked is newer than what it was asked for: no version goes back.
+// What the watch has delivered while the API server was asked is newer than what it was asked for:
+// no version goes back.
 func TestVersionThatTheWatchHasPassedIsNotDeliveredBehindIt(t *testing.T) {
 	confirming(t, func(t *testing.T, api *apitest.API, lw *cluster.ListWatch, r *recorder) {
 		api.Skip(5)
@@ -152,7 +153,8 @@ func TestVersionThatTheWatchHasPassedIsNotDeliveredBehindIt(t *testing.T) {
 	})
 }
 
-// TestConfirmedWhileTheWatchEnds: whatever is under way when a watch ends or breaks off, nothing is delivered on it any more.
+// TestConfirmedWhileTheWatchEnds: whatever is under way when a watch ends or breaks off, nothing is
+// delivered on it any more.
 func TestConfirmedWhileTheWatchEnds(t *testing.T) {
 	confirming(t, func(t *testing.T, api *apitest.API, lw *cluster.ListWatch, r *recorder) {
 		for i := range 20 {

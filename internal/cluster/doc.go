@@ -6,6 +6,7 @@
 // without what no client may read (the values of Secrets). All else that the gateway wants to know of an object is
 // looked up in these bytes. Objects are immutable.
 //
-// What it refuses: to write. It issues GET requests, the reviews that package auth asks for, SubjectAccessReviews and
-// TokenReviews, and those of what the gateway itself may do. The exception is not its own: Cluster.ConfigMaps, by which package auth patches the list of what was revoked.
+// What it refuses: to write. It issues GET requests, the reviews that package auth asks for,
+// SubjectAccessReviews and TokenReviews, and those of what the gateway itself may do. The exception
+// is not its own: Cluster.ConfigMaps, by which package auth patches the list of what was revoked.
 package cluster

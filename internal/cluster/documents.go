@@ -36,8 +36,8 @@ const (
 	// new kind appears in it a second after it was installed, and all clients together cost one request per second
 	// and document, which is mostly answered with 304.
 	documentFresh = time.Second
-	// documentChanging is documentFresh while the definitions of kinds change: an API server serves a new one within half a second, and
-	// clients that have just installed it look for it.
+	// documentChanging is documentFresh while the definitions of kinds change: an API server serves
+	// a new one within half a second, and clients that have just installed it look for it.
 	documentChanging = 50 * time.Millisecond
 	changingFor      = 3 * time.Second
 	// documentWait is how long a caller waits for the API server if there is an older document.

@@ -16,28 +16,32 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// This file names histories. A version orders within one storage only. The cluster's main storage is the etcd of its API
-// server, where built-in kinds and custom resources are. Behind an APIService that names a service is another server, whose
-// versions are its own: they may go back at any time, as when it keeps everything in memory and is restarted, and that says
-// nothing of anything else.
+// This file names histories. A version orders within one storage only. The cluster's main storage
+// is the etcd of its API server, where built-in kinds and custom resources are. Behind an
+// APIService that names a service is another server, whose versions are its own: they may go back
+// at any time, as when it keeps everything in memory and is restarted, and that says nothing of
+// anything else.
 //
-// The main storage's epoch is made of the uid of the namespace kube-system, so it is the same on every replica. When versions go
-// back there, a replica takes a new one at random. It agrees with others only once they are restarted (docs/operations.md).
+// The main storage's epoch is made of the uid of the namespace kube-system, so it is the same on
+// every replica. When versions go back there, a replica takes a new one at random. It agrees with
+// others only once they are restarted (docs/operations.md).
 //
-// A replica whose watch is lost does not go on to the next hour: others may know by then that versions went back, and no name of theirs says so
-// any more, while it still has what was before.
+// A replica whose watch is lost does not go on to the next hour: others may know by then that
+// versions went back, and no name of theirs says so any more, while it still has what was before.
 //
-// Nobody restarts gateways because an aggregated server was restarted, so its epochs come to agree by themselves. An epoch is made
-// of the main one, the uid of the APIService, the hour, and of how often the versions of which kinds went back within this hour.
-// Replicas that noticed the same agree at once, and all others from the next hour on. The price is that a client that comes back
-// to such a kind in another hour is reset. No two histories have the same name: a store that began within the hour, or was not
-// followed when it began, and does not know what happened before in it, takes a name at random.
+// Nobody restarts gateways because an aggregated server was restarted, so its epochs come to agree
+// by themselves. An epoch is made of the main one, the uid of the APIService, the hour, and of how
+// often the versions of which kinds went back within this hour. Replicas that noticed the same
+// agree at once, and all others from the next hour on. The price is that a client that comes back
+// to such a kind in another hour is reset. No two histories have the same name: a store that began
+// within the hour, or was not followed when it began, and does not know what happened before in it,
+// takes a name at random.
 
 // epochOfAnHour is how long an epoch of an aggregated server's storage lasts at most.
 const epochOfAnHour = time.Hour
 
-// unnoticed is how long a watch may be lost before that is noticed, at most. The hour of an epoch begins so much later: whoever takes its name
-// has followed the storage in it.
+// unnoticed is how long a watch may be lost before that is noticed, at most. The hour of an epoch
+// begins so much later: whoever takes its name has followed the storage in it.
 const unnoticed = 2 * time.Minute
 
 // restarts are the kinds of a storage whose versions went back within one hour, and how often.
@@ -78,8 +82,8 @@ func (c *Cluster) Epoch(ctx context.Context) (string, error) {
 	return c.epoch, nil
 }
 
-// EpochOf is the epoch of a kind's storage, in which positions of the kind count that was followed up to a time: now, or when its watch
-// was lost. It is short. An error wraps ErrUnavailable.
+// EpochOf is the epoch of a kind's storage, in which positions of the kind count that was followed
+// up to a time: now, or when its watch was lost. It is short. An error wraps ErrUnavailable.
 func (c *Cluster) EpochOf(ctx context.Context, kind Kind, followed time.Time) (string, error) {
 	epoch, err := c.Epoch(ctx)
 	if err == nil {
@@ -120,7 +124,8 @@ func (c *Cluster) Identity(ctx context.Context) (string, error) {
 	return c.identity, nil
 }
 
-// Restarted gives the main storage a new epoch, and with it all others, because versions went back and earlier positions mean nothing.
+// Restarted gives the main storage a new epoch, and with it all others, because versions went back
+// and earlier positions mean nothing.
 func (c *Cluster) Restarted() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -130,8 +135,8 @@ func (c *Cluster) Restarted() {
 	}
 }
 
-// WentBack gives the storage of a kind a new epoch, because the kind's versions went back. They were followed from a time on until now, or
-// until the watch was lost.
+// WentBack gives the storage of a kind a new epoch, because the kind's versions went back. They
+// were followed from a time on until now, or until the watch was lost.
 func (c *Cluster) WentBack(kind Kind, since, followed time.Time) {
 	c.mu.Lock()
 	storage := c.storageOf(kind)
@@ -187,8 +192,9 @@ func (c *Cluster) isUnsure(kind Kind) bool {
 	return !registered
 }
 
-// knowStorage asks who serves a kind, if the API server did not answer that when it was asked what it serves. An error wraps ErrUnavailable:
-// a name that is not the storage's would be that of another history.
+// knowStorage asks who serves a kind, if the API server did not answer that when it was asked what
+// it serves. An error wraps ErrUnavailable: a name that is not the storage's would be that of
+// another history.
 func (c *Cluster) knowStorage(ctx context.Context, kind Kind) error {
 	c.mu.Lock()
 	unsure, before := c.isUnsure(kind), c.catalog
@@ -220,13 +226,14 @@ func (c *catalog) tellStorages() {
 	c.storages = c.services.storages(versions)
 }
 
-// apiServices says of each version of a group that an APIService registers who serves it: the uid of the APIService if that names
-// a service, or "" for the API server itself.
+// apiServices says of each version of a group that an APIService registers who serves it: the uid
+// of the APIService if that names a service, or "" for the API server itself.
 type apiServices map[schema.GroupVersion]string
 
 var apiServicesPath = "/apis/apiregistration.k8s.io/v1/apiservices"
 
-// askAPIServices reads them. It returns nil if the gateway may not list them, and none for an API server that has no such kind.
+// askAPIServices reads them. It returns nil if the gateway may not list them, and none for an API
+// server that has no such kind.
 func (c *Cluster) askAPIServices(ctx context.Context) (apiServices, error) {
 	body, err := c.client.Get().AbsPath(apiServicesPath).MaxRetries(0).DoRaw(ctx)
 	switch {
@@ -250,8 +257,8 @@ func (c *Cluster) askAPIServices(ctx context.Context) (apiServices, error) {
 	return found, nil
 }
 
-// storages names the storages of the versions of groups, of those that are not in the main one. What no APIService registers is
-// not served by the API server itself, unless that is built in.
+// storages names the storages of the versions of groups, of those that are not in the main one.
+// What no APIService registers is not served by the API server itself, unless that is built in.
 func (s apiServices) storages(versions map[schema.GroupVersion]bool) map[schema.GroupVersion]string {
 	if s == nil {
 		return nil // they cannot be told apart

@@ -118,8 +118,9 @@ func TestStoragesAreOneIfTheyCannotBeToldApart(t *testing.T) {
 	}
 }
 
-// Who serves a kind may not be answered just when it is asked, as while the API server begins. The kind's versions are not taken for the main
-// storage's then: if they go back, that would reset all others, and at this replica alone.
+// Who serves a kind may not be answered just when it is asked, as while the API server begins. The
+// kind's versions are not taken for the main storage's then: if they go back, that would reset all
+// others, and at this replica alone.
 func TestStorageThatIsNotKnownIsNotTakenForTheMainOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := aggregating()

@@ -9,8 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Get reads one object as it is now, past all caches. An error wraps ErrUnavailable, and what the API server answered, if it did.
-// The name may be anybody's text: one that no object can have, such as "../../x", is not found, and leads to no other path.
+// Get reads one object as it is now, past all caches. An error wraps ErrUnavailable, and what the
+// API server answered, if it did. The name may be anybody's text: one that no object can have, such
+// as "../../x", is not found, and leads to no other path.
 func (c *Cluster) Get(ctx context.Context, kind Kind, namespace, name string) (*Object, error) {
 	if name == "" || len(content.IsPathSegmentName(name)) > 0 {
 		return nil, apierrors.NewNotFound(schema.GroupResource{Group: kind.Group, Resource: kind.Resource}, name)

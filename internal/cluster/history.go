@@ -180,8 +180,9 @@ func (c *Cluster) reaches(ctx context.Context, kind Kind, version uint64) (bool,
 	return false, fmt.Errorf("%w: asking for version %d of %s: %w", ErrUnavailable, version, kind, err)
 }
 
-// Forgotten is an ErrExpired of an API server that said from which version on it still has what happened. One that was restarted knows
-// nothing of what was before, though etcd still has the states at those versions.
+// Forgotten is an ErrExpired of an API server that said from which version on it still has what
+// happened. One that was restarted knows nothing of what was before, though etcd still has the
+// states at those versions.
 type Forgotten struct {
 	Since uint64 // a watch from this version gets what happened after it
 	cause error
@@ -192,11 +193,12 @@ func (f *Forgotten) Error() string { return fmt.Sprintf("%v: %v", ErrExpired, f.
 // Unwrap implements errors.Is and errors.As.
 func (f *Forgotten) Unwrap() []error { return []error{ErrExpired, f.cause} }
 
-// forgotten reads what the API server's watch cache says: "too old resource version: 123 (456)". The text is no promise; what is made of it
-// is checked by the watch that follows.
+// forgotten reads what the API server's watch cache says: "too old resource version: 123 (456)".
+// The text is no promise; what is made of it is checked by the watch that follows.
 var forgotten = regexp.MustCompile(`too old resource version: \d+ \((\d+)\)`)
 
-// ListAt lists a kind as it was at a version, which etcd has not compacted. An error wraps ErrExpired or ErrUnavailable.
+// ListAt lists a kind as it was at a version, which etcd has not compacted. An error wraps
+// ErrExpired or ErrUnavailable.
 func (c *Cluster) ListAt(ctx context.Context, kind Kind, version uint64) ([]*Object, error) {
 	body, err := c.client.Get().AbsPath(kind.Path()).VersionedParams(&metav1.ListOptions{
 		ResourceVersion: strconv.FormatUint(version, 10), ResourceVersionMatch: metav1.ResourceVersionMatchExact,

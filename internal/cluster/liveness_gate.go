@@ -5,9 +5,10 @@ import (
 	"time"
 )
 
-// livenessGate calls up once a watch is proved to stand: by an event, or by having lasted. An API server may accept a watch
-// from a version that it no longer has, and say so only in the first event. A client that was told "live" in between
-// would be told "stale" a moment later. Worse, it would take the relist's differences for changes that happen now.
+// livenessGate calls up once a watch is proved to stand: by an event, or by having lasted. An API
+// server may accept a watch from a version that it no longer has, and say so only in the first
+// event. A client that was told "live" in between would be told "stale" a moment later. Worse, it
+// would take the relist's differences for changes that happen now.
 type livenessGate struct {
 	up func()
 

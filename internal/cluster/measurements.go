@@ -18,8 +18,9 @@ var (
 	ErrNotMeasured = errors.New("the cluster's metrics.k8s.io does not answer")
 )
 
-// IsMeasured reports whether a kind is of metrics.k8s.io, in any version: what nodes and pods use just now. An API server of its
-// own (metrics-server) makes these objects for each list, without versions, and tells nobody of changes.
+// IsMeasured reports whether a kind is of metrics.k8s.io, in any version: what nodes and pods use
+// just now. An API server of its own (metrics-server) makes these objects for each list, without
+// versions, and tells nobody of changes.
 func IsMeasured(group, resource string) bool {
 	return group == "metrics.k8s.io" && (resource == "nodes" || resource == "pods")
 }
@@ -74,9 +75,10 @@ func (m *Measurements) In(namespace string) []*Object {
 	return rest
 }
 
-// Measurements lists a kind that is measured, in all namespaces. Whoever asks within measurementsFresh shares the answer, and
-// whoever asks at the same time the request, so it does not matter how many ask. Nothing is answered that is older. An error
-// wraps ErrUnavailable, ErrNotMeasured, ErrMeasurementsRefused or ErrNoKind, or is the context's.
+// Measurements lists a kind that is measured, in all namespaces. Whoever asks within
+// measurementsFresh shares the answer, and whoever asks at the same time the request, so it does
+// not matter how many ask. Nothing is answered that is older. An error wraps ErrUnavailable,
+// ErrNotMeasured, ErrMeasurementsRefused or ErrNoKind, or is the context's.
 func (c *Cluster) Measurements(ctx context.Context, kind Kind) (*Measurements, error) {
 	if m := c.measured(kind); m != nil {
 		return m, m.err

@@ -27,8 +27,9 @@ const (
 
 var namespaceKind = Kind{Version: "v1", Resource: "namespaces", Kind: "Namespace", Watchable: true}
 
-// Namespaces are those of some names that there are, asked for no earlier than at the call, past all caches: whatever was permitted before it was
-// permitted in these, or in ones that are gone. Callers who ask for the same at the same time share a request. An error wraps ErrUnavailable, and
+// Namespaces are those of some names that there are, asked for no earlier than at the call, past
+// all caches: whatever was permitted before it was permitted in these, or in ones that are gone.
+// Callers who ask for the same at the same time share a request. An error wraps ErrUnavailable, and
 // what the API server answered, if it did.
 func (c *Cluster) Namespaces(ctx context.Context, names []string) (living []Namespace, err error) {
 	if len(names) > namespacesByName {

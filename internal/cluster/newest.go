@@ -97,8 +97,8 @@ func (c *Cluster) askNewest(ctx context.Context, kind Kind) (newest, error) {
 	return found, nil
 }
 
-// newestVersion asks for the newest version of a kind: a list without a version asks for the newest state, even of an API server that
-// lags behind others. An error wraps ErrUnavailable.
+// newestVersion asks for the newest version of a kind: a list without a version asks for the newest
+// state, even of an API server that lags behind others. An error wraps ErrUnavailable.
 func newestVersion(ctx context.Context, client rest.Interface, kind Kind) (version uint64, err error) {
 	body, err := client.Get().AbsPath(kind.Path()).VersionedParams(&metav1.ListOptions{Limit: 1}, metav1.ParameterCodec).MaxRetries(0).DoRaw(ctx)
 	if err == nil {

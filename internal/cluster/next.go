@@ -14,17 +14,18 @@ import (
 )
 
 const (
-	// nextWithin is the time of a watch by which the API server says whether anything follows a version. It sends a bookmark two seconds before
-	// the end.
+	// nextWithin is the time of a watch by which the API server says whether anything follows a
+	// version. It sends a bookmark two seconds before the end.
 	nextWithin = 3 * time.Second
 	// nextLate is how much later the answer may come.
 	nextLate = 2 * time.Second
 )
 
-// next asks the API server for the version of what follows a version first; 0: nothing did when it was asked. It may take some seconds.
+// next asks the API server for the version of what follows a version first; 0: nothing did when it
+// was asked. It may take some seconds.
 //
-// A bookmark of that version or a later one says that nothing does. Of a kind that the API server does not keep in memory there is none;
-// then the end of the watch's time says so.
+// A bookmark of that version or a later one says that nothing does. Of a kind that the API server
+// does not keep in memory there is none; then the end of the watch's time says so.
 func (lw *ListWatch) next(ctx context.Context, version uint64) (next uint64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, nextWithin+nextLate)
 	defer cancel()

@@ -89,8 +89,8 @@ func ParseVersion(s string) (uint64, error) {
 	return v, nil
 }
 
-// ErrNoNumber means that a resourceVersion is not a number. A kind whose versions are none cannot be served: what has been told
-// of it could not be compared with what there is.
+// ErrNoNumber means that a resourceVersion is not a number. A kind whose versions are none cannot
+// be served: what has been told of it could not be compared with what there is.
 var ErrNoNumber = errors.New("is not a number")
 
 // JSON is the object as it is sent to clients: compact, on one line.
@@ -105,8 +105,8 @@ func (o *Object) Texts() *budget.Texts { return &o.texts }
 // Version is the resourceVersion as a number.
 func (o *Object) Version() uint64 { return o.version }
 
-// Sum is a check sum of the JSON. It tells apart what an object has at one version: when its definition changes, it has other
-// defaults.
+// Sum is a check sum of the JSON. It tells apart what an object has at one version: when its
+// definition changes, it has other defaults.
 func (o *Object) Sum() uint32 {
 	return crc32.ChecksumIEEE(unsafe.Slice(unsafe.StringData(o.json), len(o.json))) // which only reads, and so need not copy it
 }
@@ -155,8 +155,8 @@ func newProof(version uint64, watch int64) *Object {
 	return &Object{name: markerName, version: version, created: watch}
 }
 
-// Proves is the number of the watch (see Health.Up) that has been proved to stand by what was delivered before this marker; 0:
-// the marker proves nothing.
+// Proves is the number of the watch (see Health.Up) that has been proved to stand by what was
+// delivered before this marker; 0: the marker proves nothing.
 func (o *Object) Proves() (watch int64) { return o.created }
 
 // IsMarker reports whether this is a progress marker.

@@ -17,13 +17,15 @@ var (
 	ErrNoPod = errors.New("there is no such pod")
 )
 
-// PodLog asks for the log of a container, with Kubernetes' parameters (PodLogOptions). The answer is the API server's own,
-// of whatever status, and its body must be closed; with the parameter follow, it lasts as long as the container runs.
-// It comes with the first line: a container that writes nothing has no answer yet. The names must be valid segments of a
-// path. An error wraps ErrUnavailable or ErrLogsRefused, or is the context's.
+// PodLog asks for the log of a container, with Kubernetes' parameters (PodLogOptions). The answer
+// is the API server's own, of whatever status, and its body must be closed; with the parameter
+// follow, it lasts as long as the container runs. It comes with the first line: a container that
+// writes nothing has no answer yet. The names must be valid segments of a path. An error wraps
+// ErrUnavailable or ErrLogsRefused, or is the context's.
 //
-// Each log has a connection of its own (see transports). On a shared one, what a client does not read would fill the gateway's memory,
-// megabytes for each; here it fills the sockets, and then the kubelet waits.
+// Each log has a connection of its own (see transports). On a shared one, what a client does not
+// read would fill the gateway's memory, megabytes for each; here it fills the sockets, and then the
+// kubelet waits.
 func (c *Cluster) PodLog(ctx context.Context, namespace, pod string, query url.Values) (*http.Response, error) {
 	if err := c.Away(); err != nil {
 		return nil, err

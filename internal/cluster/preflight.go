@@ -25,7 +25,8 @@ func (c *Cluster) ServerVersion(ctx context.Context) (string, error) {
 	return gjson.GetBytes(body, "gitVersion").Str, nil
 }
 
-// Ahead is by how much the API server's clock is ahead of this one at least, as far as its answers tell; negative: behind.
+// Ahead is by how much the API server's clock is ahead of this one at least, as far as its answers
+// tell; negative: behind.
 func (c *Cluster) Ahead() time.Duration { return c.breaker.clock.ahead() }
 
 // May asks the API server whether the gateway itself may do something.

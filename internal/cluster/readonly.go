@@ -16,8 +16,9 @@ var cacheable = []string{"get", "list", "watch"}
 // podLog is the only subresource that is served, as it is named in discovery in its unaggregated form.
 const podLog = "pods/log"
 
-// SelfReviews are the resources by which callers ask what they may do, or who they are, with the kind of each. The gateway
-// answers these itself, so they are the only ones of which one can be created.
+// SelfReviews are the resources by which callers ask what they may do, or who they are, with the
+// kind of each. The gateway answers these itself, so they are the only ones of which one can be
+// created.
 var SelfReviews = map[schema.GroupVersionResource]schema.GroupVersionKind{
 	authorizationv1.SchemeGroupVersion.WithResource("selfsubjectaccessreviews"): authorizationv1.SchemeGroupVersion.WithKind("SelfSubjectAccessReview"),
 	authorizationv1.SchemeGroupVersion.WithResource("selfsubjectrulesreviews"):  authorizationv1.SchemeGroupVersion.WithKind("SelfSubjectRulesReview"),
@@ -34,9 +35,9 @@ func IsSelfReview(group, resource string) bool {
 	return false
 }
 
-// readable makes discovery documents describe the gateway: only the kinds that can be listed and watched and may be
-// served, with only the verbs get, list and watch, and without subresources but pods' logs. Of metrics.k8s.io, these are get and list.
-// Reviews of oneself keep their verb create.
+// readable makes discovery documents describe the gateway: only the kinds that can be listed and
+// watched and may be served, with only the verbs get, list and watch, and without subresources but
+// pods' logs. Of metrics.k8s.io, these are get and list. Reviews of oneself keep their verb create.
 // Other documents stay as they are.
 //
 // Clients rely on discovery: kubectl chooses by verbs what `get all` asks for, and dashboards hide what cannot be
@@ -77,7 +78,8 @@ func (r readable) document(d *Document) (*Document, error) {
 // edit appends what takes a value's place; nothing, if the value is left out.
 type edit func(dst []byte, value gjson.Result) []byte
 
-// edited appends an object with some of its members edited, in its own order: clients compare documents, and people read them.
+// edited appends an object with some of its members edited, in its own order: clients compare
+// documents, and people read them.
 func edited(dst []byte, object gjson.Result, edits map[string]edit) []byte {
 	dst = append(dst, '{')
 	first := true

@@ -38,9 +38,10 @@ type resumeGuard struct {
 
 // listed records that everything was listed anew, and returns the version at which that was.
 //
-// That is the list's own, unless one of its objects has a greater one. Then the server's list has some other version, such as the
-// greatest one as a text, and says nothing of what has been seen: it is neither behind that nor ahead. Its objects are no older
-// than the greatest version among them, and what was seen before is not undone.
+// That is the list's own, unless one of its objects has a greater one. Then the server's list has
+// some other version, such as the greatest one as a text, and says nothing of what has been seen:
+// it is neither behind that nor ahead. Its objects are no older than the greatest version among
+// them, and what was seen before is not undone.
 func (t *resumeGuard) listed(list *ObjectList) (version uint64) {
 	version, _ = ParseVersion(list.ResourceVersion) // as decodeList has checked
 	greatest := uint64(0)

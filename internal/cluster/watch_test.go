@@ -197,8 +197,8 @@ func TestConnectionThatBreaksIsNoError(t *testing.T) {
 	})
 }
 
-// TestProofComesBehindWhatWasMissed: no event proves that all is there that was missed while there was no watch. A bookmark does, and
-// that nothing has come for a while.
+// TestProofComesBehindWhatWasMissed: no event proves that all is there that was missed while there
+// was no watch. A bookmark does, and that nothing has come for a while.
 func TestProofComesBehindWhatWasMissed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		events := line("ADDED", "a", 6) + line("ADDED", "b", 7)
@@ -231,8 +231,8 @@ func TestWatchThatIsLostIsNotProved(t *testing.T) {
 	}
 }
 
-// TestProofIsNeverOlderThanWhatCameBeforeIt, also if a watch has been quiet for long enough in the moment in which an event comes: client-go
-// would go on from the older version.
+// TestProofIsNeverOlderThanWhatCameBeforeIt, also if a watch has been quiet for long enough in the
+// moment in which an event comes: client-go would go on from the older version.
 func TestProofIsNeverOlderThanWhatCameBeforeIt(t *testing.T) {
 	event := strings.TrimSpace(line("ADDED", "a", 6))
 	for range 500 {

@@ -109,20 +109,22 @@ func (w *watcher) run(ctx context.Context, from *Object) {
 	}
 }
 
-// provedWithin is when a watch counts as caught up that is never quiet, of a server that sends no bookmarks and does not say its newest
-// version.
+// provedWithin is when a watch counts as caught up that is never quiet, of a server that sends no
+// bookmarks and does not say its newest version.
 const provedWithin = time.Minute
 
-// askAfter is how soon a watch that is not quiet has the API server asked what may have been missed, at the earliest. Most watches have
-// been quiet by then.
+// askAfter is how soon a watch that is not quiet has the API server asked what may have been
+// missed, at the earliest. Most watches have been quiet by then.
 const askAfter = 3 * shortWatch / 2
 
-// seekProof finds out when everything is delivered that was missed, if a watch was lost before this one. The returned function waits for
-// the end of that.
+// seekProof finds out when everything is delivered that was missed, if a watch was lost before this
+// one. The returned function waits for the end of that.
 //
-// A watch that is quiet may have delivered all, or its server or something on the way pauses. So the API server is asked, by a short watch
-// on a way of its own, whether anything follows what was delivered. If the watch is not quiet soon, the kind's newest version is asked for: all that
-// was missed is of that version or an older one. That is asked once for each watch, and not by all kinds at the same moment.
+// A watch that is quiet may have delivered all, or its server or something on the way pauses. So
+// the API server is asked, by a short watch on a way of its own, whether anything follows what was
+// delivered. If the watch is not quiet soon, the kind's newest version is asked for: all that was
+// missed is of that version or an older one. That is asked once for each watch, and not by all
+// kinds at the same moment.
 func (w *watcher) seekProof(ctx context.Context) (wait func()) {
 	var seeking sync.WaitGroup
 	if w.follows {
@@ -176,8 +178,8 @@ func (w *watcher) askNewest(ctx context.Context, passed uint64) {
 	w.missed = newest
 }
 
-// hasCaughtUp reports whether something was delivered that cannot have been missed. Of the very version that the API server told, more
-// may be to come: several deletions are in one.
+// hasCaughtUp reports whether something was delivered that cannot have been missed. Of the very
+// version that the API server told, more may be to come: several deletions are in one.
 func (w *watcher) hasCaughtUp() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -204,8 +206,9 @@ func (w *watcher) deliverLocked(ctx context.Context, kind watch.EventType, o *Ob
 	return true
 }
 
-// prove delivers a marker that says that the watch stands, and has delivered what was missed, once. It has when it was quiet for a
-// moment, or seekProof says so. If it is over, nothing is delivered any more.
+// prove delivers a marker that says that the watch stands, and has delivered what was missed, once.
+// It has when it was quiet for a moment, or seekProof says so. If it is over, nothing is delivered
+// any more.
 func (w *watcher) prove(ctx context.Context, over bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

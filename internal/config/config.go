@@ -1,8 +1,10 @@
 // Package config owns the gateway's configuration file: its keys, their defaults, and the values that each may have.
 //
-// The file is read strictly. An unknown key and a value of the wrong type or outside of its bounds are errors. Each error names the key by its full path, the line, what was given and what
-// is allowed; all faults of a file are reported at once. A key that the file leaves out keeps its default. A list or
-// a map that is given replaces its default as a whole; a section changes only the keys that it names.
+// The file is read strictly. An unknown key and a value of the wrong type or outside of its bounds
+// are errors. Each error names the key by its full path, the line, what was given and what is
+// allowed; all faults of a file are reported at once. A key that the file leaves out keeps its
+// default. A list or a map that is given replaces its default as a whole; a section changes only
+// the keys that it names.
 //
 // The package reads that one file and nothing else. The packages that use the files it names (kubeconfigs, keys) open
 // them. No value in it is a secret.
@@ -297,7 +299,8 @@ func DefaultWebhook() Webhook {
 	return Webhook{States: []string{"Succeeded", "Failed"}, Namespaces: []string{}, Clusters: []string{}, Concurrency: 4}
 }
 
-// Logs bounds the logs of containers that are read at a time: those that streams follow, and likewise those that are passed on.
+// Logs bounds the logs of containers that are read at a time: those that streams follow, and
+// likewise those that are passed on.
 type Logs struct {
 	Upstreams int      `yaml:"upstreams"` // connections to API servers for logs
 	PerUser   int      `yaml:"perUser"`   // logs that one user reads at once; 0: no limit

@@ -1,5 +1,6 @@
-// Package devtoken signs tokens for demonstrations and tests with a key of one's own, as an issuer would whose publicKeyFile is the public
-// half of that key. It makes the key where there is none, and never overwrites a file.
+// Package devtoken signs tokens for demonstrations and tests with a key of one's own, as an issuer
+// would whose publicKeyFile is the public half of that key. It makes the key where there is none,
+// and never overwrites a file.
 package devtoken
 
 import (

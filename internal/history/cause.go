@@ -38,12 +38,14 @@ const (
 	causeBurst = 3_000
 )
 
-// CauseOf is why a job is in its state; nil if it is in none that has a cause, or nobody says so. Runs are the job's. They may be told after
-// the job's own state, and then it says more: it is a function of both, not of their order.
+// CauseOf is why a job is in its state; nil if it is in none that has a cause, or nobody says so.
+// Runs are the job's. They may be told after the job's own state, and then it says more: it is a
+// function of both, not of their order.
 //
-// What the job's controller decided by itself comes first: a deadline, an end on purpose, a preemption by its queue. Otherwise it is how a
-// pod ended: the one that the job's own message names, else of those that failed last the one that ran out of memory or was taken
-// away, else the first that failed. Then what keeps pods from beginning; then what the job says.
+// What the job's controller decided by itself comes first: a deadline, an end on purpose, a
+// preemption by its queue. Otherwise it is how a pod ended: the one that the job's own message
+// names, else of those that failed last the one that ran out of memory or was taken away, else the
+// first that failed. Then what keeps pods from beginning; then what the job says.
 func CauseOf(j *Job, runs []*Run, c Circumstances) *Cause {
 	if !j.HasCause() {
 		return nil
@@ -98,8 +100,8 @@ func (j *Job) pastDeadline() bool {
 	return strings.Contains(j.Message, "Max duration limit exceeded") // Argo has no reason for it
 }
 
-// dequeued is why a queue took a job back, as Kueue's Workload says; nil if it has not said so yet. The queue says so before it suspends
-// the job; what it said before an earlier suspension is over.
+// dequeued is why a queue took a job back, as Kueue's Workload says; nil if it has not said so yet.
+// The queue says so before it suspends the job; what it said before an earlier suspension is over.
 func dequeued(j *Job, c Circumstances) *Cause {
 	why := EvictionOf(j, c)
 	switch {
@@ -134,8 +136,9 @@ func EvictionOf(j *Job, c Circumstances) Reason {
 	return Reason{}
 }
 
-// preemption is who preempted a job, if that is known, else what for, from what Kueue writes: "Preempted to accommodate a workload
-// (UID: …, JobUID: …) due to prioritization in the ClusterQueue; preemptor path: …".
+// preemption is who preempted a job, if that is known, else what for, from what Kueue writes:
+// "Preempted to accommodate a workload (UID: …, JobUID: …) due to prioritization in the
+// ClusterQueue; preemptor path: …".
 func preemption(message string, c Circumstances) string {
 	if _, uid, ok := strings.Cut(message, "JobUID: "); ok && c.NameOf != nil {
 		if uid, _, _ = strings.Cut(uid, ")"); c.NameOf(uid) != "" {
@@ -212,8 +215,10 @@ func deciding(j *Job, runs []*Run) *Run {
 	})
 }
 
-// missing is the run for want of which the job is in its state, of those that could not begin, and those that somebody deleted; nil if there are none. Where a pod is
-// missed that somebody deleted, one that still waits may not be why, and one that no node had taken before it was deleted itself is not: its job may have been told to have fewer.
+// missing is the run for want of which the job is in its state, of those that could not begin, and
+// those that somebody deleted; nil if there are none. Where a pod is missed that somebody deleted,
+// one that still waits may not be why, and one that no node had taken before it was deleted itself
+// is not: its job may have been told to have fewer.
 func missing(j *Job, stuck, removed []*Run) *Run {
 	all := slices.DeleteFunc(stuck, func(r *Run) bool {
 		if len(removed) == 0 {
@@ -254,7 +259,8 @@ func weigh(r *Run) int {
 	return 1
 }
 
-// overlaps reports whether two runs were there at the same time: that they were bound is told more exactly than that they were made.
+// overlaps reports whether two runs were there at the same time: that they were bound is told more
+// exactly than that they were made.
 func (r *Run) overlaps(other *Run, now Time) bool {
 	return cmp.Or(r.Scheduled, r.Created) < other.ended(now) && cmp.Or(other.Scheduled, other.Created) < r.ended(now)
 }
@@ -265,7 +271,8 @@ func (r *Run) isLike(other *Run) bool {
 	return r.Reason == other.Reason && (taken || r.Container == other.Container && equal(r.ExitCode, other.ExitCode))
 }
 
-// isNamedIn reports whether a message names the pod, or what made it: a part of the job that is called as the pod begins.
+// isNamedIn reports whether a message names the pod, or what made it: a part of the job that is
+// called as the pod begins.
 func (r *Run) isNamedIn(message, job string) bool {
 	for _, word := range strings.FieldsFunc(message, func(c rune) bool {
 		return !(c == '-' || c == '.' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z')

@@ -2,8 +2,8 @@ package history
 
 import "strings"
 
-// GivenUp is the reason of the cause of a job that its queue has given up: it waits, and is not let in until somebody activates it again. Reasons
-// that its queue gives for that begin with it.
+// GivenUp is the reason of the cause of a job that its queue has given up: it waits, and is not let
+// in until somebody activates it again. Reasons that its queue gives for that begin with it.
 const GivenUp = "Deactivated"
 
 // IsGivenUp reports whether the job waits, and its queue said last that it has given it up.
@@ -19,9 +19,10 @@ func causeOfGivingUp(why Reason) *Cause {
 	return &Cause{Reason: GivenUp, Text: bounded(plain(said("given up by its queue", why.Message)), maxCause)}
 }
 
-// GaveUp is a transition from a state to itself: a job's queue has given it up, of which the job's own object says nothing. It is told once: when that
-// has become the job's reason, and not if the transition that led to its state told it. Next is the job with its new reason, and the version that of the
-// object that says so. Of anything else, the transition is nil.
+// GaveUp is a transition from a state to itself: a job's queue has given it up, of which the job's
+// own object says nothing. It is told once: when that has become the job's reason, and not if the
+// transition that led to its state told it. Next is the job with its new reason, and the version
+// that of the object that says so. Of anything else, the transition is nil.
 func GaveUp(was, next *Job, version uint64, observed Time) (*Job, *Transition) {
 	if !next.IsGivenUp() || was.IsGivenUp() {
 		return next, nil
@@ -41,7 +42,8 @@ func GaveUp(was, next *Job, version uint64, observed Time) (*Job, *Transition) {
 // GaveUp reports whether the transition says that the job was given up, and nothing else.
 func (t *Transition) GaveUp() bool { return t.From == t.To }
 
-// takenUp takes away that a job was given up from what says why it is in its state, once its queue does not say so any more.
+// takenUp takes away that a job was given up from what says why it is in its state, once its queue
+// does not say so any more.
 func (j *Job) takenUp() *Job {
 	if j.Cause != nil && j.Cause.Reason == GivenUp && !j.HasCause() && !j.IsGivenUp() {
 		j.Cause = nil
@@ -49,8 +51,8 @@ func (j *Job) takenUp() *Job {
 	return j
 }
 
-// IsWanted reports whether a transition is told to somebody who wants those to some states. That a job was given up is wanted as a failure is,
-// since nothing follows it by itself.
+// IsWanted reports whether a transition is told to somebody who wants those to some states. That a
+// job was given up is wanted as a failure is, since nothing follows it by itself.
 func (t *Transition) IsWanted(wants func(State) bool) bool {
 	return wants(t.To) || t.To == Queued && t.Cause != nil && t.Cause.Reason == GivenUp && wants(Failed)
 }

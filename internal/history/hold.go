@@ -24,18 +24,21 @@ func (a Amounts) plus(b Amounts) Amounts {
 // beyond is an exponent that is none of any resource's.
 var beyond = regexp.MustCompile(`[0-9.][eE][+-]?[0-9]{3,}`)
 
-// Countable reports whether the quantities in a text, as JSON has them, can be counted with: by an exponent of a few digits, reading one takes hours, and all memory. Kubernetes stores
-// it, in objects of kinds whose quantities it does not read itself.
+// Countable reports whether the quantities in a text, as JSON has them, can be counted with: by an
+// exponent of a few digits, reading one takes hours, and all memory. Kubernetes stores it, in
+// objects of kinds whose quantities it does not read itself.
 func Countable(text string) bool { return !beyond.MatchString(text) }
 
-// mostOfNode is more than a node has: Linux knows no more CPUs on x86, nor more memory without a fifth level of page tables; of GPUs it is maxDevices.
-// Requests are a stranger's words. What is beyond is held by nobody, so it counts as nothing, or one pod would be all that a chart shows.
+// mostOfNode is more than a node has: Linux knows no more CPUs on x86, nor more memory without a
+// fifth level of page tables; of GPUs it is maxDevices. Requests are a stranger's words. What is
+// beyond is held by nobody, so it counts as nothing, or one pod would be all that a chart shows.
 var mostOfNode = Amounts{CPUs: 8192, Memory: 64 << 10, GPUs: maxDevices}
 
 // nodesOfJob is on how many of the largest nodes a job may run whose pods nobody recorded.
 const nodesOfJob = 1024
 
-// AmountsOfPod are the amounts in the requests of one pod. What is no quantity, a negative one, or more than a node has, counts as nothing.
+// AmountsOfPod are the amounts in the requests of one pod. What is no quantity, a negative one, or
+// more than a node has, counts as nothing.
 func AmountsOfPod(requests map[string]string) Amounts { return amountsOf(requests).upTo(mostOfNode, 1) }
 
 // AmountsOfJob are those in the requests of all pods of a job together.
@@ -83,9 +86,10 @@ type Hold struct {
 	Amounts
 }
 
-// HoldsOf are what runs hold or held, up to now. They are what a job used, whatever its kind: the hours of a job are those of its
-// runs. A device that a claim has given to several pods is one device, as long as any of them holds it: it counts with the
-// one that was bound first. So the holds of parts of the runs sum up to those of the whole where parts share no devices.
+// HoldsOf are what runs hold or held, up to now. They are what a job used, whatever its kind: the
+// hours of a job are those of its runs. A device that a claim has given to several pods is one
+// device, as long as any of them holds it: it counts with the one that was bound first. So the
+// holds of parts of the runs sum up to those of the whole where parts share no devices.
 func HoldsOf(runs []*Run, now Time) (holds []Hold) {
 	var devices []deviceHeld
 	for _, r := range runs {
@@ -128,7 +132,8 @@ type deviceHeld struct {
 var refusals = []string{"UnexpectedAdmissionError", "NodeAffinity", "NodeName", "NodePorts", "TopologyAffinityError", "SMTAlignmentError", "InvalidNodeInfo",
 	"AppArmor", "SysctlForbidden", "ProcMount", "PodOSSelectorNodeLabelDoesNotMatch", "PodOSNotSupported", "PodFeatureUnsupported"}
 
-// refused reports whether the run's node did not take it. Whoever makes a pod can name a node that has not what the pod requests.
+// refused reports whether the run's node did not take it. Whoever makes a pod can name a node that
+// has not what the pod requests.
 func (r *Run) refused() bool {
 	return r.Terminal() && r.Started == 0 && (strings.HasPrefix(r.Reason, "OutOf") || slices.Contains(refusals, r.Reason))
 }
@@ -147,8 +152,8 @@ func (r *Run) Held(now Time) Interval {
 	return Interval{r.Scheduled, now}
 }
 
-// isGPU reports whether a driver says by its name that its devices are GPUs, as gpu.nvidia.com does. Each is a whole one, also where
-// it is a part of a card, as the driver's devices are.
+// isGPU reports whether a driver says by its name that its devices are GPUs, as gpu.nvidia.com
+// does. Each is a whole one, also where it is a part of a card, as the driver's devices are.
 func (d Device) isGPU() bool {
 	return slices.ContainsFunc(strings.FieldsFunc(d.Driver, func(c rune) bool { return c == '.' || c == '-' }), func(part string) bool { return part == "gpu" })
 }

@@ -40,7 +40,8 @@ func TestHoursAreWhatPodsHeldAndWhileTheyHeldIt(t *testing.T) {
 	}
 }
 
-// Quantities may be so large, or small, that to read them takes hours, or that no JSON can say what they come to. One pod must not be enough that nobody is told any usage.
+// Quantities may be so large, or small, that to read them takes hours, or that no JSON can say what
+// they come to. One pod must not be enough that nobody is told any usage.
 func TestQuantitiesBeyondAllNumbersAreCounted(t *testing.T) {
 	for _, text := range []string{"1e400", "1e-2000000000", "1E+2000000000", ".5e2000000000", strings.Repeat("9", 1000)} {
 		hours := HoursOf(HoldsOf([]*Run{{Scheduled: 1, Ended: 1 << 50, Requests: map[string]string{"cpu": text, "memory": text, "x/gpu": text}}}, 1<<51))

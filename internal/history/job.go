@@ -25,23 +25,25 @@ type Said struct {
 	Kept bool
 }
 
-// Progress is how much of a job is done. The zero Progress says that nothing is known of that. It may go back, as when everything is begun anew.
+// Progress is how much of a job is done. The zero Progress says that nothing is known of that. It
+// may go back, as when everything is begun anew.
 type Progress struct {
 	Done int64 `json:"done"`
 	Of   int64 `json:"of"`
 }
 
-// Counts are what controllers count of a job, for the next version to be compared with. Numbers only grow, so that what is new in them is what is more
-// than before.
+// Counts are what controllers count of a job, for the next version to be compared with. Numbers
+// only grow, so that what is new in them is what is more than before.
 type Counts struct {
 	Failures int64 `json:"failures,omitempty"` // pods, or starts, that have failed
 	Restarts int64 `json:"restarts,omitempty"` // how often everything was begun anew
 	Done     int64 `json:"done,omitempty"`     // pods, or steps, that have succeeded and are not done again, as the last transition found it
-	// Active says that pods of the job are there, or have succeeded since, although its state does not say that it runs: they wait, or begin anew, or its
-	// suspension has not ended them yet. An attempt that begins while the job is Retrying counts from then on.
+	// Active says that pods of the job are there, or have succeeded since, although its state does
+	// not say that it runs: they wait, or begin anew, or its suspension has not ended them yet. An
+	// attempt that begins while the job is Retrying counts from then on.
 	Active bool `json:"active,omitempty"`
-	// Due says of what is said of a job that is Pending that its pods are still to be made, and of the job that an attempt counts once they are. It may be
-	// suspended again before.
+	// Due says of what is said of a job that is Pending that its pods are still to be made, and of
+	// the job that an attempt counts once they are. It may be suspended again before.
 	Due bool `json:"due,omitempty"`
 	// Unmade says that no version of the job has told of a pod.
 	Unmade bool `json:"unmade,omitempty"`
@@ -70,11 +72,12 @@ type Seen struct {
 // Job is a job as its last transition left it. It is never modified.
 type Job struct {
 	Identity
-	// NamespaceUID says which namespace of its name the job is of, since another one may come after it; "" if that is not known, or there
-	// is none. It is learned once, and stays.
+	// NamespaceUID says which namespace of its name the job is of, since another one may come after
+	// it; "" if that is not known, or there is none. It is learned once, and stays.
 	NamespaceUID string
-	// Parent is the topmost recorded job of those that control this one, which is a part of it: nobody is told of a part by itself, and it is
-	// not counted again. The zero Ref: there is none, or it is not known.
+	// Parent is the topmost recorded job of those that control this one, which is a part of it:
+	// nobody is told of a part by itself, and it is not counted again. The zero Ref: there is none,
+	// or it is not known.
 	Parent Ref
 
 	Owner    string

@@ -13,9 +13,9 @@ const (
 	maxName    = 256  // bytes of an owner or queue; a longer one is none
 )
 
-// Next is what seeing an object does to its job. It returns the job as it is from then on, and the transition. If the
-// job stays as it was, both are nil. If only what is counted of it grew, there is a job and no transition. The job before
-// is nil if it was never seen.
+// Next is what seeing an object does to its job. It returns the job as it is from then on, and the
+// transition. If the job stays as it was, both are nil. If only what is counted of it grew, there
+// is a job and no transition. The job before is nil if it was never seen.
 //
 // The deletion of a job that was never seen says nothing. It is a deletion that is told again, which happens to events
 // that share their version with others.
@@ -67,11 +67,13 @@ func Next(was *Job, seen Seen) (*Job, *Transition) {
 	return next, t
 }
 
-// counted is the job with greater numbers of failures and restarts; nil if neither grew. What is done counts only while the job is
-// held, since its controller may tell after the suspension what was done before it. Otherwise it has no consequences between transitions, and a
-// job of many completions would be written at each of them.
+// counted is the job with greater numbers of failures and restarts; nil if neither grew. What is
+// done counts only while the job is held, since its controller may tell after the suspension what
+// was done before it. Otherwise it has no consequences between transitions, and a job of many
+// completions would be written at each of them.
 //
-// A job that is Retrying may begin anew, and fail, any number of times before a version of it says that it runs. Each is an attempt.
+// A job that is Retrying may begin anew, and fail, any number of times before a version of it says
+// that it runs. Each is an attempt.
 func counted(was *Job, now Counts) *Job {
 	if was.State != Queued && was.State != Suspended {
 		now.Done = 0
@@ -89,7 +91,8 @@ func counted(was *Job, now Counts) *Job {
 	return &next
 }
 
-// Progressed is the job after an object has said how much of it is done; nil if that is what was known. It is no transition.
+// Progressed is the job after an object has said how much of it is done; nil if that is what was
+// known. It is no transition.
 func Progressed(was *Job, now Progress) *Job {
 	if was.Progress == now {
 		return nil
@@ -128,9 +131,10 @@ func (j *Job) follow(was *Job, kept bool) {
 	j.Spent[was.State] += time.Duration(j.Since-was.Since) * time.Millisecond
 }
 
-// opensAgain reports whether a transition begins another attempt: a start of all the work. That is so behind an end; and
-// behind a failure, and behind a suspension of a job that somebody had begun with, unless it goes on with what it has
-// achieved. A job that is suspended, given up or deleted meanwhile begins nothing. One that succeeds must have begun.
+// opensAgain reports whether a transition begins another attempt: a start of all the work. That is
+// so behind an end; and behind a failure, and behind a suspension of a job that somebody had begun
+// with, unless it goes on with what it has achieved. A job that is suspended, given up or deleted
+// meanwhile begins nothing. One that succeeds must have begun.
 func opensAgain(was *Job, to State, kept bool) bool {
 	starts := to == Pending || to == Running || to == Retrying
 	switch was.State {
@@ -144,7 +148,8 @@ func opensAgain(was *Job, to State, kept bool) bool {
 	return false
 }
 
-// begun reports whether pods of the job were waiting or running before. They may have been made as it was suspended, and be told only when they failed.
+// begun reports whether pods of the job were waiting or running before. They may have been made as
+// it was suspended, and be told only when they failed.
 func (j *Job) begun() bool {
 	if j.Failures > 0 || j.Unmade {
 		return j.Failures > 0
@@ -157,10 +162,11 @@ func (j *Job) begun() bool {
 	return false
 }
 
-// since is when a job came to its state: when it was seen, so that all times of a job are of one clock, whatever those clocks say by which
-// controllers and kubelets write. Only what was seen after the fact is dated by what the object claims. No claim counts that is later
-// than when it was seen. Nothing is before the transition before it, nor before the job was there. Every object claims its own creation,
-// which is the API server's time.
+// since is when a job came to its state: when it was seen, so that all times of a job are of one
+// clock, whatever those clocks say by which controllers and kubelets write. Only what was seen
+// after the fact is dated by what the object claims. No claim counts that is later than when it was
+// seen. Nothing is before the transition before it, nor before the job was there. Every object
+// claims its own creation, which is the API server's time.
 func since(was *Job, to State, seen Seen) Time {
 	at := seen.Observed
 	switch {
@@ -208,8 +214,9 @@ func Name(s string) string {
 	return strings.Clone(s)
 }
 
-// requests leaves out names that Kubernetes would not accept for a resource, and what is too much: first what is zero, then what counts for no hours. Whoever makes pods
-// may request nothing of ever so many resources that no node has, and must not hide in that what the pods hold.
+// requests leaves out names that Kubernetes would not accept for a resource, and what is too much:
+// first what is zero, then what counts for no hours. Whoever makes pods may request nothing of ever
+// so many resources that no node has, and must not hide in that what the pods hold.
 func requests(all map[string]string) map[string]string {
 	var ranks [3][]string
 	for name, quantity := range all {

@@ -140,8 +140,9 @@ func TestTimesNeverGoBack(t *testing.T) {
 	}
 }
 
-// A controller whose clock is behind, or ahead, does not decide how long a job ran: what is seen as it happens is dated by one clock. What is found after
-// the fact is dated by claims, and none is later than when it was found.
+// A controller whose clock is behind, or ahead, does not decide how long a job ran: what is seen as
+// it happens is dated by one clock. What is found after the fact is dated by claims, and none is
+// later than when it was found.
 func TestClocksOfControllersAreNotBelieved(t *testing.T) {
 	const minute = 60_000
 	for _, skew := range []Time{-10 * minute, 10 * minute} {

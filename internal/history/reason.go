@@ -26,12 +26,13 @@ func (s State) Waits() bool {
 	return s == Submitted || s == Queued || s == Suspended || s == Pending || s == Retrying
 }
 
-// Unfinished reports whether a job in this state waits or runs. Of one that runs, other objects may say why a part of it does not.
+// Unfinished reports whether a job in this state waits or runs. Of one that runs, other objects may
+// say why a part of it does not.
 func (s State) Unfinished() bool { return s.Waits() || s == Running }
 
-// Explained is the job after other objects have said why it, or a part of it, waits. The zero Reason says that there is nothing any more
-// for which it waits. Explained is nil if that changes nothing. It is no transition: neither the state nor the version
-// moves.
+// Explained is the job after other objects have said why it, or a part of it, waits. The zero
+// Reason says that there is nothing any more for which it waits. Explained is nil if that changes
+// nothing. It is no transition: neither the state nor the version moves.
 //
 // A job's Reasons are in the order in which they last came up. Each source and reason is there once, so reasons that
 // alternate for hours push out no others. If an object says the same in other words, that is the same reason with

@@ -35,7 +35,8 @@ func reasons(j *Job) string {
 	return j.Reason + ": " + strings.Join(all, ", ")
 }
 
-// Reasons that alternate push out no others, the same one in other words is no other, and what is said twice changes nothing.
+// Reasons that alternate push out no others, the same one in other words is no other, and what is
+// said twice changes nothing.
 func TestAReasonIsKeptOnce(t *testing.T) {
 	job, _ := life(t, says(Pending)...)
 	got, changes := explain(t, job, "Workload Pending none", "Pod Unschedulable 0/1", "Pod Unschedulable 0/2", "Pod Unschedulable 0/2",

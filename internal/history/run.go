@@ -9,15 +9,16 @@ import (
 
 // Run is the life of one pod of a job. It is never modified.
 //
-// Its row is the pod's, by namespace and uid. Times are in order: Created ≤ Scheduled ≤ Started ≤ Ended, as far as they are not 0.
+// Its row is the pod's, by namespace and uid. Times are in order: Created ≤ Scheduled ≤ Started ≤
+// Ended, as far as they are not 0.
 type Run struct {
 	Identity            // of the pod
 	NamespaceUID string // as Job's: which namespace of that name; "" if that is not known. It is learned once, and stays.
 	Job          Ref    // the topmost job of which the pod is a part; the zero Ref until that is known
 	Version      uint64 // the pod's resourceVersion at the last change
 
-	// Index says which of the job's pods it is, as its controller numbers them: "3" of an Indexed Job, "worker-0" where there
-	// are several kinds of pods; "" if they have no numbers.
+	// Index says which of the job's pods it is, as its controller numbers them: "3" of an Indexed
+	// Job, "worker-0" where there are several kinds of pods; "" if they have no numbers.
 	Index string
 	Node  string // "" until it is bound to one
 
@@ -27,11 +28,13 @@ type Run struct {
 	Ended     Time // its phase became terminal, or it was gone without; nothing of a run changes after that but what was not known
 	Restarts  int64
 
-	// Reason is one word: why it ended, or, of one that has not, why it cannot begin (Unschedulable, ImagePullBackOff, …); "" while
-	// nothing is to be said. Ends are among the constants below, or else what the kubelet calls it.
+	// Reason is one word: why it ended, or, of one that has not, why it cannot begin
+	// (Unschedulable, ImagePullBackOff, …); "" while nothing is to be said. Ends are among the
+	// constants below, or else what the kubelet calls it.
 	Reason  string
 	Message string // for people; a stranger's text
-	// Container is the one that decided the end, with how it ended. Sidecars decide only if no other container did; nil: not known.
+	// Container is the one that decided the end, with how it ended. Sidecars decide only if no
+	// other container did; nil: not known.
 	Container string
 	ExitCode  *int64
 	Signal    *int64
@@ -65,7 +68,8 @@ const (
 // Terminal reports whether the pod has ended. It holds its node, and what it requested, from Scheduled until then.
 func (r *Run) Terminal() bool { return r.Ended != 0 }
 
-// PodSaid is what a pod itself says, as package pods reads it. Times are claims of whoever wrote them; 0: nothing is claimed.
+// PodSaid is what a pod itself says, as package pods reads it. Times are claims of whoever wrote
+// them; 0: nothing is claimed.
 type PodSaid struct {
 	Index    string
 	Node     string // bound to it since Bound; "" as long as only who made the pod says so
@@ -98,13 +102,14 @@ type SeenPod struct {
 	Replayed bool // as Seen's
 }
 
-// NextRun is what seeing a pod does to its run: the run as it is from then on, or nil if it stays as it was. The run before is nil
-// if the pod was never seen; of a pod that is gone that says nothing (see Next). An ended run has to be kept until its pod is
-// gone, or the next version of the pod would begin it again.
+// NextRun is what seeing a pod does to its run: the run as it is from then on, or nil if it stays
+// as it was. The run before is nil if the pod was never seen; of a pod that is gone that says
+// nothing (see Next). An ended run has to be kept until its pod is gone, or the next version of the
+// pod would begin it again.
 //
-// What a run says, but for its times, is what the newest version says, and once it has ended, what the end said. Older versions
-// change nothing, unless the cluster was restored, which is found late: then the run begins anew. So versions that nobody saw are
-// not missed, except for
+// What a run says, but for its times, is what the newest version says, and once it has ended, what
+// the end said. Older versions change nothing, unless the cluster was restored, which is found
+// late: then the run begins anew. So versions that nobody saw are not missed, except for
 //
 //  1. the moment at which they would have been seen: what they began has the time that the pod claims for it, between what was
 //     before and when it was seen,
@@ -179,9 +184,10 @@ func (r *Run) say(seen SeenPod) {
 	}
 }
 
-// date dates what has happened by now, and was not known to have. What a live version tells as its newest is dated by when it was
-// seen, as all that is told live. What must have been before that, or was read after the fact, has the time that the pod claims,
-// no earlier than what was before, and no later than when it was seen.
+// date dates what has happened by now, and was not known to have. What a live version tells as its
+// newest is dated by when it was seen, as all that is told live. What must have been before that,
+// or was read after the fact, has the time that the pod claims, no earlier than what was before,
+// and no later than when it was seen.
 func (r *Run) date(seen SeenPod) {
 	said := seen.PodSaid
 	observed := max(seen.Observed, r.Created)

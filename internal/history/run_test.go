@@ -11,8 +11,8 @@ import (
 
 func code(n int64) *int64 { return &n }
 
-// lifeOfAPod are versions of one that a node took 1 s after its creation, that ran from 3 s to 9 s by its kubelet's clock, of whole
-// seconds, and was seen to do so some 400 ms later each time.
+// lifeOfAPod are versions of one that a node took 1 s after its creation, that ran from 3 s to 9 s
+// by its kubelet's clock, of whole seconds, and was seen to do so some 400 ms later each time.
 func lifeOfAPod() []SeenPod {
 	bound := PodSaid{Node: "gpu-07", Bound: 2000, Requests: map[string]string{"cpu": "4"}}
 	runs := bound
@@ -191,7 +191,8 @@ func TestWhatIsToldAfterAnEndFillsInWhatWasNotKnown(t *testing.T) {
 	}
 }
 
-// Of the claims of a pod one is gone before the other, and one that has a name is given to another pod once this one has ended: its run has what it was given.
+// Of the claims of a pod one is gone before the other, and one that has a name is given to another
+// pod once this one has ended: its run has what it was given.
 func TestDevicesThatAPodWasGivenStayItsOwn(t *testing.T) {
 	device := func(name string) Device { return Device{"gpu.example.org", "p", name} }
 	var run *Run
@@ -211,8 +212,9 @@ func TestDevicesThatAPodWasGivenStayItsOwn(t *testing.T) {
 	}
 }
 
-// The scheduler passes over what a pod requests nothing of, so a pod may name ever so many resources that no node has. What it holds counts all the same, and is
-// the same each time that it is read.
+// The scheduler passes over what a pod requests nothing of, so a pod may name ever so many
+// resources that no node has. What it holds counts all the same, and is the same each time that it
+// is read.
 func TestWhatAPodHoldsIsNotHiddenAmongWhatItRequestsNothingOf(t *testing.T) {
 	all := map[string]string{"cpu": "4", "memory": "8Gi", "nvidia.com/gpu": "2"}
 	for i := range 1000 {

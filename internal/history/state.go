@@ -5,8 +5,8 @@ import "slices"
 // State is a phase in the life of a job.
 type State string
 
-// The states of a job, as docs/history.md defines them for all kinds. Succeeded, Failed and Cancelled are ends, but not for
-// ever: a job may be opened again, as `argo retry` does.
+// The states of a job, as docs/history.md defines them for all kinds. Succeeded, Failed and
+// Cancelled are ends, but not for ever: a job may be opened again, as `argo retry` does.
 const (
 	Submitted State = "Submitted" // it exists, and nobody has begun with it
 	Queued    State = "Queued"    // it waits to be admitted, by quota or the like

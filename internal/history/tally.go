@@ -1,6 +1,7 @@
 package history
 
-// Tally counts how the pods of a job ended, beside its attempts: a pod that fails while others run on, or is made anew, is no new attempt.
+// Tally counts how the pods of a job ended, beside its attempts: a pod that fails while others run
+// on, or is made anew, is no new attempt.
 type Tally struct {
 	Failures    int // pods that ended badly, preempted ones among them; not those that somebody, or their controller, deleted
 	Preemptions int // pods that were preempted for others of higher priority

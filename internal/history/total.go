@@ -13,15 +13,17 @@ type Use struct {
 	Runs  int64
 }
 
-// Total is what a job's runs come to, without them: as many as a job may have, it is one row. Runs are added in any order. One that has
-// changed is taken out as it was, and added as it is. All of it are whole numbers of any size, so nothing is lost on the way.
+// Total is what a job's runs come to, without them: as many as a job may have, it is one row. Runs
+// are added in any order. One that has changed is taken out as it was, and added as it is. All of
+// it are whole numbers of any size, so nothing is lost on the way.
 type Total struct {
 	Runs        int64 `json:"runs"`
 	Failures    int64 `json:"failures,omitempty"` // as Tally's
 	Preemptions int64 `json:"preemptions,omitempty"`
 	Devices     int64 `json:"devices,omitempty"` // GPUs that runs were given by claims; one that several were given counts with each
 	Holding     int64 `json:"holding,omitempty"` // runs that hold a node and have not ended
-	// First and Last are bounds: no run was bound to its node before First (0: none was bound), and none that has ended did so after Last.
+	// First and Last are bounds: no run was bound to its node before First (0: none was bound), and
+	// none that has ended did so after Last.
 	First Time `json:"first,omitempty"`
 	Last  Time `json:"last,omitempty"`
 

@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// Whatever runs are added to a total, taken out as they were and added as they are, in whatever order, and however large they are: it is what they come to,
-// also when it was kept as text in between. Nothing is lost by large numbers beside small ones.
+// Whatever runs are added to a total, taken out as they were and added as they are, in whatever
+// order, and however large they are: it is what they come to, also when it was kept as text in
+// between. Nothing is lost by large numbers beside small ones.
 func TestTotalsAreWhatTheirRunsComeTo(t *testing.T) {
 	for seed := range uint64(50) {
 		random := rand.New(rand.NewPCG(seed, 7))

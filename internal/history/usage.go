@@ -55,8 +55,9 @@ type Lived struct {
 // Usage sums up what jobs have used. A job counts in the step in which it was created. Its hours count in the steps in
 // which it held what it used.
 //
-// What is held through many steps is not added to each of them. The steps are the leaves of a binary tree, and it is added to the
-// few nodes that together have the steps through all of which it is held. What was used in a step is the sum of the nodes above it.
+// What is held through many steps is not added to each of them. The steps are the leaves of a
+// binary tree, and it is added to the few nodes that together have the steps through all of which
+// it is held. What was used in a step is the sum of the nodes above it.
 type Usage struct {
 	span   Span
 	size   int // of the tree: node i has the children 2i and 2i+1, and step s is the node size+s

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// A job that ran through a thousand steps is added to some twenty sums, and charged for these; each step has what it would have had by itself.
+// A job that ran through a thousand steps is added to some twenty sums, and charged for these; each
+// step has what it would have had by itself.
 func TestAJobOfManyStepsIsLittleWorkAndCountsInEach(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	span := Span{From: 1_000_000, Until: 1_000_000 + 999*60_000 + 7, Step: time.Minute}

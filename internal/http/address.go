@@ -49,8 +49,9 @@ func (p *proxies) trust(next http.Handler) http.Handler {
 	})
 }
 
-// clientOf returns the client's address in a list whose end a trusted proxy wrote; "" if there is none. If a hop cannot be
-// read, the client counts as the proxy that wrote it: no text of a stranger's becomes an address.
+// clientOf returns the client's address in a list whose end a trusted proxy wrote; "" if there is
+// none. If a hop cannot be read, the client counts as the proxy that wrote it: no text of a
+// stranger's becomes an address.
 func (p *proxies) clientOf(peer netip.Addr, hops string) (client string) {
 	for hops != "" {
 		before, hop := request.LastHop(hops)
@@ -68,7 +69,8 @@ func (p *proxies) clientOf(peer netip.Addr, hops string) (client string) {
 	return client
 }
 
-// unreadableMost bounds of how many proxies it is remembered that they were logged. They may be anybody in a trusted network.
+// unreadableMost bounds of how many proxies it is remembered that they were logged. They may be
+// anybody in a trusted network.
 const unreadableMost = 64
 
 // tellUnreadable logs once of each proxy that all its clients may count as one.

@@ -73,7 +73,8 @@ func TestOnlyTrustedProxiesSayWhereRequestsComeFrom(t *testing.T) {
 	}
 }
 
-// A proxy whose header cannot be read makes all its clients one. Its operator learns of that, once and not for each request.
+// A proxy whose header cannot be read makes all its clients one. Its operator learns of that, once
+// and not for each request.
 func TestAHopThatCannotBeReadIsLoggedOnceOfEachProxy(t *testing.T) {
 	var log bytes.Buffer
 	trusted := newProxies(privateNetworks, slog.New(slog.NewTextHandler(&log, nil)))

@@ -11,8 +11,9 @@ import (
 // gauges are served by a server behind the API server.
 var gauges = cluster.Kind{Group: "metering.example.org", Version: "v1", Resource: "gauges", Kind: "Gauge", Namespaced: true, Watchable: true}
 
-// TestReplicaThatIsCutOffWhenTheHourChangesNamesItsOwnHistory: it does not know that an aggregated server was restarted, and others do. What
-// it tells has another name than what they tell, whatever the hour is.
+// TestReplicaThatIsCutOffWhenTheHourChangesNamesItsOwnHistory: it does not know that an aggregated
+// server was restarted, and others do. What it tells has another name than what they tell, whatever
+// the hour is.
 func TestReplicaThatIsCutOffWhenTheHourChangesNamesItsOwnHistory(t *testing.T) {
 	inBubbleOf(t, 2, func(t *testing.T, replicas []*gateway) {
 		here, cutOff := replicas[0], replicas[1]

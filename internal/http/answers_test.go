@@ -89,8 +89,8 @@ func TestErrorsSayNothingOfTheInside(t *testing.T) {
 	}
 }
 
-// TestWhatHealsIsNoStatusOnAStream (docs/wire.md, rule 8): an EventSource that gets a 4xx or 5xx never comes back, so only
-// what coming back does not change is one.
+// TestWhatHealsIsNoStatusOnAStream (docs/wire.md, rule 8): an EventSource that gets a 4xx or 5xx
+// never comes back, so only what coming back does not change is one.
 func TestWhatHealsIsNoStatusOnAStream(t *testing.T) {
 	const position = "otherone.42"
 	type reply struct {
@@ -214,7 +214,8 @@ func TestNothingCanBeInjectedThroughAPosition(t *testing.T) {
 	}
 }
 
-// TestWhoMayNotSeeAKindDoesNotLearnWhetherItExists, nor has the cluster asked for what they may not read: its discovery.
+// TestWhoMayNotSeeAKindDoesNotLearnWhetherItExists, nor has the cluster asked for what they may not
+// read: its discovery.
 func TestWhoMayNotSeeAKindDoesNotLearnWhetherItExists(t *testing.T) {
 	g := newGateway(t)
 	g.access.set(func(a *fakeAuth) { a.strangers = []string{"alice"} })

@@ -186,8 +186,8 @@ func TestAuditLogHoldsNoCredentials(t *testing.T) {
 	}
 }
 
-// TestAuditLogTellsWhoseSessionTheProviderEnds, by the name that the lines of the sign-in and of what came after have, too;
-// and of those who send something else, that they tried.
+// TestAuditLogTellsWhoseSessionTheProviderEnds, by the name that the lines of the sign-in and of
+// what came after have, too; and of those who send something else, that they tried.
 func TestAuditLogTellsWhoseSessionTheProviderEnds(t *testing.T) {
 	provider := authtest.New()
 	provider.Claims = func(claims map[string]any) { claims["sid"] = "s-1" }

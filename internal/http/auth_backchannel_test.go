@@ -19,7 +19,8 @@ func (g *gateway) logout(token string, headers ...string) answer {
 		append([]string{"Authorization: ", "Content-Type: application/x-www-form-urlencoded"}, headers...)...)
 }
 
-// A session that was ended at the provider is of no use any more, in no form, and what runs in its name ends within a second.
+// A session that was ended at the provider is of no use any more, in no form, and what runs in its
+// name ends within a second.
 func TestSessionThatTheProviderEndsIsOver(t *testing.T) {
 	provider := authtest.New()
 	name := "jane"

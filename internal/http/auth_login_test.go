@@ -70,7 +70,8 @@ type browser struct {
 
 func (g *gateway) browser() *browser { return &browser{g, map[string]*http.Cookie{}} }
 
-// header is what goes with a request. A cookie that is SameSite=Strict stays away if another site sends the browser here.
+// header is what goes with a request. A cookie that is SameSite=Strict stays away if another site
+// sends the browser here.
 func (b *browser) header(path string, fromElsewhere bool) string {
 	var sent []string
 	for name, c := range b.cookies {

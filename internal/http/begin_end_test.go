@@ -22,8 +22,8 @@ func opaque(g *gateway) {
 	})
 }
 
-// TestVersionsThatAreNoNumbersEndNoOtherSource: who asks for such a kind learns that retrying does not help, and what else is on the
-// stream goes on.
+// TestVersionsThatAreNoNumbersEndNoOtherSource: who asks for such a kind learns that retrying does
+// not help, and what else is on the stream goes on.
 func TestVersionsThatAreNoNumbersEndNoOtherSource(t *testing.T) {
 	inBubble(t, func(t *testing.T, g *gateway) {
 		opaque(g)
@@ -64,8 +64,8 @@ func TestVersionsThatAreNoNumbersEndNoOtherSource(t *testing.T) {
 	})
 }
 
-// TestKindThatIsRemovedEndsNoOtherSource of its stream, neither while it runs nor when its client comes back. If the kind is installed
-// again, it is told of again.
+// TestKindThatIsRemovedEndsNoOtherSource of its stream, neither while it runs nor when its client
+// comes back. If the kind is installed again, it is told of again.
 func TestKindThatIsRemovedEndsNoOtherSource(t *testing.T) {
 	inBubble(t, func(t *testing.T, g *gateway) {
 		g.api.Put("widgets", "team-a/one")

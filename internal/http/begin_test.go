@@ -10,8 +10,9 @@ import (
 	"github.com/kubecast/kubecast/internal/auth"
 )
 
-// TestOneSourceThatIsNotReadySilencesNoOther: a kind whose list fails, as while its conversion webhook is down, is stale with the
-// reason, and everything else on its stream goes on. It begins when it can.
+// TestOneSourceThatIsNotReadySilencesNoOther: a kind whose list fails, as while its conversion
+// webhook is down, is stale with the reason, and everything else on its stream goes on. It begins
+// when it can.
 func TestOneSourceThatIsNotReadySilencesNoOther(t *testing.T) {
 	for name, fault := range map[string]struct {
 		makes  func(*gateway)
@@ -57,8 +58,9 @@ func TestOneSourceThatIsNotReadySilencesNoOther(t *testing.T) {
 	}
 }
 
-// TestSourceThatHasNotBegunKeepsItsPlaceInTheIDs: a client that comes to a replica which cannot read one of its kinds keeps the
-// position that it has there, and goes on from it wherever that can be read.
+// TestSourceThatHasNotBegunKeepsItsPlaceInTheIDs: a client that comes to a replica which cannot
+// read one of its kinds keeps the position that it has there, and goes on from it wherever that can
+// be read.
 func TestSourceThatHasNotBegunKeepsItsPlaceInTheIDs(t *testing.T) {
 	inBubbleOf(t, 2, func(t *testing.T, replicas []*gateway) {
 		one, other := replicas[0], replicas[1]
@@ -88,7 +90,8 @@ func TestSourceThatHasNotBegunKeepsItsPlaceInTheIDs(t *testing.T) {
 	})
 }
 
-// TestSourceBeginsWithThePermissionsOfNow in whatever form, also if they change, and clients leave, while it cannot be read.
+// TestSourceBeginsWithThePermissionsOfNow in whatever form, also if they change, and clients leave,
+// while it cannot be read.
 func TestSourceBeginsWithThePermissionsOfNow(t *testing.T) {
 	for _, query := range []string{"", "conflate=1m", "deltas=merge-patch", "fields=spec.n", "limit=5", "countBy=metadata.namespace", "sendInitialEvents=false"} {
 		t.Run(query, func(t *testing.T) {

@@ -76,8 +76,8 @@ func TestWhatClientsLeftIsNotComputedOn(t *testing.T) {
 	}
 }
 
-// However many lists are sorted at once, what they take is bounded: one of each user is made at a time, and what is kept of
-// them is accounted for.
+// However many lists are sorted at once, what they take is bounded: one of each user is made at a
+// time, and what is kept of them is accounted for.
 func TestSortedListsAreBoundedInBytes(t *testing.T) {
 	const pods, bound = 500, 1 << 20
 	g := newGateway(t, manyPods(pods), cached(streamOptions(), "pods"))

@@ -192,8 +192,8 @@ func TestStreamsOnTheWire(t *testing.T) {
 	}
 }
 
-// TestClientThatTalksIsNotHeard: what a client sends that it should not costs a little of the kernel's memory, and hides
-// neither the client's leaving nor the stream's end.
+// TestClientThatTalksIsNotHeard: what a client sends that it should not costs a little of the
+// kernel's memory, and hides neither the client's leaving nor the stream's end.
 func TestClientThatTalksIsNotHeard(t *testing.T) {
 	const request = "GET /api/v1/pods HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer alice\r\nAccept: text/event-stream\r\n\r\n"
 	g := newGateway(t)
@@ -283,9 +283,9 @@ func TestKindInUseIsNotStopped(t *testing.T) {
 	}, func(g *gateway, _ *Options) { g.idle = time.Minute })
 }
 
-// TestKindThatIsRemovedEndsItsStreams, as when its CRD is deleted: its objects go first, then the client is told that
-// there is no such kind any more, and so is everybody who asks later. Streams of other kinds go on, also if they had this one
-// (see TestKindThatIsRemovedEndsNoOtherSource).
+// TestKindThatIsRemovedEndsItsStreams, as when its CRD is deleted: its objects go first, then the
+// client is told that there is no such kind any more, and so is everybody who asks later. Streams
+// of other kinds go on, also if they had this one (see TestKindThatIsRemovedEndsNoOtherSource).
 func TestKindThatIsRemovedEndsItsStreams(t *testing.T) {
 	inBubble(t, func(t *testing.T, g *gateway) {
 		g.api.Put("widgets", "team-a/one")

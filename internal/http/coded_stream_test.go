@@ -11,9 +11,10 @@ import (
 	"time"
 )
 
-// A stream that is compressed tells the same as one that is not, also to programs that share no code with the gateway, over
-// HTTP/1.1 and 2, with a snapshot or from a position. Nothing waits for what comes after it, and what ends by plan is complete as
-// its coding wants it. (Most tests of streams ask for one coding after the other; see open.)
+// A stream that is compressed tells the same as one that is not, also to programs that share no
+// code with the gateway, over HTTP/1.1 and 2, with a snapshot or from a position. Nothing waits for
+// what comes after it, and what ends by plan is complete as its coding wants it. (Most tests of
+// streams ask for one coding after the other; see open.)
 func TestCompressedStreamsAreThoseThatAreNot(t *testing.T) {
 	for _, test := range []struct {
 		version int

@@ -103,7 +103,8 @@ func TestCompressedAnswersAreThoseThatAreNot(t *testing.T) {
 	}
 }
 
-// Pages of the history are compressed like lists. What says who somebody is, beside kinds that a page may have chosen, is not.
+// Pages of the history are compressed like lists. What says who somebody is, beside kinds that a
+// page may have chosen, is not.
 func TestPagesOfTheHistoryAreCompressed(t *testing.T) {
 	c := newChronicle(t, compressed("zstd", "gzip"))
 	for i := range 200 {

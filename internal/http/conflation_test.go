@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestConflatedClientThatChangesReplicasIsToldWhatIsGone: while a modification is held back, the position does not forget
-// what was told after it. Another replica may have leapt over that.
+// TestConflatedClientThatChangesReplicasIsToldWhatIsGone: while a modification is held back, the
+// position does not forget what was told after it. Another replica may have leapt over that.
 func TestConflatedClientThatChangesReplicasIsToldWhatIsGone(t *testing.T) {
 	inBubbleOf(t, 2, func(t *testing.T, replicas []*gateway) {
 		one, other := replicas[0], replicas[1]

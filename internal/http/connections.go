@@ -17,9 +17,11 @@ import (
 	"github.com/kubecast/kubecast/internal/http/request"
 )
 
-// connections bounds the connections that net/http has. Those of streams over HTTP/1.1 are not among them: they count for the
-// total, and their streams have limits of their own. Streams over HTTP/2 are no connections, however many there are on one. Each connection needs a file of the process. The gateway's own connections to the API servers need files,
-// too, and must not be left without.
+// connections bounds the connections that net/http has. Those of streams over HTTP/1.1 are not
+// among them: they count for the total, and their streams have limits of their own. Streams over
+// HTTP/2 are no connections, however many there are on one. Each connection needs a file of the
+// process. The gateway's own connections to the API servers need files, too, and must not be left
+// without.
 //
 // When the limit is reached, connections on which nothing is being answered give way to a newcomer: first those that
 // never asked for anything, then idle ones of an address that has more of them than the newcomer's. So no address can

@@ -16,8 +16,9 @@ import (
 	"github.com/kubecast/kubecast/internal/config"
 )
 
-// TestOneAddressDoesNotTakeAllConnections, though it is one of those that are trusted to be a proxy's: what asks for nothing
-// gives way, and then what is idle of who has most. Who is being served stays.
+// TestOneAddressDoesNotTakeAllConnections, though it is one of those that are trusted to be a
+// proxy's: what asks for nothing gives way, and then what is idle of who has most. Who is being
+// served stays.
 func TestOneAddressDoesNotTakeAllConnections(t *testing.T) {
 	const most = 20
 	for name, test := range map[string]struct {

@@ -19,8 +19,8 @@ import (
 	"github.com/kubecast/kubecast/internal/http/rest"
 )
 
-// With auth.anonymous, strangers are told what Kubernetes' own rules tell them: by default the version, and neither discovery nor
-// OpenAPI documents, nor which clusters there are.
+// With auth.anonymous, strangers are told what Kubernetes' own rules tell them: by default the
+// version, and neither discovery nor OpenAPI documents, nor which clusters there are.
 func TestStrangersAreToldNothingOfACluster(t *testing.T) {
 	authenticator, err := auth.New(auth.Options{Anonymous: true}, nil)
 	if err != nil {
@@ -125,7 +125,8 @@ func TestMadeUpKindsAreNotAskedAbout(t *testing.T) {
 	}
 }
 
-// A user who is to lose a permission cannot put that off by asking so much that the question about their stream has to wait.
+// A user who is to lose a permission cannot put that off by asking so much that the question about
+// their stream has to wait.
 func TestRevocationIsNotPutOffByAskingForMuch(t *testing.T) {
 	var names fixedNames
 	for i := range 250 {

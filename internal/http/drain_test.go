@@ -10,7 +10,8 @@ import (
 	"github.com/kubecast/kubecast/internal/http/request"
 )
 
-// TestDrainEndsAllStreamsWithinTheWindow: no new streams, and the old ones end one by one within the window, each with its position.
+// TestDrainEndsAllStreamsWithinTheWindow: no new streams, and the old ones end one by one within
+// the window, each with its position.
 func TestDrainEndsAllStreamsWithinTheWindow(t *testing.T) {
 	inBubble(t, func(t *testing.T, g *gateway) {
 		var open []*events

@@ -16,8 +16,8 @@ import (
 	jsonpatch "github.com/evanphx/json-patch/v5"
 )
 
-// follower is a client that keeps a copy of what it is told, is cut off at random, and comes back with its position, to any
-// replica. Now and then it does not read for a while.
+// follower is a client that keeps a copy of what it is told, is cut off at random, and comes back
+// with its position, to any replica. Now and then it does not read for a while.
 type follower struct {
 	replicas []*gateway
 	user     string // "" for alice, who may see everything
@@ -184,8 +184,9 @@ func (f *follower) silent(long time.Duration) bool {
 	return f.beside && !f.opened.IsZero() && !f.reads && time.Since(f.opened) >= long
 }
 
-// settled reports whether the follower should have what its replica has, if nothing has happened for so long: it reads, is
-// in the middle of no snapshot, and nothing is held back from it any more.
+// settled reports whether the follower should have what its replica has, if nothing has happened
+// for so long: it reads, is in the middle of no snapshot, and nothing is held back from it any
+// more.
 func (f *follower) settled(long time.Duration) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -302,7 +303,8 @@ func (f *follower) checkPermitted(frame frame) {
 	}
 }
 
-// checkLiving checks that an object that is told was in the namespace that lived when the connection began, if its user may see only that.
+// checkLiving checks that an object that is told was in the namespace that lived when the
+// connection began, if its user may see only that.
 func (f *follower) checkLiving(frame frame) {
 	namespace, created := frame.field("metadata", "namespace"), frame.field("metadata", "creationTimestamp")
 	if f.user == "" || created == "" || created >= f.begun[namespace] || !f.g.past.isSteady(f.user, f.came) {

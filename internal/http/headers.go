@@ -9,9 +9,10 @@ import (
 )
 
 const (
-	// portalPolicy lets the portal load and call the gateway, and nothing else. Code and styles come from files only, and
-	// no text can become code or markup (trusted types). Signing in at a provider means to follow a link, which a policy
-	// does not restrict. Forms are never sent, so a token that was typed in cannot end up in an address.
+	// portalPolicy lets the portal load and call the gateway, and nothing else. Code and styles
+	// come from files only, and no text can become code or markup (trusted types). Signing in at a
+	// provider means to follow a link, which a policy does not restrict. Forms are never sent, so a
+	// token that was typed in cannot end up in an address.
 	portalPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; worker-src 'self'; " +
 		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 

@@ -11,8 +11,9 @@ import (
 	"github.com/kubecast/kubecast/internal/http/reply"
 )
 
-// TestNoAnswerCanBeMadeAPage: whatever an answer holds, a browser shows it as what it is said to be, runs nothing of it,
-// frames and embeds it nowhere; and what is for one caller is kept for nobody else.
+// TestNoAnswerCanBeMadeAPage: whatever an answer holds, a browser shows it as what it is said to
+// be, runs nothing of it, frames and embeds it nowhere; and what is for one caller is kept for
+// nobody else.
 func TestNoAnswerCanBeMadeAPage(t *testing.T) {
 	g := newGateway(t)
 	g.api.Put("pods", "team-a/web", "metadata.annotations.x=<script>alert(1)</script>")

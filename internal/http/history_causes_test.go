@@ -8,7 +8,8 @@ import (
 	"github.com/kubecast/kubecast/internal/history/store"
 )
 
-// A cause is told with the job and with the transition, and both are found by its reason; a job that was deleted says why it had ended. Usage counts ends by it.
+// A cause is told with the job and with the transition, and both are found by its reason; a job
+// that was deleted says why it had ended. Usage counts ends by it.
 func TestJobsAreFoundByWhyTheyEnded(t *testing.T) {
 	c := newChronicle(t)
 	c.why = &history.Cause{Text: "main was OOM-killed", Reason: history.OOMKilled, Pods: 1}
@@ -50,8 +51,9 @@ func TestJobsAreFoundByWhyTheyEnded(t *testing.T) {
 	}
 }
 
-// A stream of a cause tells what was known of it when it passed: what becomes known later takes no number, so nothing could tell it without telling others twice.
-// Pages, and clients that begin, have all of it.
+// A stream of a cause tells what was known of it when it passed: what becomes known later takes no
+// number, so nothing could tell it without telling others twice. Pages, and clients that begin,
+// have all of it.
 func TestAStreamOfACauseTellsWhatWasKnown(t *testing.T) {
 	c := newChronicle(t)
 	s := c.stream(allJobs + "?cause=OOMKilled&limit=10")

@@ -24,7 +24,8 @@ func (c *chronicle) keeps(uid string, kind store.KeptKind, text string) {
 	}
 }
 
-// Where a namespace had used up its budget, callers who may see what would have been kept are told so, and nobody else is.
+// Where a namespace had used up its budget, callers who may see what would have been kept are told
+// so, and nobody else is.
 func TestWhatIsNotKeptForItsNamespacesBudgetIsToldSo(t *testing.T) {
 	c := newChronicle(t)
 	uid := c.lives("blue/train", "mallory", "", history.Running, history.Failed)
@@ -68,8 +69,10 @@ func (c *chronicle) flag(path, member string) any {
 	return page.Items[0][member]
 }
 
-// A spec has what the object had, secrets in its environment included. It is shown to those who may get the object now, and nobody else learns whether there is one: not by
-// another name or uid, in another namespace, after the namespace was made anew, or because somebody named them as its owner.
+// A spec has what the object had, secrets in its environment included. It is shown to those who may
+// get the object now, and nobody else learns whether there is one: not by another name or uid, in
+// another namespace, after the namespace was made anew, or because somebody named them as its
+// owner.
 func TestASpecIsShownToWhoMayGetTheJob(t *testing.T) {
 	c := newChronicle(t, options(func(o *Options) { o.SeeTheirOwn = true }))
 	uid := c.lives("blue/train", "mallory", "", history.Running, history.Failed, history.Deleted)
@@ -121,8 +124,9 @@ func TestASpecIsShownToWhoMayGetTheJob(t *testing.T) {
 	}
 }
 
-// Logs are more secret than states. The end of one is shown to those who may get the job and the logs of all pods in its namespace, now and in the namespace that
-// lives; everybody else is told nothing of it.
+// Logs are more secret than states. The end of one is shown to those who may get the job and the
+// logs of all pods in its namespace, now and in the namespace that lives; everybody else is told
+// nothing of it.
 func TestTheEndOfALogIsShownToWhoMayReadLogs(t *testing.T) {
 	c := newChronicle(t)
 	uid := c.lives("a/train", "bob", "", history.Running, history.Failed, history.Deleted)
@@ -168,7 +172,8 @@ func TestTheEndOfALogIsShownToWhoMayReadLogs(t *testing.T) {
 	}
 }
 
-// The namespace is made anew. Who may read logs in it may not read what was written in the former one, though they may see the jobs of all namespaces.
+// The namespace is made anew. Who may read logs in it may not read what was written in the former
+// one, though they may see the jobs of all namespaces.
 func TestTheEndOfALogIsNotTheNextTenants(t *testing.T) {
 	c := newChronicle(t)
 	uid := c.lives("a/train", "bob", "", history.Running, history.Failed)

@@ -17,8 +17,9 @@ func (c *chronicle) remade(namespace string) {
 	c.api.Put("namespaces", namespace)
 }
 
-// A namespace is deleted, and somebody else makes one of the same name, as they can where users make their own. What its former tenant did in it is not theirs,
-// in no view and by no path; who may see all namespaces sees both.
+// A namespace is deleted, and somebody else makes one of the same name, as they can where users
+// make their own. What its former tenant did in it is not theirs, in no view and by no path; who
+// may see all namespaces sees both.
 func TestHistoryOfANamespaceIsNotItsNextTenants(t *testing.T) {
 	c := newChronicle(t)
 	c.lives("blue/merger", "alice", "", history.Running, history.Failed, history.Deleted)
@@ -52,7 +53,8 @@ func TestHistoryOfANamespaceIsNotItsNextTenants(t *testing.T) {
 	c.tells(blue, "bob", "next:Running merger:Deleted")
 }
 
-// Where it cannot be asked which namespaces there are, nothing is shown to whom it matters: neither what is theirs, nor what may not be.
+// Where it cannot be asked which namespaces there are, nothing is shown to whom it matters: neither
+// what is theirs, nor what may not be.
 func TestHistoryIsUnavailableWhereNamespacesCannotBeAskedFor(t *testing.T) {
 	c := newChronicle(t)
 	c.lives("blue/one", "alice", "", history.Running)
@@ -73,8 +75,9 @@ func TestHistoryIsUnavailableWhereNamespacesCannotBeAskedFor(t *testing.T) {
 	c.tells(allJobs, "narrow", "one:Running")
 }
 
-// A namespace is made anew while streams run whose callers may see it in both of its lives, and while some are cut off: from then on they are told of the new one, each
-// transition once, and nothing more of the old one.
+// A namespace is made anew while streams run whose callers may see it in both of its lives, and
+// while some are cut off: from then on they are told of the new one, each transition once, and
+// nothing more of the old one.
 func TestHistoryStreamGoesOnInANamespaceThatIsMadeAnew(t *testing.T) {
 	c := newChronicle(t)
 	c.runs("blue/one")
@@ -101,8 +104,8 @@ func TestHistoryStreamGoesOnInANamespaceThatIsMadeAnew(t *testing.T) {
 	}
 }
 
-// A namespace is made while streams run that were opened before there was one, and the recorder could not learn which it is. What is younger than
-// the namespace is its own, as on a page.
+// A namespace is made while streams run that were opened before there was one, and the recorder
+// could not learn which it is. What is younger than the namespace is its own, as on a page.
 func TestHistoryStreamTellsOfANamespaceThatWasMissing(t *testing.T) {
 	c := newChronicle(t)
 	c.runs("red/one")

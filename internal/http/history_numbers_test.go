@@ -23,7 +23,8 @@ import (
 	"github.com/kubecast/kubecast/internal/history/store"
 )
 
-// world is a history in which a caller sees some jobs, and so many transitions of others happen whenever hide is called.
+// world is a history in which a caller sees some jobs, and so many transitions of others happen
+// whenever hide is called.
 type world struct {
 	*chronicle
 	hidden int
@@ -145,7 +146,8 @@ var (
 	unsealedNumber = regexp.MustCompile(`"seq":"?[0-9]{1,20}[",}]|"s":|h-[0-9]|past-[0-9]`)
 )
 
-// masked is what the caller was told with the texts of sealed numbers replaced: rows by when they came first, and positions, of which no two must be alike.
+// masked is what the caller was told with the texts of sealed numbers replaced: rows by when they
+// came first, and positions, of which no two must be alike.
 func (w *world) masked() string {
 	w.t.Helper()
 	told := strings.ReplaceAll(w.told.String(), w.api.UID("namespaces", "a"), "HOME")
@@ -174,7 +176,8 @@ func (w *world) masked() string {
 	})
 }
 
-// beside hides something while a stream tells of another source, too, whose events have the position of both: that of the history stays as it was told.
+// beside hides something while a stream tells of another source, too, whose events have the
+// position of both: that of the history stays as it was told.
 func (w *world) beside(s *events) {
 	w.t.Helper()
 	everything := w.stream(allJobs + "?limit=0")
@@ -267,8 +270,8 @@ func (w *world) life() {
 	}
 }
 
-// TestHiddenTransitionsAreCountedNowhere: what a caller is told who may see some namespaces is the same whether nothing or much happens in others, byte for byte, but for
-// texts that are random.
+// TestHiddenTransitionsAreCountedNowhere: what a caller is told who may see some namespaces is the
+// same whether nothing or much happens in others, byte for byte, but for texts that are random.
 func TestHiddenTransitionsAreCountedNowhere(t *testing.T) {
 	quiet, busy := newWorld(t, 0), newWorld(t, 500)
 	quiet.life()
@@ -332,7 +335,8 @@ func TestPlainNumbersAreNoOracle(t *testing.T) {
 	}
 }
 
-// TestNumbersAreToldToWhomeverSeesAll, in both forms of place, also while a caller's permissions go from the one to the other.
+// TestNumbersAreToldToWhomeverSeesAll, in both forms of place, also while a caller's permissions go
+// from the one to the other.
 func TestNumbersAreToldToWhomeverSeesAll(t *testing.T) {
 	w := newWorld(t, 3)
 	w.show()
@@ -394,7 +398,8 @@ func (c *chronicle) replica(t *testing.T) *gateway {
 	}})
 }
 
-// TestSealedNumbersCountAtEachReplica that shares the database. Once its key is lost, clients begin anew, and nothing else is.
+// TestSealedNumbersCountAtEachReplica that shares the database. Once its key is lost, clients begin
+// anew, and nothing else is.
 func TestSealedNumbersCountAtEachReplica(t *testing.T) {
 	w := newWorld(t, 3)
 	w.show()

@@ -85,7 +85,8 @@ func (p *pods) next(s *events, n int) (told, ids []string) {
 
 const runsOfAll = allJobs + "?view=runs"
 
-// Runs are those of the jobs that are asked for, in pages that go on, and nobody sees those of jobs that they may not see, nor of a former tenant's.
+// Runs are those of the jobs that are asked for, in pages that go on, and nobody sees those of jobs
+// that they may not see, nor of a former tenant's.
 func TestRunsAreSeenAsTheirJobsAre(t *testing.T) {
 	p := newPods(t)
 	one := p.lives("a/one", "bob", "", history.Running)
@@ -144,7 +145,8 @@ func TestRunsAreSeenAsTheirJobsAre(t *testing.T) {
 	}
 }
 
-// Whoever is cut off anywhere is told what each run that has changed since has become, once; nobody learns from positions how much else there is.
+// Whoever is cut off anywhere is told what each run that has changed since has become, once; nobody
+// learns from positions how much else there is.
 func TestRunsStreamGoesOnBehindEachChange(t *testing.T) {
 	p := newPods(t)
 	one := p.lives("a/one", "bob", "", history.Running)

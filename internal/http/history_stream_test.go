@@ -65,7 +65,8 @@ func (c *chronicle) away(table string) (back func()) {
 	return func() { rename("gone_"+table, table) }
 }
 
-// numbers reads so many transitions, which must be the next events, and returns their numbers and the positions behind them.
+// numbers reads so many transitions, which must be the next events, and returns their numbers and
+// the positions behind them.
 func (s *events) numbers(n int) (seqs, ids []string) { return s.transitions(n, "seq") }
 
 // jobs is numbers for the names of the transitions' jobs.
@@ -90,8 +91,8 @@ func count(from, to int) (all []string) {
 	return all
 }
 
-// TestHistoryStreamGoesOnBehindEachNumber: whoever is cut off anywhere, and comes back to whatever replica, is told what
-// follows, once.
+// TestHistoryStreamGoesOnBehindEachNumber: whoever is cut off anywhere, and comes back to whatever
+// replica, is told what follows, once.
 func TestHistoryStreamGoesOnBehindEachNumber(t *testing.T) {
 	c := newChronicle(t)
 	empty := c.stream(allJobs + "?limit=0")
@@ -208,8 +209,8 @@ func TestUselessPositionsOfAHistoryAreReset(t *testing.T) {
 	}
 }
 
-// TestHistoryStreamShowsOnlyWhatMayBeWatchedNow: of what may not be seen not even a position tells, and no more of it comes
-// once a permission is gone.
+// TestHistoryStreamShowsOnlyWhatMayBeWatchedNow: of what may not be seen not even a position tells,
+// and no more of it comes once a permission is gone.
 func TestHistoryStreamShowsOnlyWhatMayBeWatchedNow(t *testing.T) {
 	c := newChronicle(t)
 	c.runs("a/1", "b/2", "a/3")
@@ -297,8 +298,8 @@ func TestReaderThatFallsBehindReadsTheDatabase(t *testing.T) {
 	}
 }
 
-// TestRareTransitionIsFoundFarAhead: one question looks at a part of the log only, however few of it a filter leaves; so what
-// comes behind that part must be asked for, too.
+// TestRareTransitionIsFoundFarAhead: one question looks at a part of the log only, however few of
+// it a filter leaves; so what comes behind that part must be asked for, too.
 func TestRareTransitionIsFoundFarAhead(t *testing.T) {
 	c := newChronicle(t)
 	s := c.stream(allJobs + "?limit=0&state=Failed")
@@ -334,8 +335,8 @@ func TestHistoryStreamEndsWhenTheDatabaseGoes(t *testing.T) {
 	}
 }
 
-// TestHistoryStreamSaysThatItsClusterIsAway: nothing is told of it then, which is not the same as that nothing happens. It is live again
-// once what happened meanwhile is told.
+// TestHistoryStreamSaysThatItsClusterIsAway: nothing is told of it then, which is not the same as
+// that nothing happens. It is live again once what happened meanwhile is told.
 func TestHistoryStreamSaysThatItsClusterIsAway(t *testing.T) {
 	for name, recording := range map[string]bool{"recorded here": true, "recorded by another replica": false} {
 		t.Run(name, func(t *testing.T) {

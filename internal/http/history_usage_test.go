@@ -32,7 +32,8 @@ func (c *chronicle) uses(query, user string, origin history.Time, want ...string
 	}
 }
 
-// Usage counts jobs where they were created, and hours where they ran, for those whom the caller may see, and those that are asked for.
+// Usage counts jobs where they were created, and hours where they ran, for those whom the caller
+// may see, and those that are asked for.
 func TestHistorySumsUpWhatIsUsed(t *testing.T) {
 	c := newChronicle(t)
 	origin := c.at
@@ -70,7 +71,8 @@ func TestHistorySumsUpWhatIsUsed(t *testing.T) {
 	}
 }
 
-// A job says what its pods have held by now and how they ended, wherever it is shown; one that nobody can know of says null.
+// A job says what its pods have held by now and how they ended, wherever it is shown; one that
+// nobody can know of says null.
 func TestAJobSaysWhatItsPodsComeTo(t *testing.T) {
 	p := newPods(t)
 	before := p.lives("a/before", "bob", "", history.Running, history.Succeeded)

@@ -24,8 +24,8 @@ func serving(atMost int, denied ...string) option {
 	}
 }
 
-// TestDeniedKindIsAsIfItDidNotExist: word by word, in each form, for who may see it at the API server and for who may not; nor is
-// it in discovery, nor does the API server notice.
+// TestDeniedKindIsAsIfItDidNotExist: word by word, in each form, for who may see it at the API
+// server and for who may not; nor is it in discovery, nor does the API server notice.
 func TestDeniedKindIsAsIfItDidNotExist(t *testing.T) {
 	g := newGateway(t, serving(0, "secrets", "jobs.batch"))
 	g.api.Put("secrets", "a/password")

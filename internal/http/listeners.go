@@ -25,8 +25,8 @@ const (
 func (s *Server) PublicServer(ctx context.Context) *http.Server {
 	server := newHTTPServer(ctx, s.connections.track(s.Handler()), s.log)
 	server.ConnState = s.connections.count
-	// A stream over HTTP/2 has deadlines for its own writes. These here are for a connection whose client has gone without
-	// a word, or takes nothing of any of its streams.
+	// A stream over HTTP/2 has deadlines for its own writes. These here are for a connection whose
+	// client has gone without a word, or takes nothing of any of its streams.
 	server.HTTP2 = &http.HTTP2Config{SendPingTimeout: pingAfter, WriteByteTimeout: s.opts.Stream.WriteTimeout}
 	return server
 }

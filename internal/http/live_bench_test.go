@@ -12,8 +12,9 @@ import (
 	"time"
 )
 
-// BenchmarkLivePages has 1,000 live pages of 50 questions about 20,000 pods, of which 100 change in a second. It tells how long after
-// its change an object on a page is told; the API server and the clients are in the same process.
+// BenchmarkLivePages has 1,000 live pages of 50 questions about 20,000 pods, of which 100 change in
+// a second. It tells how long after its change an object on a page is told; the API server and the
+// clients are in the same process.
 func BenchmarkLivePages(b *testing.B) {
 	const pods, clients, rate = 20000, 1000, 100
 	random := rand.New(rand.NewPCG(1, 1))

@@ -94,7 +94,8 @@ func TestLivePageTellsWhatStandsOnItsPlaces(t *testing.T) {
 	})
 }
 
-// TestBookmarksOfAPageCountWhatIsElsewhere: what changes on other places is told to nobody here, and the position moves over it.
+// TestBookmarksOfAPageCountWhatIsElsewhere: what changes on other places is told to nobody here,
+// and the position moves over it.
 func TestBookmarksOfAPageCountWhatIsElsewhere(t *testing.T) {
 	inBubble(t, func(t *testing.T, g *gateway) {
 		g.api.Put("pods", "a/first", "spec.n:=1")
@@ -170,8 +171,9 @@ type pageModel struct {
 	api      *gateway
 }
 
-// TestLivePagesAreTheSortedList: at each event page, a client holds what the API server's objects at that version give, in
-// order, within what its user may see, however often it is cut off and wherever it comes back.
+// TestLivePagesAreTheSortedList: at each event page, a client holds what the API server's objects
+// at that version give, in order, within what its user may see, however often it is cut off and
+// wherever it comes back.
 func TestLivePagesAreTheSortedList(t *testing.T) {
 	for seed := range uint64(3) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -253,8 +255,9 @@ func (m *pageModel) play(seed uint64) {
 	}
 }
 
-// TestLivePagesThatAreToldTogetherAreTheSortedList: on connections of their own, pages of the same question are told together. Each is what
-// it would be alone, is there soon, and goes on by itself when somebody's permissions change, a client stops reading or leaves.
+// TestLivePagesThatAreToldTogetherAreTheSortedList: on connections of their own, pages of the same
+// question are told together. Each is what it would be alone, is there soon, and goes on by itself
+// when somebody's permissions change, a client stops reading or leaves.
 func TestLivePagesThatAreToldTogetherAreTheSortedList(t *testing.T) {
 	g := newGateway(t)
 	m := &pageModel{T: t, Rand: rand.New(rand.NewPCG(5, 9)), replicas: []*gateway{g}, api: g}

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// TestStaleIsToldAtOnceWhateverIsConflated: who wants to be told once in a minute still learns within seconds that what they have is old.
+// TestStaleIsToldAtOnceWhateverIsConflated: who wants to be told once in a minute still learns
+// within seconds that what they have is old.
 func TestStaleIsToldAtOnceWhateverIsConflated(t *testing.T) {
 	for query, begun := range map[string]string{"conflate=1m": "synced", "limit=5&conflate=1m": "page", "countBy=status.phase&conflate=1m": "counts"} {
 		t.Run(begun, func(t *testing.T) {
@@ -27,7 +28,8 @@ func TestStaleIsToldAtOnceWhateverIsConflated(t *testing.T) {
 	}
 }
 
-// TestLiveComesBehindWhatAWatchMissed when it goes on where it broke off: not with the first event, which proves that it stands.
+// TestLiveComesBehindWhatAWatchMissed when it goes on where it broke off: not with the first event,
+// which proves that it stands.
 func TestLiveComesBehindWhatAWatchMissed(t *testing.T) {
 	inBubble(t, func(t *testing.T, g *gateway) {
 		g.api.Put("pods", "a/first")

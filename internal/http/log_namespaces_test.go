@@ -10,8 +10,9 @@ import (
 	"github.com/kubecast/kubecast/internal/auth"
 )
 
-// A namespace is made anew with a pod, and an owner, of the names that the former tenant had. Their logs are those of the new ones alone, also for
-// who comes back with a position from before; though the ring still has what the old ones wrote. Whoever was connected all the time goes on.
+// A namespace is made anew with a pod, and an owner, of the names that the former tenant had. Their
+// logs are those of the new ones alone, also for who comes back with a position from before; though
+// the ring still has what the old ones wrote. Whoever was connected all the time goes on.
 func TestLogsOfANamespaceThatIsMadeAnewAreTheNewOnes(t *testing.T) {
 	withKubelet(t, 1, func(t *testing.T, k *kubelet, all []*gateway) {
 		g := all[0]
@@ -58,8 +59,9 @@ func TestLogsOfANamespaceThatIsMadeAnewAreTheNewOnes(t *testing.T) {
 	})
 }
 
-// A kind that stands between an owner and its pods cannot be read for long. Until it can, nobody knows whose the pods are: the client is told that
-// something is missing, and not that there is nothing; then it is told all of it.
+// A kind that stands between an owner and its pods cannot be read for long. Until it can, nobody
+// knows whose the pods are: the client is told that something is missing, and not that there is
+// nothing; then it is told all of it.
 func TestPodsBehindAKindThatCannotBeReadAreWaitedFor(t *testing.T) {
 	for name, test := range map[string]struct {
 		breaks func(*gateway)

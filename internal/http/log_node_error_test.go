@@ -10,7 +10,8 @@ import (
 
 const nodeSays = "unable to retrieve container logs for containerd://0123"
 
-// cannotTell has the kubelet answer as one does whose runtime has no file any more: 200, what can be told, and a sentence.
+// cannotTell has the kubelet answer as one does whose runtime has no file any more: 200, what can
+// be told, and a sentence.
 func (k *kubelet) cannotTell() {
 	answer := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ended := httpRequestWithoutFollow(r)
@@ -29,7 +30,8 @@ func httpRequestWithoutFollow(r *http.Request) *http.Request {
 	return once
 }
 
-// A log that a node cannot tell is not an empty one, nor one that ended: its clients are told what the node says, and no line of it.
+// A log that a node cannot tell is not an empty one, nor one that ended: its clients are told what
+// the node says, and no line of it.
 func TestLogThatANodeCannotTellIsNotComplete(t *testing.T) {
 	const path = "/logs/api/v1/namespaces/a/pods/web"
 	for _, ends := range []bool{false, true} {
@@ -96,7 +98,8 @@ func TestFollowedLogThatCannotGoOnSaysSo(t *testing.T) {
 	})
 }
 
-// A node that is down answers nothing, and the API server says so after half a minute: long after what is there should have come.
+// A node that is down answers nothing, and the API server says so after half a minute: long after
+// what is there should have come.
 func TestFollowedLogOfANodeThatIsDownSaysSo(t *testing.T) {
 	withKubelet(t, 1, func(t *testing.T, k *kubelet, all []*gateway) {
 		k.starts("a/web", "main")

@@ -10,7 +10,8 @@ import (
 	"github.com/kubecast/kubecast/internal/auth"
 )
 
-// may has bob do some things in the namespace a, such as "get pods/log" or "get jobs train", and nothing else; nor may he read discovery.
+// may has bob do some things in the namespace a, such as "get pods/log" or "get jobs train", and
+// nothing else; nor may he read discovery.
 func (g *gateway) may(things ...string) {
 	g.access.set(func(a *fakeAuth) {
 		a.strangers = []string{"bob"}
@@ -36,8 +37,8 @@ func (g *gateway) logsOf(path string) (answer string, took time.Duration) {
 	return fmt.Sprint(a.code, " ", strings.TrimSpace(a.body)), time.Since(began)
 }
 
-// Each form of address needs what kubectl logs would need, and without it tells nothing of what there is: not of fields of pods,
-// not of objects, not of kinds.
+// Each form of address needs what kubectl logs would need, and without it tells nothing of what
+// there is: not of fields of pods, not of objects, not of kinds.
 func TestLogsAreFoundOnlyInWhatTheirCallerMaySee(t *testing.T) {
 	withKubelet(t, 1, func(t *testing.T, k *kubelet, all []*gateway) {
 		g := all[0]
@@ -85,8 +86,9 @@ func TestLogsAreFoundOnlyInWhatTheirCallerMaySee(t *testing.T) {
 	}, between)
 }
 
-// Whoever makes pods and chooses their owners must not learn, by how long an answer takes, whether objects or kinds exist of which
-// they may see nothing. What is there and may not be seen takes the way of what is not there.
+// Whoever makes pods and chooses their owners must not learn, by how long an answer takes, whether
+// objects or kinds exist of which they may see nothing. What is there and may not be seen takes the
+// way of what is not there.
 func TestLogsOfOwnersTakeAsLongWhateverMayNotBeSeen(t *testing.T) {
 	took := func(may []string, owner string, there bool) (d time.Duration) {
 		withKubelet(t, 1, func(t *testing.T, k *kubelet, all []*gateway) {
@@ -129,7 +131,8 @@ func TestLogsOfOwnersTakeAsLongWhateverMayNotBeSeen(t *testing.T) {
 	}
 }
 
-// What belongs to an owner by what stands between is found where the caller may get that, too, and a pod that only says it belongs is not.
+// What belongs to an owner by what stands between is found where the caller may get that, too, and
+// a pod that only says it belongs is not.
 func TestOnlyPodsThatBelongByWhatMayBeSeenAreToldAsAnOwners(t *testing.T) {
 	withKubelet(t, 1, func(t *testing.T, k *kubelet, all []*gateway) {
 		g := all[0]

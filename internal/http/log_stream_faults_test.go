@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// TestWhatIsThereIsNotToldBeforeThePodsAreKnown of an owner that has others in between: these come by a watch of their own.
+// TestWhatIsThereIsNotToldBeforeThePodsAreKnown of an owner that has others in between: these come
+// by a watch of their own.
 func TestWhatIsThereIsNotToldBeforeThePodsAreKnown(t *testing.T) {
 	withKubelet(t, 1, func(t *testing.T, k *kubelet, all []*gateway) {
 		g := all[0]
@@ -279,7 +280,8 @@ func TestRunThatWasReplacedWhileItsConnectionWasBrokenIsMissing(t *testing.T) {
 	})
 }
 
-// TestLinesOfTheNextRunAreNotToldAsOfTheOneBefore while its node knows that the container was started again, and the API server does not.
+// TestLinesOfTheNextRunAreNotToldAsOfTheOneBefore while its node knows that the container was
+// started again, and the API server does not.
 func TestLinesOfTheNextRunAreNotToldAsOfTheOneBefore(t *testing.T) {
 	withKubelet(t, 1, func(t *testing.T, k *kubelet, all []*gateway) {
 		k.starts("a/web", "main")
@@ -299,8 +301,8 @@ func TestLinesOfTheNextRunAreNotToldAsOfTheOneBefore(t *testing.T) {
 	})
 }
 
-// TestEachIDNamesTheLogsThatWereTold, also before they are looked at on a stream that goes on with them. A client that is cut
-// there would be told all of them again, and nothing would say so.
+// TestEachIDNamesTheLogsThatWereTold, also before they are looked at on a stream that goes on with
+// them. A client that is cut there would be told all of them again, and nothing would say so.
 func TestEachIDNamesTheLogsThatWereTold(t *testing.T) {
 	withKubelet(t, 1, func(t *testing.T, k *kubelet, all []*gateway) {
 		g := all[0]

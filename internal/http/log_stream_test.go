@@ -114,8 +114,8 @@ func TestLogsOfAJobAreThoseOfItsPods(t *testing.T) {
 	}, between)
 }
 
-// Whoever is cut off anywhere, and comes back to whatever replica, is told what follows, once: while connections to the API server
-// break, containers are started again, and pods come and go.
+// Whoever is cut off anywhere, and comes back to whatever replica, is told what follows, once:
+// while connections to the API server break, containers are started again, and pods come and go.
 func TestLogStreamGoesOnBehindEachLine(t *testing.T) {
 	for seed := range uint64(6) {
 		withKubelet(t, 2, func(t *testing.T, k *kubelet, replicas []*gateway) {
@@ -387,8 +387,8 @@ func TestTooManyLogsOnAStream(t *testing.T) {
 	}, options(func(o *Options) { o.Logs = LogLimits{Total: 100, PerUser: 2} }))
 }
 
-// Logs on one stream share the room in its ids: without that, a client would come back with an id that nobody can read, and be
-// told everything again.
+// Logs on one stream share the room in its ids: without that, a client would come back with an id
+// that nobody can read, and be told everything again.
 func TestLogsOnOneStreamShareItsIDs(t *testing.T) {
 	withKubelet(t, 1, func(t *testing.T, k *kubelet, all []*gateway) {
 		g := all[0]

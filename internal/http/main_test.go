@@ -89,8 +89,8 @@ func newGateway(t testing.TB, opts ...option) *gateway {
 	return startGateway(t, api, upstream, listener, transport, 2*time.Minute, opts)
 }
 
-// inBubble runs a test with a gateway whose time passes only while everything waits. Its connections are pipes, of a sort
-// over which streams are served as over sockets.
+// inBubble runs a test with a gateway whose time passes only while everything waits. Its
+// connections are pipes, of a sort over which streams are served as over sockets.
 func inBubble(t *testing.T, test func(*testing.T, *gateway), opts ...option) {
 	t.Helper()
 	inBubbleOf(t, 1, func(t *testing.T, replicas []*gateway) { test(t, replicas[0]) }, opts...)

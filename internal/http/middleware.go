@@ -134,7 +134,8 @@ func (w *statusWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return conn, rw, err
 }
 
-// answer runs a handler. If that returns an error, it sends what the error says, unless the first byte was sent already.
+// answer runs a handler. If that returns an error, it sends what the error says, unless the first
+// byte was sent already.
 func (s *Server) answer(route string, handle func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {
 	duration := s.metrics.duration.WithLabelValues(route)
 	return func(w http.ResponseWriter, r *http.Request) {

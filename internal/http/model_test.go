@@ -40,12 +40,14 @@ var modelClients = []map[string]string{
 	{"a": "/api/v1/namespaces/team-a/pods?conflate=1s", "b": "/api/v1/namespaces/team-b/pods/pod-1", "c": "/api/v1/pods?deltas=merge-patch"},
 }
 
-// TestClientsEndWithTheClustersState, whatever they ask for, however often they are cut off, to whichever replica they
-// come back, and whatever becomes of the replicas' own watches meanwhile. And they are there all the time: a second after
-// the last change, who is connected and reads has what its replica has, also if another kind on its stream fails or hangs.
+// TestClientsEndWithTheClustersState, whatever they ask for, however often they are cut off, to
+// whichever replica they come back, and whatever becomes of the replicas' own watches meanwhile.
+// And they are there all the time: a second after the last change, who is connected and reads has
+// what its replica has, also if another kind on its stream fails or hangs.
 //
-// What happens comes from a seed, which is the subtest's name. $KUBECAST_SOAK lets the test last, as `make soak` does, and
-// $KUBECAST_SEED says with which seed it begins. It ends with the first seed that finds something.
+// What happens comes from a seed, which is the subtest's name. $KUBECAST_SOAK lets the test last,
+// as `make soak` does, and $KUBECAST_SEED says with which seed it begins. It ends with the first
+// seed that finds something.
 func TestClientsEndWithTheClustersState(t *testing.T) {
 	first, lasting := soak(t)
 	began := time.Now()
@@ -84,8 +86,8 @@ func soak(t *testing.T) (first uint64, lasting time.Duration) {
 	return first, lasting
 }
 
-// modelPatience is how long a seed may take by the clock on the wall. It takes seconds; whoever waits for it would learn nothing
-// from one that goes on for ever in virtual time.
+// modelPatience is how long a seed may take by the clock on the wall. It takes seconds; whoever
+// waits for it would learn nothing from one that goes on for ever in virtual time.
 const modelPatience = 10 * time.Minute
 
 // model is one history: replicas of one API server, and clients of them.
@@ -255,8 +257,8 @@ func (m *model) churn() {
 				api.Delete("pods", keys...)
 				break
 			}
-			// In etcd only deletions share a revision, so a put says that there is no more of it; see Topic.Append. Another storage may
-			// put at the end of one.
+			// In etcd only deletions share a revision, so a put says that there is no more of it;
+			// see Topic.Append. Another storage may put at the end of one.
 			var changes []func()
 			for _, key := range keys[1:] {
 				changes = append(changes, func() { api.Delete("pods", key) })
@@ -297,7 +299,8 @@ func (m *model) churn() {
 	}
 }
 
-// failBeside lets another kind begin to fail or to hang, or work again. None works at first: one that was read once is there for ever.
+// failBeside lets another kind begin to fail or to hang, or work again. None works at first: one
+// that was read once is there for ever.
 func (m *model) failBeside(step int) {
 	for i, kind := range besideKinds {
 		works := 60 + 80*i // from this step on
@@ -365,9 +368,9 @@ func (m *model) heal() {
 	}
 }
 
-// restore takes the cluster back to what it was some changes ago, and changes it until its versions are beyond those that were
-// undone. A replica that saw nothing of what is undone, or not that it is, cannot know (docs/decisions.md). So all of them
-// have seen both before there is something new.
+// restore takes the cluster back to what it was some changes ago, and changes it until its versions
+// are beyond those that were undone. A replica that saw nothing of what is undone, or not that it
+// is, cannot know (docs/decisions.md). So all of them have seen both before there is something new.
 func (m *model) restore() {
 	m.heal()
 	backup := m.api.api.Version()

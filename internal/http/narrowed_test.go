@@ -9,8 +9,9 @@ import (
 	"github.com/kubecast/kubecast/internal/auth"
 )
 
-// A caller who may see some namespaces is shown these, in whatever way they ask. What a second caller may see of the same
-// snapshot is another list, with another ETag, other pages and other counts.
+// A caller who may see some namespaces is shown these, in whatever way they ask. What a second
+// caller may see of the same snapshot is another list, with another ETag, other pages and other
+// counts.
 func TestListsAreNarrowed(t *testing.T) {
 	inBubble(t, func(t *testing.T, g *gateway) {
 		for _, key := range []string{"a/one", "a/two", "b/one", "b/two", "c/one", "c/two"} {
@@ -98,8 +99,9 @@ func TestListsAreNarrowed(t *testing.T) {
 	})
 }
 
-// Whose permissions change in the middle of a walk is told that it does not go on, since the pages together would be the list
-// of no version: they would lack what is before the place and seen by now, or have what is not seen any more.
+// Whose permissions change in the middle of a walk is told that it does not go on, since the pages
+// together would be the list of no version: they would lack what is before the place and seen by
+// now, or have what is not seen any more.
 func TestPagesOfTwoPermissionsAreNoList(t *testing.T) {
 	some := func(namespaces ...string) auth.Scope { return auth.Scope{Namespaces: namespaces} }
 	for name, c := range map[string]struct {
@@ -144,8 +146,10 @@ func TestPagesOfTwoPermissionsAreNoList(t *testing.T) {
 	}
 }
 
-// Two namespaces whose visibilities begin with the same 40 bits (see access.TestShortNamesOfVisibilitiesTellNobodyApart): names that are short enough for event ids can be searched for. Whoever
-// may see the one is shown nothing of the other, and not told that nothing has changed when they are given the other.
+// Two namespaces whose visibilities begin with the same 40 bits (see
+// access.TestShortNamesOfVisibilitiesTellNobodyApart): names that are short enough for event ids
+// can be searched for. Whoever may see the one is shown nothing of the other, and not told that
+// nothing has changed when they are given the other.
 func TestShortNamesOfSightsTellNobodyApart(t *testing.T) {
 	inBubble(t, func(t *testing.T, g *gateway) {
 		ann, bob := auth.Scope{Namespaces: []string{"team-1458946"}}, auth.Scope{Namespaces: []string{"team-1840343"}}

@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// TestListNotOlderThanAVersionThatTheClusterHas: an API server's own lists bear versions of other kinds' changes, and so does what other
-// replicas tell. A list of any form that asks for such a version is answered.
+// TestListNotOlderThanAVersionThatTheClusterHas: an API server's own lists bear versions of other
+// kinds' changes, and so does what other replicas tell. A list of any form that asks for such a
+// version is answered.
 func TestListNotOlderThanAVersionThatTheClusterHas(t *testing.T) {
 	const table, metadata = "Accept: application/json;as=Table;g=meta.k8s.io;v=v1", "Accept: application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 	inBubbleOf(t, 2, func(t *testing.T, replicas []*gateway) {
@@ -101,7 +102,8 @@ func TestLivePageAndStateOfAVersionThatTheClusterHas(t *testing.T) {
 	})
 }
 
-// A version that nobody has is refused in the API server's words, and whoever names such versions makes the gateway ask once a second.
+// A version that nobody has is refused in the API server's words, and whoever names such versions
+// makes the gateway ask once a second.
 func TestListNotOlderThanAVersionThatNobodyHas(t *testing.T) {
 	inBubble(t, func(t *testing.T, g *gateway) {
 		g.list("/api/v1/pods")

@@ -354,8 +354,9 @@ func TestNotificationsOfADatabaseThatIsAwayAreUnavailable(t *testing.T) {
 	}
 }
 
-// Anybody may be named as the owner of a job that they may not see. Whoever is, and makes a namespace of the same name later, is not told what was in
-// the former one: not where it is known which namespace that was, and not where it is not.
+// Anybody may be named as the owner of a job that they may not see. Whoever is, and makes a
+// namespace of the same name later, is not told what was in the former one: not where it is known
+// which namespace that was, and not where it is not.
 func TestNotificationsOfANamespaceAreNotItsNextTenants(t *testing.T) {
 	c := newTold(t)
 	c.access.permit("mallory", auth.Scope{Namespaces: []string{"blue"}})
@@ -403,7 +404,8 @@ func TestNotificationsOfANamespaceAreNotItsNextTenants(t *testing.T) {
 	}
 }
 
-// A notification is of a transition, and its reader may not see all of the kind: whatever happens to others, they are told the same.
+// A notification is of a transition, and its reader may not see all of the kind: whatever happens
+// to others, they are told the same.
 func TestNotificationsDoNotCountOthersTransitions(t *testing.T) {
 	for _, hidden := range []int{0, 50} {
 		c := newTold(t)

@@ -7,8 +7,8 @@ import (
 	"github.com/kubecast/kubecast/internal/http/reply"
 )
 
-// debugQuestions answers a table of the questions of live counts and pages that are kept. What they select by is not shown: it
-// may be secret.
+// debugQuestions answers a table of the questions of live counts and pages that are kept. What they
+// select by is not shown: it may be secret.
 func (s *Server) debugQuestions(w http.ResponseWriter, _ *http.Request) {
 	table := reply.NewTextTable(w, "CLUSTER\tKIND\tNAMESPACE\tNARROWED\tSELECTED\tCOUNT BY\tSORT\tASKED BY\tREADERS\tOBJECTS\tBYTES\tVERSION")
 	for _, q := range s.queries.List() {

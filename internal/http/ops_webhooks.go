@@ -62,8 +62,8 @@ type askedOfWebhooks struct {
 	Until  time.Time `json:"until"`
 }
 
-// operateWebhooks does what an operator asks for. Browsers send no JSON to other origins unasked, so that no page can have
-// an operator's browser do so.
+// operateWebhooks does what an operator asks for. Browsers send no JSON to other origins unasked,
+// so that no page can have an operator's browser do so.
 func (s *Server) operateWebhooks(w http.ResponseWriter, r *http.Request) {
 	refuse := func(status int, text string) { http.Error(w, text, status) }
 	if s.opts.Webhooks == nil {

@@ -23,8 +23,8 @@ func namesIn(t *testing.T, a answer) (names []string) {
 	return l.names()
 }
 
-// TestTheRestOfARevisionIsToldThoughItIsLate: what deletes several objects may come in parts, with any time in between. What has
-// the first part is at the version of all of it.
+// TestTheRestOfARevisionIsToldThoughItIsLate: what deletes several objects may come in parts, with
+// any time in between. What has the first part is at the version of all of it.
 func TestTheRestOfARevisionIsToldThoughItIsLate(t *testing.T) {
 	inBubble(t, func(t *testing.T, g *gateway) {
 		for n := range 6 {
@@ -83,8 +83,9 @@ func TestTheRestOfARevisionIsToldThoughItIsLate(t *testing.T) {
 	})
 }
 
-// TestWhatIsConfirmedIsWhatThereIs: a client that lists again and again, by the ETag of what it has, has what a client is sent that comes without.
-// Lists of one version, of which all is asked for, and walks in pages are each of one state that there was.
+// TestWhatIsConfirmedIsWhatThereIs: a client that lists again and again, by the ETag of what it
+// has, has what a client is sent that comes without. Lists of one version, of which all is asked
+// for, and walks in pages are each of one state that there was.
 func TestWhatIsConfirmedIsWhatThereIs(t *testing.T) {
 	for seed := range uint64(2) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

@@ -67,8 +67,8 @@ func (p *pastScopes) note(user string, scope auth.Scope) {
 	p.last = append(p.last, pastScope{user, scope, time.Now()})
 }
 
-// mayHaveSeen reports whether a user may see an object, or could within the second before some time, which is how soon a
-// permission that was taken away ends.
+// mayHaveSeen reports whether a user may see an object, or could within the second before some
+// time, which is how soon a permission that was taken away ends.
 func (g *gateway) mayHaveSeen(user, namespace, name string, since time.Time) bool {
 	if now, _ := g.access.permitted(user); now.Sees(namespace, name) {
 		return true

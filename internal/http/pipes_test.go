@@ -104,8 +104,9 @@ func (w *way) mend() {
 	w.off = false
 }
 
-// offeringPipe makes a pipe to which a server can write without waiting, as to a socket: see conn.Offerer. So streams are
-// served by workers, and are told together. It holds nothing: it takes what a read that is under way has room for.
+// offeringPipe makes a pipe to which a server can write without waiting, as to a socket: see
+// conn.Offerer. So streams are served by workers, and are told together. It holds nothing: it takes
+// what a read that is under way has room for.
 func offeringPipe(near, far net.Conn) (client, server net.Conn) {
 	room, left := make(chan int, 1), make(chan struct{})
 	leave := sync.OnceFunc(func() { close(left) })

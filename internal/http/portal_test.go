@@ -54,8 +54,8 @@ func TestPortalIsServedAndNothingElse(t *testing.T) {
 	}
 }
 
-// A browser that keeps a page asks for it again by the ETag of whatever coding it got; a cache between must not give it to one that
-// cannot read it.
+// A browser that keeps a page asks for it again by the ETag of whatever coding it got; a cache
+// between must not give it to one that cannot read it.
 func TestThePortalIsSentInTheCodingThatTheBrowserTakes(t *testing.T) {
 	g := newGateway(t, options(func(o *Options) {
 		o.Portal = fstest.MapFS{

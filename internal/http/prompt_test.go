@@ -39,8 +39,8 @@ func TestLiveEventAfterACatchUpIsToldAtOnce(t *testing.T) {
 	}
 }
 
-// TestBurstToAClientThatWasSlowForAMomentIsToldAtOnce: what a worker could not send, and left, is not the end of what the
-// ring has. Only on a real connection is there a worker.
+// TestBurstToAClientThatWasSlowForAMomentIsToldAtOnce: what a worker could not send, and left, is
+// not the end of what the ring has. Only on a real connection is there a worker.
 func TestBurstToAClientThatWasSlowForAMomentIsToldAtOnce(t *testing.T) {
 	g := newGateway(t, func(g *gateway, _ *Options) {
 		g.wrap = func(l net.Listener) net.Listener { return smallBuffers{l, 32 << 10} }
@@ -102,8 +102,8 @@ func TestStreamOfAKindThatIsGoneTellsAllThatWasKnown(t *testing.T) {
 	}, patient)
 }
 
-// TestTheRestOfARevisionIsCaughtUp: of objects that share a version (a lease's end) a client may have been told the first
-// only, when it and the gateway are cut off.
+// TestTheRestOfARevisionIsCaughtUp: of objects that share a version (a lease's end) a client may
+// have been told the first only, when it and the gateway are cut off.
 func TestTheRestOfARevisionIsCaughtUp(t *testing.T) {
 	inBubbleOf(t, 2, func(t *testing.T, replicas []*gateway) {
 		one, other := replicas[0], replicas[1]
@@ -133,8 +133,9 @@ func TestTheRestOfARevisionIsCaughtUp(t *testing.T) {
 	})
 }
 
-// TestTheRestOfARevisionIsToldByAReplicaThatListedAtIt: to that one everything up to the list's version is old, so a client
-// that was told the first deletion of it by another replica must not claim it.
+// TestTheRestOfARevisionIsToldByAReplicaThatListedAtIt: to that one everything up to the list's
+// version is old, so a client that was told the first deletion of it by another replica must not
+// claim it.
 func TestTheRestOfARevisionIsToldByAReplicaThatListedAtIt(t *testing.T) {
 	for _, compacted := range []bool{false, true} {
 		t.Run(fmt.Sprint("compacted ", compacted), func(t *testing.T) {

@@ -14,8 +14,9 @@ import (
 	"github.com/kubecast/kubecast/internal/http/reply"
 )
 
-// health answers /healthz, /livez and /readyz as tools expect it from an API server. The answer says whether the gateway
-// can serve a cluster. The names of what it waits for are only on the ops listener.
+// health answers /healthz, /livez and /readyz as tools expect it from an API server. The answer
+// says whether the gateway can serve a cluster. The names of what it waits for are only on the ops
+// listener.
 func (s *Server) health(w http.ResponseWriter, r *http.Request, id auth.Identity) error {
 	path := "/" + r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]
 	kinds, err := s.access.Cluster(chi.URLParam(r, "cluster"))

@@ -114,8 +114,8 @@ func TestVersionsThatWentBackResetEverybody(t *testing.T) {
 	})
 }
 
-// TestHistoryThatBeginsAnewWhileAPlaceIsSoughtResets: a client that waits to be caught up when the cluster is restored knows
-// of what never was there in the other history.
+// TestHistoryThatBeginsAnewWhileAPlaceIsSoughtResets: a client that waits to be caught up when the
+// cluster is restored knows of what never was there in the other history.
 func TestHistoryThatBeginsAnewWhileAPlaceIsSoughtResets(t *testing.T) {
 	inBubble(t, func(t *testing.T, g *gateway) {
 		g.api.Put("pods", "team-a/old")
@@ -166,8 +166,9 @@ func TestFreshnessIsTold(t *testing.T) {
 	})
 }
 
-// TestAnIDOfANewHistoryNamesNoVersionOfTheOld on a stream of several watches: whoever is cut off after the first of them has begun
-// anew would come back with a version of the old history, as if it were one of the new, and miss what is in between.
+// TestAnIDOfANewHistoryNamesNoVersionOfTheOld on a stream of several watches: whoever is cut off
+// after the first of them has begun anew would come back with a version of the old history, as if
+// it were one of the new, and miss what is in between.
 func TestAnIDOfANewHistoryNamesNoVersionOfTheOld(t *testing.T) {
 	inBubble(t, func(t *testing.T, g *gateway) {
 		const path = "/stream?one=/api/v1/pods&other=/api/v1/pods&two=/apis/batch/v1/jobs"

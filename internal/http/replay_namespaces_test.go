@@ -21,7 +21,8 @@ func atHour(hour int) string {
 	return fmt.Sprintf("metadata.creationTimestamp=2000-01-01T%02d:00:00Z", hour)
 }
 
-// handedOver is a gateway to a cluster in which the namespace blue was deleted, with all in it, and made anew by somebody else.
+// handedOver is a gateway to a cluster in which the namespace blue was deleted, with all in it, and
+// made anew by somebody else.
 type handedOver struct {
 	*gateway
 	before, begun, now uint64 // versions: in its first life, when the second had begun, and of what came last
@@ -72,8 +73,9 @@ func toldAll(s *events, last string) (all []string, text string) {
 	}
 }
 
-// A namespace is deleted, and somebody else makes one of the same name. Who may see that one only, and goes on from a position before it, is told
-// nothing of what was in the former one: neither from the ring nor from what the API server still knows.
+// A namespace is deleted, and somebody else makes one of the same name. Who may see that one only,
+// and goes on from a position before it, is told nothing of what was in the former one: neither
+// from the ring nor from what the API server still knows.
 func TestReplayOfANamespaceIsNotItsNextTenants(t *testing.T) {
 	for _, events := range []int{1000, 4} {
 		h := reassign(t, events)
@@ -86,7 +88,8 @@ func TestReplayOfANamespaceIsNotItsNextTenants(t *testing.T) {
 			for _, path := range paths {
 				fresh := h.stream(path, as)
 				fresh.until("synced")
-				// The position of a stream that was open in the first life; or one that somebody makes of another of their own.
+				// The position of a stream that was open in the first life; or one that somebody
+				// makes of another of their own.
 				position := strings.Replace(fresh.lastID, fmt.Sprint(h.now), fmt.Sprint(h.before), 1)
 				fresh.close()
 				for _, from := range [][2]string{
@@ -142,8 +145,9 @@ func withQuery(path, query string) string {
 	return path + "?" + query
 }
 
-// As long as nobody can say which namespace lives, who may see that one only begins anew, and so does whoever may see one that is gone. What
-// became of objects that are there still needs no question.
+// As long as nobody can say which namespace lives, who may see that one only begins anew, and so
+// does whoever may see one that is gone. What became of objects that are there still needs no
+// question.
 func TestReplayThatNobodyCanSayWhoseItIsBeginsAnew(t *testing.T) {
 	h := reassign(t, 1000)
 	path := "/api/v1/namespaces/blue/pods"
@@ -197,7 +201,8 @@ func TestStreamGoesOnInANamespaceThatIsMadeAnew(t *testing.T) {
 	}
 }
 
-// Lists of a version that was kept, and pages that go on in one, show nothing of a former namespace, whoever it was kept for.
+// Lists of a version that was kept, and pages that go on in one, show nothing of a former
+// namespace, whoever it was kept for.
 func TestKeptSnapshotsOfANamespaceAreNotItsNextTenants(t *testing.T) {
 	g := newGateway(t, cached(streamOptions(), "pods"))
 	g.api.Put("namespaces", "blue", atHour(1))

@@ -35,8 +35,8 @@ func (g *gateway) clientOf(user, media string) *kubernetes.Clientset {
 	return client
 }
 
-// What a review says is what the gateway does: yes, where a request is answered, and no, where it is refused or what is asked
-// for is not there.
+// What a review says is what the gateway does: yes, where a request is answered, and no, where it
+// is refused or what is asked for is not there.
 func TestReviewsSayWhatRequestsAreAnswered(t *testing.T) {
 	g := newGateway(t, func(g *gateway, _ *Options) {
 		g.serves = func(_, resource string) bool { return resource != "secrets" }

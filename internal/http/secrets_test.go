@@ -12,8 +12,9 @@ import (
 	"github.com/kubecast/kubecast/internal/http/rest"
 )
 
-// TestSecretsValuesInAnnotationsAreShownToNobody: tools keep what a Secret says in its annotations. It is in no form of the
-// object, and no selector, order or count tells a right guess from a wrong one.
+// TestSecretsValuesInAnnotationsAreShownToNobody: tools keep what a Secret says in its annotations.
+// It is in no form of the object, and no selector, order or count tells a right guess from a wrong
+// one.
 func TestSecretsValuesInAnnotationsAreShownToNobody(t *testing.T) {
 	const token, data = "eyJhbGciOi-THE-TOKEN", "aHVudGVyMg=="
 	put := func(g *gateway, n int) {

@@ -5,8 +5,9 @@
 // it. A stream gives its client every event after the client's position, or tells it `reset`. No error text of the
 // inside reaches a client.
 //
-// What it refuses: all methods but GET, HEAD and OPTIONS, except POST where somebody signs in or out, asks what they may
-// do, or says which of their notifications they have read, and PUT of what they want to be notified of.
+// What it refuses: all methods but GET, HEAD and OPTIONS, except POST where somebody signs in or
+// out, asks what they may do, or says which of their notifications they have read, and PUT of what
+// they want to be notified of.
 package http
 
 import (
@@ -230,7 +231,8 @@ func (s *Server) review(w http.ResponseWriter, r *http.Request) error {
 	return s.signedIn(s.rest.PostReview)(w, r)
 }
 
-// allows returns the methods that a path takes, if it is one of those outside of package signin that take more than GET; else "".
+// allows returns the methods that a path takes, if it is one of those outside of package signin
+// that take more than GET; else "".
 func allows(path string) string {
 	if rest.IsReview(path) {
 		return "POST, OPTIONS"
@@ -268,8 +270,8 @@ func (s *Server) route(r chi.Router) {
 // logLinger is for how long a log is followed that nobody reads any more: who comes back soon finds it as it was.
 const logLinger = 10 * time.Second
 
-// What is kept of questions of live counts and pages. Their memory is beside keptBytes, since a list can be made again, and
-// a stream whose question is given up ends.
+// What is kept of questions of live counts and pages. Their memory is beside keptBytes, since a
+// list can be made again, and a stream whose question is given up ends.
 const (
 	keptQuestions  = 1024
 	questionBytes  = 128 << 20
@@ -284,6 +286,6 @@ func unlimited(limit int) int {
 	return limit
 }
 
-// keptBytes is how much is kept in memory for all users together only so that it needs not be made again: what was rendered
-// of objects, lists that were sorted, snapshots that pages walk.
+// keptBytes is how much is kept in memory for all users together only so that it needs not be made
+// again: what was rendered of objects, lists that were sorted, snapshots that pages walk.
 const keptBytes = 16 << 20

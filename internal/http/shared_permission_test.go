@@ -8,8 +8,8 @@ import (
 	"github.com/kubecast/kubecast/internal/auth"
 )
 
-// Ten thousand idle streams of one caller must not ask ten thousand times what they may see; and what nobody tells of ends
-// all of them in time, and no other's.
+// Ten thousand idle streams of one caller must not ask ten thousand times what they may see; and
+// what nobody tells of ends all of them in time, and no other's.
 func TestStreamsOfOneCallerAskOnceWhatTheyMaySee(t *testing.T) {
 	inBubble(t, func(t *testing.T, g *gateway) {
 		const streams, interval = 20, 10 * time.Second
@@ -47,8 +47,8 @@ func TestStreamsOfOneCallerAskOnceWhatTheyMaySee(t *testing.T) {
 	})
 }
 
-// Whom nothing was told for long, since nothing had changed, was confirmed all the same: an authorizer that fails for less
-// than a minute ends no stream.
+// Whom nothing was told for long, since nothing had changed, was confirmed all the same: an
+// authorizer that fails for less than a minute ends no stream.
 func TestStreamThatWasConfirmedForLongOutlastsAFailingAuthorizer(t *testing.T) {
 	inBubble(t, func(t *testing.T, g *gateway) {
 		s := g.stream("/api/v1/pods")

@@ -124,8 +124,8 @@ func numbers(n int) string {
 	return strings.Join(all, ",")
 }
 
-// TestWhoSendsByDropsIsNotWaitedFor (slow loris): neither for a header nor for a body, wherever it stops; and who sends nothing
-// between requests is not kept for long.
+// TestWhoSendsByDropsIsNotWaitedFor (slow loris): neither for a header nor for a body, wherever it
+// stops; and who sends nothing between requests is not kept for long.
 func TestWhoSendsByDropsIsNotWaitedFor(t *testing.T) {
 	const request = "GET /api/v1/pods HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer alice\r\n"
 	for name, test := range map[string]struct {
@@ -203,8 +203,9 @@ func TestWhoReadsNothingIsNotWaitedFor(t *testing.T) {
 	}
 }
 
-// TestConnectionsAreBounded: those that are too many are closed at once, so that the gateway keeps what it needs for itself; who
-// is there stays, and what a trusted proxy brings counts in the total only.
+// TestConnectionsAreBounded: those that are too many are closed at once, so that the gateway keeps
+// what it needs for itself; who is there stays, and what a trusted proxy brings counts in the total
+// only.
 func TestConnectionsAreBounded(t *testing.T) {
 	for name, test := range map[string]struct {
 		limits  ConnectionLimits

@@ -313,7 +313,8 @@ func (s *events) end() (left []frame) {
 	}
 }
 
-// noise is a text of so many bytes in which no coding finds anything, so that it fills a client's buffers however it is sent.
+// noise is a text of so many bytes in which no coding finds anything, so that it fills a client's
+// buffers however it is sent.
 func noise(bytes int) string {
 	random := make([]byte, (bytes*3+3)/4)
 	_, _ = rand.Read(random) // never fails

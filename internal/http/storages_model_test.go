@@ -34,9 +34,11 @@ type storagesReplica struct {
 	other *cache.Kinds
 }
 
-// TestClientsOfSeveralStoragesEndWithTheStateOfEach, on one stream: the main storage of a cluster, one behind it with versions of its own,
-// that of another cluster, and a kind that comes and goes. Each fails, goes back, and is away by itself, and no watch is told anything of
-// another one's faults. A few seconds after the last change of a storage that can be read, who is connected has what is there.
+// TestClientsOfSeveralStoragesEndWithTheStateOfEach, on one stream: the main storage of a cluster,
+// one behind it with versions of its own, that of another cluster, and a kind that comes and goes.
+// Each fails, goes back, and is away by itself, and no watch is told anything of another one's
+// faults. A few seconds after the last change of a storage that can be read, who is connected has
+// what is there.
 func TestClientsOfSeveralStoragesEndWithTheStateOfEach(t *testing.T) {
 	first, lasting := soak(t)
 	began := time.Now()
@@ -294,7 +296,8 @@ func (m *storagesModel) compare(when string, all bool) {
 			if c.since.IsZero() {
 				continue
 			}
-			// What cannot be read is tried again after half a minute at the latest, and what was not served within a minute.
+			// What cannot be read is tried again after half a minute at the latest, and what was
+			// not served within a minute.
 			soon := 4 * time.Second
 			if c.stale[name] != "" || own.snapshot || own.behind || own.told != nil {
 				soon = time.Minute

@@ -128,7 +128,8 @@ func TestStalledClientOverTLSIsCut(t *testing.T) {
 	}, options(func(o *Options) { o.Stream.WriteTimeout = 2 * time.Second }))
 }
 
-// TestEndDoesNotWaitForAStalledClientOverTLS, whose connection TLS would close with a word of farewell that nobody takes.
+// TestEndDoesNotWaitForAStalledClientOverTLS, whose connection TLS would close with a word of
+// farewell that nobody takes.
 func TestEndDoesNotWaitForAStalledClientOverTLS(t *testing.T) {
 	inEachTLS(t, func(t *testing.T, g *gateway) {
 		witness := g.stream("/api/v1/pods")
@@ -220,8 +221,8 @@ func TestHandshakeIsNotWaitedFor(t *testing.T) {
 	}
 }
 
-// another is the same gateway for another client, whose kernel holds little, and which can stop reading. Over HTTP/2 the
-// client lets window bytes come that it has not read.
+// another is the same gateway for another client, whose kernel holds little, and which can stop
+// reading. Over HTTP/2 the client lets window bytes come that it has not read.
 func (g *gateway) another(window int) (client *gateway, stall func()) {
 	g.t.Helper()
 	stalled := make(chan struct{})
@@ -264,8 +265,9 @@ func (c *stalling) Close() error {
 	return c.Conn.Close()
 }
 
-// TestQuietStreamsOverTLSLast: whatever is watched, in whichever form, its headers go out at once, before there is anything
-// to tell, and nothing ends it while there is nothing. A deadline of the headers' own would reset it over HTTP/2.
+// TestQuietStreamsOverTLSLast: whatever is watched, in whichever form, its headers go out at once,
+// before there is anything to tell, and nothing ends it while there is nothing. A deadline of the
+// headers' own would reset it over HTTP/2.
 func TestQuietStreamsOverTLSLast(t *testing.T) {
 	for _, version := range []int{1, 2} {
 		t.Run(fmt.Sprintf("HTTP%d", version), func(t *testing.T) {

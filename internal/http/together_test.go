@@ -28,8 +28,8 @@ func (c *collected) take() []string {
 	return told
 }
 
-// Streams of several users are told together as long as they show the same. What becomes of the permissions of one of them
-// takes effect for that user alone, and within a second.
+// Streams of several users are told together as long as they show the same. What becomes of the
+// permissions of one of them takes effect for that user alone, and within a second.
 func TestPermissionsOfOneChangeAmongStreamsThatAreToldTogether(t *testing.T) {
 	inBubble(t, func(t *testing.T, g *gateway) {
 		g.api.Put("pods", "a/a1")

@@ -41,7 +41,8 @@ func TestWhoReadsCountsSlowlyHoldsNoTurn(t *testing.T) {
 	release()
 }
 
-// A turn of a stream ends after a slice of time, whatever there is to tell to how many watches; and in the end all is told.
+// A turn of a stream ends after a slice of time, whatever there is to tell to how many watches; and
+// in the end all is told.
 func TestTurnsOfAStreamAreShort(t *testing.T) {
 	g := newGateway(t, cached(streamOptions(), "pods"))
 	terms := make([]string, 64)

@@ -94,8 +94,9 @@ func TestChangedPermissionsTakeEffectWithinASecond(t *testing.T) {
 	})
 }
 
-// Some events wait to be told while their caller's permissions change. Those of objects that may still be seen are told.
-// The others are left out in silence: of objects that came in between, the caller does not even learn the names.
+// Some events wait to be told while their caller's permissions change. Those of objects that may
+// still be seen are told. The others are left out in silence: of objects that came in between, the
+// caller does not even learn the names.
 func TestPermissionsChangeWhileEventsWait(t *testing.T) {
 	inBubble(t, func(t *testing.T, g *gateway) {
 		for _, key := range []string{"a/known", "b/known", "b/gone", "b/left"} {
@@ -151,8 +152,9 @@ func TestHeldModificationsSurviveAChangeOfPermissions(t *testing.T) {
 	})
 }
 
-// A client that is cut off while it is told of a change of permissions has been told only a part of it. So it begins anew,
-// whatever it may see when it comes back. And a position of other permissions says nothing.
+// A client that is cut off while it is told of a change of permissions has been told only a part of
+// it. So it begins anew, whatever it may see when it comes back. And a position of other
+// permissions says nothing.
 func TestPositionsOfOtherPermissionsAreReset(t *testing.T) {
 	inBubble(t, func(t *testing.T, g *gateway) {
 		g.api.Put("pods", "a/a1")
@@ -191,8 +193,8 @@ func TestPositionsOfOtherPermissionsAreReset(t *testing.T) {
 	})
 }
 
-// A permission that is taken away while a snapshot is sent, to somebody who reads slowly, is no longer in its rest; and what
-// was sent is taken back.
+// A permission that is taken away while a snapshot is sent, to somebody who reads slowly, is no
+// longer in its rest; and what was sent is taken back.
 func TestSnapshotIsBegunAnewWhenPermissionsChange(t *testing.T) {
 	inBubble(t, func(t *testing.T, g *gateway) {
 		pad := "metadata.annotations.pad=" + strings.Repeat("x", 10000)
@@ -222,8 +224,8 @@ func TestSnapshotIsBegunAnewWhenPermissionsChange(t *testing.T) {
 	})
 }
 
-// Permissions are widened, and taken back while the client is slowly being told of that. It is told what it may see in the
-// end.
+// Permissions are widened, and taken back while the client is slowly being told of that. It is told
+// what it may see in the end.
 func TestPermissionsThatChangeBackMeanwhileAreTold(t *testing.T) {
 	inBubble(t, func(t *testing.T, g *gateway) {
 		pad := "metadata.annotations.pad=" + strings.Repeat("x", 10000)

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// TestWhoseSightChangesTakesTurns: what a change of permissions takes to be told is done in slices, as what a stream begins with.
+// TestWhoseSightChangesTakesTurns: what a change of permissions takes to be told is done in slices,
+// as what a stream begins with.
 func TestWhoseSightChangesTakesTurns(t *testing.T) {
 	g := newGateway(t, manyPods(4000), cached(streamOptions(), "pods"))
 	g.eventually("pods are there", func() bool { return len(g.list("/api/v1/pods?fields=metadata.name").Items) == 4000 })

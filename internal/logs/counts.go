@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// Position is a place in the log of a run: of the lines whose time is in the second Since or later, the first Count were told, and the
-// sum of their hashes is Sum. Lines are only ever added at the end of a log, so it means the same for every reader, whatever
-// the clock does.
+// Position is a place in the log of a run: of the lines whose time is in the second Since or later,
+// the first Count were told, and the sum of their hashes is Sum. Lines are only ever added at the
+// end of a log, so it means the same for every reader, whatever the clock does.
 type Position struct {
 	Since int64 // Unix seconds
 	Count uint64
@@ -56,7 +56,8 @@ func (t *perSecondCounts) uncountedTo(at int64) {
 // everything is before all times.
 const everything = math.MinInt64
 
-// all is the position of who was told all that was counted, from the first second of which all is; ok is false if the last line's is not.
+// all is the position of who was told all that was counted, from the first second of which all is;
+// ok is false if the last line's is not.
 func (t *perSecondCounts) all(last int64) (p Position, ok bool) {
 	switch {
 	case !t.hasHorizon:

@@ -1,23 +1,26 @@
 // Package logs follows the logs of containers, each once for however many read it.
 //
-// What it promises: every reader is told the lines of a run in the order of the file, each once, or is told where lines are
-// missing (a Line with a Reset). That holds when the connection to the API server breaks, also among lines of one time, when a
-// reader goes on at another replica, and when the node's clock jumps, back by ten minutes at the least. A reader that is slow
-// delays nobody: it has a place in a ring, and no queue.
+// What it promises: every reader is told the lines of a run in the order of the file, each once, or
+// is told where lines are missing (a Line with a Reset). That holds when the connection to the API
+// server breaks, also among lines of one time, when a reader goes on at another replica, and when
+// the node's clock jumps, back by ten minutes at the least. A reader that is slow delays nobody: it
+// has a place in a ring, and no queue.
 //
-// How a log is read on from where somebody is: all that can be asked for is the lines from a second on. So it is counted, for each
-// second, how many lines were told of it, with the sum of their hashes. What the API server answers must begin with as many
-// lines of these seconds, of the same sum; what comes behind them is new. If it does not, the file was rotated meanwhile, and
-// lines may be missing. A Position is that count, and means the same at every replica.
+// How a log is read on from where somebody is: all that can be asked for is the lines from a second
+// on. So it is counted, for each second, how many lines were told of it, with the sum of their
+// hashes. What the API server answers must begin with as many lines of these seconds, of the same
+// sum; what comes behind them is new. If it does not, the file was rotated meanwhile, and lines may
+// be missing. A Position is that count, and means the same at every replica.
 //
-// Who needs something that the ring does not hold, since they were away for long or ask for more, reads it on a connection
-// of their own (past), until they have come to the ring.
+// Who needs something that the ring does not hold, since they were away for long or ask for more,
+// reads it on a connection of their own (past), until they have come to the ring.
 //
-// A text that does not begin with a time is no line: a node says so that it cannot tell the log. What it says is a reader's trouble, and
-// such an answer is never complete.
+// A text that does not begin with a time is no line: a node says so that it cannot tell the log.
+// What it says is a reader's trouble, and such an answer is never complete.
 //
-// What it refuses: to hold more than the ring of each run, and of a line more than its first 64 KiB; to have more connections than it may, in
-// all, and more readers of one user. It knows neither who may read a log nor which runs a pod has: its callers do.
+// What it refuses: to hold more than the ring of each run, and of a line more than its first 64
+// KiB; to have more connections than it may, in all, and more readers of one user. It knows neither
+// who may read a log nor which runs a pod has: its callers do.
 package logs
 
 import (
@@ -36,8 +39,8 @@ type Run struct {
 
 // Source is where logs are read: an API server.
 type Source interface {
-	// Read opens the log of a run. Each line begins with its time (RFC 3339) and a space. An error wraps ErrGone if that
-	// log will never be had.
+	// Read opens the log of a run. Each line begins with its time (RFC 3339) and a space. An error
+	// wraps ErrGone if that log will never be had.
 	Read(ctx context.Context, run Run, q Query) (io.ReadCloser, error)
 	// Ended reports whether the run has ended; then Read returns all of its log. An error is as Read's.
 	Ended(ctx context.Context, run Run) (bool, error)
@@ -70,8 +73,8 @@ var (
 	ErrClosed = errors.New("no logs are followed")
 )
 
-// NodeError is what a kubelet or a runtime says where it cannot tell a log, or no more of it. The status of such an answer is that
-// of one that is well.
+// NodeError is what a kubelet or a runtime says where it cannot tell a log, or no more of it. The
+// status of such an answer is that of one that is well.
 type NodeError struct{ Words string }
 
 func (e *NodeError) Error() string { return "the node says: " + e.Words }
@@ -88,7 +91,8 @@ type Line struct {
 	made string
 }
 
-// Made is the line in the form in which all readers are told it, which is made once. It must be the same whoever makes it.
+// Made is the line in the form in which all readers are told it, which is made once. It must be the
+// same whoever makes it.
 func (l *Line) Made(in func(*Line) string) string {
 	l.once.Do(func() { l.made = in(l) })
 	return l.made

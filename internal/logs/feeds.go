@@ -92,7 +92,8 @@ func (f *Feeds) Open(source Source, run Run, user string, start Start) (*Reader,
 	return &Reader{feeds: f, feed: of, user: user, start: start}, nil
 }
 
-// hasRoom reports whether there may be another connection, if need be in the place of one that nobody reads. The lock is held.
+// hasRoom reports whether there may be another connection, if need be in the place of one that
+// nobody reads. The lock is held.
 func (f *Feeds) hasRoom() bool {
 	return len(f.feeds)+f.pasts < f.opts.Upstreams || f.dropIdle()
 }

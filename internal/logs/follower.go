@@ -14,14 +14,15 @@ const (
 	// What broke is resumed after a time from the first to the last.
 	firstPause = 100 * time.Millisecond
 	lastPause  = 3 * time.Second
-	// clockMargin is how far a clock may jump back behind what is counted, and nothing is lost: what a log is not asked for is not
-	// answered either, and nothing would tell.
+	// clockMargin is how far a clock may jump back behind what is counted, and nothing is lost:
+	// what a log is not asked for is not answered either, and nothing would tell.
 	clockMargin = 10 * time.Minute
 	// mismatchedWithin is for how long an answer that does not begin with what was told may be that of another run.
 	mismatchedWithin = 3 * time.Second
 	// batchLines is how many lines are told in one step at most.
 	batchLines = 256
-	// settledAfter is after how long without a line what was there counts as read, should its last line not come: files are rotated.
+	// settledAfter is after how long without a line what was there counts as read, should its last
+	// line not come: files are rotated.
 	settledAfter = 2 * time.Second
 	// gaveUp is after how long the log of a run that has ended is taken for lost, if it cannot be read.
 	gaveUp = 30 * time.Second
@@ -170,8 +171,8 @@ func (f *follower) restart() {
 	f.counts.uncountedTo(f.since.Unix() - 1)
 }
 
-// find looks for the first of the lines that are to be told, and for the last that is there. Telling begins with the whole second of the
-// first, since positions count by seconds.
+// find looks for the first of the lines that are to be told, and for the last that is there.
+// Telling begins with the whole second of the first, since positions count by seconds.
 func (f *follower) find(ctx context.Context) error {
 	body, err := f.source.Read(ctx, f.run, Query{Since: f.since.Truncate(time.Second), Tail: f.tail})
 	if err != nil {
@@ -265,7 +266,8 @@ func (f *follower) read(ctx context.Context, ended bool) error {
 	}
 	defer body.Close()
 	f.ended = false
-	// An answer is well once it says something new, or nothing for a while: a node that cannot tell the log says so at once.
+	// An answer is well once it says something new, or nothing for a while: a node that cannot tell
+	// the log says so at once.
 	well := sync.OnceFunc(func() { f.to.trouble(nil) })
 	quiet, before := time.AfterFunc(settledAfter, well), f.lines
 	defer quiet.Stop()
@@ -325,7 +327,8 @@ func (f *follower) read(ctx context.Context, ended bool) error {
 // errCut means that an answer ends within a line's time.
 var errCut = errors.New("the answer was cut")
 
-// notOwn is what is wrong with an answer that has a line which is not the container's own; nil: nothing, or what err says.
+// notOwn is what is wrong with an answer that has a line which is not the container's own; nil:
+// nothing, or what err says.
 func notOwn(line rawLine, err error) error {
 	switch words := line.words(); {
 	case err != nil && !errors.Is(err, io.EOF), words == "":
@@ -347,8 +350,9 @@ type answer struct {
 
 func (a *answer) passing() bool { return a.passed.Count < a.known.Count }
 
-// take passes over a line that was told before, or counts one that is new and appends it to the batch. An error means that the
-// answer does not begin with what was told before, and is read no further: errOther, or errRotated.
+// take passes over a line that was told before, or counts one that is new and appends it to the
+// batch. An error means that the answer does not begin with what was told before, and is read no
+// further: errOther, or errRotated.
 func (f *follower) take(a *answer, line rawLine, batch []*Line) ([]*Line, error) {
 	passing := a.passing()
 	switch {
@@ -389,8 +393,9 @@ var errRotated = errors.New("the log was rotated")
 // errOther means that an answer is perhaps that of another run.
 var errOther = errors.New("the log is another one")
 
-// mistrusts reports whether an answer that does not begin with what was told is asked for once more: a node tells the log of the next
-// run as soon as that has begun, and the API server knows it a little later.
+// mistrusts reports whether an answer that does not begin with what was told is asked for once
+// more: a node tells the log of the next run as soon as that has begun, and the API server knows it
+// a little later.
 func (f *follower) mistrusts(line rawLine, passed, known Position) bool {
 	switch {
 	case line.at.Unix() < known.Since:
@@ -444,8 +449,8 @@ func (f *follower) count(raw rawLine) *Line {
 	return &Line{Time: raw.at, Text: raw.text, Cut: raw.cut, After: position}
 }
 
-// resync says that lines may be missing, and has the next answer tell only what is written from then on, or all that is later than a
-// position that cannot be found.
+// resync says that lines may be missing, and has the next answer tell only what is written from
+// then on, or all that is later than a position that cannot be found.
 func (f *follower) resync(ctx context.Context, reason string) error {
 	f.tell(ctx, []*Line{f.missing(reason)})
 	if f.imported {

@@ -26,12 +26,12 @@ func newLineReader(from io.Reader) *lineReader {
 	return &lineReader{from: bufio.NewReaderSize(from, 16<<10)}
 }
 
-// maxSum is the greatest hash of a line: positions are sent with every line, so they must be short, and forty bits are enough to
-// tell that a file is another one.
+// maxSum is the greatest hash of a line: positions are sent with every line, so they must be short,
+// and forty bits are enough to tell that a file is another one.
 const maxSum = 1<<40 - 1
 
-// rawLine is a line as it was read. One that does not begin with its time is not the container's own: it is what the kubelet or the
-// runtime says, with the status of an answer that is well.
+// rawLine is a line as it was read. One that does not begin with its time is not the container's
+// own: it is what the kubelet or the runtime says, with the status of an answer that is well.
 type rawLine struct {
 	own  bool
 	at   time.Time

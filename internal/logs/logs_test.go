@@ -118,7 +118,8 @@ func TestLineWithoutAnEndHoldsBackNothingBeforeIt(t *testing.T) {
 	})
 }
 
-// However many lines come at once, they take no more memory than the ring, and who does not read is told that lines are missing.
+// However many lines come at once, they take no more memory than the ring, and who does not read is
+// told that lines are missing.
 func TestManyLinesAtOnceFillTheRingOnly(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.GC()

@@ -217,7 +217,8 @@ func (r *reader) check() error {
 	return nil
 }
 
-// roam reads as many lines as it likes, leaves, and goes on behind them at one of some replicas, until the run has ended.
+// roam reads as many lines as it likes, leaves, and goes on behind them at one of some replicas,
+// until the run has ended.
 func roam(ctx context.Context, at []*Feeds, n *node, run Run, start Start, random *rand.Rand) (r reader) {
 	for ctx.Err() == nil {
 		c, err := at[random.IntN(len(at))].Open(n, run, "bob", start)

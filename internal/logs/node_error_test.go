@@ -13,7 +13,8 @@ import (
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
-// A line is a container's own if it begins with a time, however that is written; all else is what a kubelet or a runtime says.
+// A line is a container's own if it begins with a time, however that is written; all else is what a
+// kubelet or a runtime says.
 func TestOnlyWhatBeginsWithATimeIsALine(t *testing.T) {
 	at := func(text string) time.Time {
 		when, err := time.Parse(time.RFC3339Nano, text)
@@ -130,8 +131,8 @@ func told(c *Reader, within time.Duration) (all []string, err error) {
 	}
 }
 
-// What a node says where it cannot tell a log, or no more of it, is no line, and its answer is not all of the log: that was told in
-// front of it is, and so is what comes once it can be read again.
+// What a node says where it cannot tell a log, or no more of it, is no line, and its answer is not
+// all of the log: that was told in front of it is, and so is what comes once it can be read again.
 func TestWhatANodeSaysIsNoLine(t *testing.T) {
 	const words = "unable to retrieve container logs for containerd://0123"
 	const one, two = "2026-01-02T03:04:01Z one\n", "2026-01-02T03:04:02Z two\n"

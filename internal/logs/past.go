@@ -75,8 +75,8 @@ func (p *past) change(do func()) {
 	}
 }
 
-// take appends lines to batch, up to its capacity. If there are none, the waiter is woken once there are; an error says that there
-// will not be.
+// take appends lines to batch, up to its capacity. If there are none, the waiter is woken once
+// there are; an error says that there will not be.
 func (p *past) take(batch []*Line, w Waiter) ([]*Line, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

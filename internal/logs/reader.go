@@ -23,12 +23,14 @@ type Reader struct {
 	closed bool
 }
 
-// Next appends the lines that follow to batch, up to its capacity, and moves the reader behind them. It does not wait: a batch
-// that is not full means that there is no more, and then the waiter, unless it is nil, is woken once there is. The batch must have room for
-// at least one line.
+// Next appends the lines that follow to batch, up to its capacity, and moves the reader behind
+// them. It does not wait: a batch that is not full means that there is no more, and then the
+// waiter, unless it is nil, is woken once there is. The batch must have room for at least one line.
 //
-// An error comes without lines. After ErrSlow the reader goes on with what is kept. With ErrLimit the log cannot be read back so far for now. With io.EOF the run has ended, and all of it was told; with
-// ErrGone it is not known what else there was, and with ErrUnreadable it could not be read.
+// An error comes without lines. After ErrSlow the reader goes on with what is kept. With ErrLimit
+// the log cannot be read back so far for now. With io.EOF the run has ended, and all of it was
+// told; with ErrGone it is not known what else there was, and with ErrUnreadable it could not be
+// read.
 func (r *Reader) Next(batch []*Line, w Waiter) ([]*Line, error) {
 	before := len(batch)
 	for {

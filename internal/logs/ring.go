@@ -102,8 +102,9 @@ func (f *feed) wakeAll() {
 	}
 }
 
-// after is the number of the line behind a position; ok is false if that is not to be found in the ring. The position of a place at
-// which lines are missing never is: there may be two such places within one second, and lines between them. The lock is held.
+// after is the number of the line behind a position; ok is false if that is not to be found in the
+// ring. The position of a place at which lines are missing never is: there may be two such places
+// within one second, and lines between them. The lock is held.
 func (f *feed) after(p Position) (next uint64, ok bool) {
 	// Those who come to the ring from behind are near its end.
 	for i := len(f.ring) - 1; i >= 0; i-- {
@@ -114,8 +115,8 @@ func (f *feed) after(p Position) (next uint64, ok bool) {
 	return 0, false
 }
 
-// from is the number of the first line of a start that names no position; ok is false if the ring does not reach so far back. The lock
-// is held.
+// from is the number of the first line of a start that names no position; ok is false if the ring
+// does not reach so far back. The lock is held.
 func (f *feed) from(start Start) (next uint64, ok bool) {
 	whole := f.whole && f.first == 0
 	next, ok = f.next-min(f.next-f.first, uint64(max(start.Tail, 0))), whole || f.next-f.first >= uint64(max(start.Tail, 0))

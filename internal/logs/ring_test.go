@@ -2,8 +2,9 @@ package logs
 
 import "testing"
 
-// Lines may be missing twice within a second, at the same position. A reader that was told the first of these places must not go on
-// behind the second: what lies between them would be lost in silence.
+// Lines may be missing twice within a second, at the same position. A reader that was told the
+// first of these places must not go on behind the second: what lies between them would be lost in
+// silence.
 func TestPlaceWhereLinesAreMissingIsNoPlaceInARing(t *testing.T) {
 	missing := func() *Line { return &Line{Reset: ResetRotated, After: Position{Since: 5}} }
 	f := &feed{ring: []*Line{missing(), {Text: "between", After: Position{5, 1, 7}}, missing(), {Text: "behind", After: Position{5, 2, 9}}}, first: 10, next: 14}

@@ -8,8 +8,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// NewUpstreams returns the gauge of connections to API servers on which logs are read: for "streams", or for "requests" that are
-// answered with what the API server says.
+// NewUpstreams returns the gauge of connections to API servers on which logs are read: for
+// "streams", or for "requests" that are answered with what the API server says.
 func NewUpstreams(why string) prometheus.Gauge {
 	return prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "kubecast_log_upstreams", Help: "Logs that are being read from API servers.", ConstLabels: prometheus.Labels{"for": why},

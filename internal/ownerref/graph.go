@@ -171,8 +171,8 @@ func (g *Graph[V]) Above(id ID, visit func(owner ID)) {
 	})
 }
 
-// Best is what counts of all that is said below an object; ok is false if nothing is. Steps are what that cost: how many
-// objects were looked at.
+// Best is what counts of all that is said below an object; ok is false if nothing is. Steps are
+// what that cost: how many objects were looked at.
 func (g *Graph[V]) Best(id ID) (best V, ok bool, steps int) {
 	steps = g.walk(id, func(d *dependents[V]) *btree.BTreeG[*node[V]] {
 		if top, says := most(d.saying); says && (!ok || g.less(best, top.value)) {
@@ -183,7 +183,8 @@ func (g *Graph[V]) Best(id ID) (best V, ok bool, steps int) {
 	return best, ok, steps
 }
 
-// Said is what counts of what those say that name an object themselves; ok is false if nothing is said. Unlike Best it costs the same whatever is below.
+// Said is what counts of what those say that name an object themselves; ok is false if nothing is
+// said. Unlike Best it costs the same whatever is below.
 func (g *Graph[V]) Said(id ID) (best V, ok bool) {
 	for _, d := range []*dependents[V]{g.below[id], g.below[id.label()]} {
 		if d == nil {

@@ -1,10 +1,11 @@
 // Package ownerref owns what objects say of the objects to which they belong: which of it counts, and how it is walked,
 // upwards (Above) and downwards (Graph).
 //
-// What it promises: a reference counts as it does for Kubernetes' garbage collector, that is, if the object that it names
-// is there with that uid, name and kind; and only within one namespace, so that nothing that somebody writes in one
-// namespace is ever found from another. Each object is visited once in a walk, however many ways lead to it, and no walk
-// visits more than it may: whoever makes objects that own each other pays with their own answers, and not with others' time.
+// What it promises: a reference counts as it does for Kubernetes' garbage collector, that is, if
+// the object that it names is there with that uid, name and kind; and only within one namespace, so
+// that nothing that somebody writes in one namespace is ever found from another. Each object is
+// visited once in a walk, however many ways lead to it, and no walk visits more than it may:
+// whoever makes objects that own each other pays with their own answers, and not with others' time.
 //
 // What it refuses: owners without a namespace of objects that are in one. Anybody could name them, in any namespace.
 package ownerref
@@ -19,7 +20,8 @@ import (
 )
 
 const (
-	// MaxHeight is how many levels above an object are looked at: a Pod of a Job of a JobSet of a TrainJob of a pipeline.
+	// MaxHeight is how many levels above an object are looked at: a Pod of a Job of a JobSet of a
+	// TrainJob of a pipeline.
 	MaxHeight = 5
 	// maxOwners is how many owners of one object count.
 	maxOwners = 4
@@ -73,8 +75,8 @@ func Controller(o *cluster.Object) (owner ID, ok bool) {
 	return owner, ok
 }
 
-// each visits what an object names as its owners. The API server accepts one controller at most, and no reference that lacks
-// a uid, name or kind.
+// each visits what an object names as its owners. The API server accepts one controller at most,
+// and no reference that lacks a uid, name or kind.
 func each(o *cluster.Object, visit func(id ID, controls bool)) {
 	controlled := false
 	o.Path("metadata.ownerReferences").ForEach(func(_, ref gjson.Result) bool {
@@ -92,8 +94,9 @@ func each(o *cluster.Object, visit func(id ID, controls bool)) {
 	})
 }
 
-// Above visits what is above an object whose owners are known: these first, then their owners, and so on, each once. Next
-// says whose an owner is, and whether to go on at all; it must name no owners of one that is not there as it is named.
+// Above visits what is above an object whose owners are known: these first, then their owners, and
+// so on, each once. Next says whose an owner is, and whether to go on at all; it must name no
+// owners of one that is not there as it is named.
 func Above(owners []ID, next func(owner ID) (owners []ID, goOn bool)) {
 	seen := make(map[ID]struct{}, len(owners))
 	for range MaxHeight {
@@ -118,9 +121,10 @@ func Above(owners []ID, next func(owner ID) (owners []ID, goOn bool)) {
 	}
 }
 
-// Topmost is the highest of what controls an object, directly or through others, that counts: the one thing of which the object is a
-// part. Look says what controls one of them, and whether it counts; of one that is not there as it is named it must say neither.
-// Things that control each other are looked at once, and the one that was found first is no higher than the others.
+// Topmost is the highest of what controls an object, directly or through others, that counts: the
+// one thing of which the object is a part. Look says what controls one of them, and whether it
+// counts; of one that is not there as it is named it must say neither. Things that control each
+// other are looked at once, and the one that was found first is no higher than the others.
 func Topmost(o *cluster.Object, look func(ID) (above ID, controlled, counts bool)) (top ID, ok bool) {
 	at, controlled := Controller(o)
 	var seen []ID

@@ -42,8 +42,8 @@ func TestWhatControlsCountsFirstAndOfManyOnlySome(t *testing.T) {
 	}
 }
 
-// Who forges a reference knows a uid and no more, or writes it in another namespace. A label knows no more either, and counts within
-// its namespace.
+// Who forges a reference knows a uid and no more, or writes it in another namespace. A label knows
+// no more either, and counts within its namespace.
 func TestOnlyWhatIsThereAsItIsNamedIsAnOwner(t *testing.T) {
 	job := ID{"n", "uj", "batch", "Job", "j"}
 	for name, test := range map[string]struct {

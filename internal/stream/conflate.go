@@ -80,7 +80,8 @@ func (c *Conflator[O]) Due(now time.Time) *Held[O] {
 	return c.Early(now)
 }
 
-// Early returns a modification although its time may not have come, or nil. The next one of its object is held back as ever.
+// Early returns a modification although its time may not have come, or nil. The next one of its
+// object is held back as ever.
 func (c *Conflator[O]) Early(now time.Time) *Held[O] {
 	if len(c.due) == 0 {
 		return nil

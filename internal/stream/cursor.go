@@ -151,12 +151,14 @@ type Place struct {
 	next       uint64
 }
 
-// Compare says whether a place is before another (-1), the same (0), or behind it (1). Places in different histories cannot be compared.
+// Compare says whether a place is before another (-1), the same (0), or behind it (1). Places in
+// different histories cannot be compared.
 func (p Place) Compare(other Place) (order int, ok bool) {
 	return cmp.Compare(p.next, other.next), p.generation == other.generation
 }
 
-// Place is where the cursor stands. It is false as long as it depends on what the cursor's client knew at the beginning what comes next.
+// Place is where the cursor stands. It is false as long as it depends on what the cursor's client
+// knew at the beginning what comes next.
 func (c *Cursor[O]) Place() (Place, bool) {
 	return Place{c.generation, c.next}, c.past == nil && !c.needsDeduplication()
 }
@@ -172,9 +174,9 @@ func (c *Cursor[O]) Move(to Place) { c.generation, c.next = to.generation, to.ne
 // needsDeduplication reports whether what comes may be what the client knew at the beginning.
 func (c *Cursor[O]) needsDeduplication() bool { return c.known.Some > 0 && !c.passed }
 
-// told reports whether the client was told an event of the ring before it came back. It was if it claims the event, and if
-// it was told something of the very next version, of which there is nothing else. Behind a deletion it comes back like
-// that.
+// told reports whether the client was told an event of the ring before it came back. It was if it
+// claims the event, and if it was told something of the very next version, of which there is
+// nothing else. Behind a deletion it comes back like that.
 func (c *Cursor[O]) told(e *Event[O]) bool {
 	if e.floor() <= c.known.All {
 		return true

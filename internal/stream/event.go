@@ -61,8 +61,8 @@ func EventAt[O Object[O]](version uint64, change Change[O]) *Event[O] {
 	return e
 }
 
-// FromRelist reports whether the event is part of the difference that a relist found, and the version from before it. That
-// is not less than of any event before; ID may be, behind a deletion.
+// FromRelist reports whether the event is part of the difference that a relist found, and the
+// version from before it. That is not less than of any event before; ID may be, behind a deletion.
 func (e *Event[O]) FromRelist() (before uint64, is bool) { return e.from, e.relistDiff }
 
 // floor is the lowest position with which a client is not told the event again.

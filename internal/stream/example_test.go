@@ -23,7 +23,8 @@ func modified(old pod) stream.Change[pod] {
 	return stream.Change[pod]{Type: stream.Modified, Object: old, Old: old}
 }
 
-// A reader goes on where it was; whoever was away for longer than the ring reaches back is told so, and never misses something in silence.
+// A reader goes on where it was; whoever was away for longer than the ring reaches back is told so,
+// and never misses something in silence.
 func ExampleTopic() {
 	topic := stream.NewTopic[pod](stream.Options{Events: 3, Bytes: 1 << 20, Gather: time.Millisecond})
 	topic.Begin(10) // the version of the list

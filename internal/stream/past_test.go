@@ -88,8 +88,8 @@ func TestCursorStepsBackToWhatWasNotTold(t *testing.T) {
 	}
 }
 
-// A client that was cut off in the burst of a relist knows some of what lies up to its end. It was not told the last version of that,
-// only because its past ends right before.
+// A client that was cut off in the burst of a relist knows some of what lies up to its end. It was
+// not told the last version of that, only because its past ends right before.
 func TestWhatIsNextBehindAPastIsToldToWhoKnowsOnlySomeOfIt(t *testing.T) {
 	for _, c := range []struct {
 		known Known

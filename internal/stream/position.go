@@ -28,7 +28,8 @@ func (k Known) isNext(version uint64) bool { return k.Some == version && k.All+1
 // visibility.
 type Claim struct {
 	Known
-	// Epoch is the epoch in which the position counts: lower-case letters and digits. A position says nothing in another one.
+	// Epoch is the epoch in which the position counts: lower-case letters and digits. A position
+	// says nothing in another one.
 	Epoch string
 	// Visibility names the visibility, the part of the resource that the client was permitted to see: a letter, then
 	// letters and digits. The empty name means all that it asked for. A position made under one visibility says
@@ -59,8 +60,9 @@ type Position struct {
 // ErrPosition means that a text is not a position.
 var ErrPosition = errors.New("stream: unreadable position")
 
-// maxPosition bounds a position's length, in bytes. It leaves room for the most watches that a stream may have, with the longest names,
-// each in an epoch of its own, all of them histories whose positions are sealed, and a position of logs.
+// maxPosition bounds a position's length, in bytes. It leaves room for the most watches that a
+// stream may have, with the longest names, each in an epoch of its own, all of them histories whose
+// positions are sealed, and a position of logs.
 const maxPosition = 8 << 10
 
 // ParsePosition reads an event id. Its error is ErrPosition.
@@ -122,8 +124,8 @@ func parseKnown(s string) (Known, bool) {
 	return known, ok && all > 0 && known.Some > all
 }
 
-// AppendID appends the event id of a stream to dst. The watches keep the order in which they are given. It appends nothing if
-// no watch has an epoch: then nothing is known of any.
+// AppendID appends the event id of a stream to dst. The watches keep the order in which they are
+// given. It appends nothing if no watch has an epoch: then nothing is known of any.
 func AppendID(dst []byte, names []string, claims []Claim) []byte {
 	epoch := headOf(claims)
 	if epoch == "" {
@@ -150,8 +152,8 @@ func AppendID(dst []byte, names []string, claims []Claim) []byte {
 	return dst
 }
 
-// headOf is the epoch with which an id begins: that of the first watch that it names, or if it names none, of the first that
-// has one.
+// headOf is the epoch with which an id begins: that of the first watch that it names, or if it
+// names none, of the first that has one.
 func headOf(claims []Claim) (epoch string) {
 	for i := range claims {
 		switch {

@@ -88,9 +88,10 @@ func (t *Topic[O]) Ahead(known Known, scope Scope) (*Cursor[O], error) {
 	return &Cursor[O]{topic: t, scope: scope, next: t.ring.next, joined: known.All, generation: t.generation, known: known, knew: known}, nil
 }
 
-// passedByRelist reports whether a relist passed over a stretch of which the client knows some, but not all. The difference
-// that the relist found does not say what of that is gone again, so the client cannot go on. The exception is the
-// very relist in whose burst the client was cut off: that difference can be told again.
+// passedByRelist reports whether a relist passed over a stretch of which the client knows some, but
+// not all. The difference that the relist found does not say what of that is gone again, so the
+// client cannot go on. The exception is the very relist in whose burst the client was cut off: that
+// difference can be told again.
 func (t *Topic[O]) passedByRelist(known Known) bool {
 	if known.All < t.forgottenGap {
 		return true
@@ -103,8 +104,9 @@ func (t *Topic[O]) passedByRelist(known Known) bool {
 	return false
 }
 
-// PassedOver reports whether a cursor that moved from one position to another was carried over a relist in the ring. Then it
-// has the difference that the relist found. What came and went before it is in no event, not even that there was something.
+// PassedOver reports whether a cursor that moved from one position to another was carried over a
+// relist in the ring. Then it has the difference that the relist found. What came and went before
+// it is in no event, not even that there was something.
 func (c *Cursor[O]) PassedOver(from, to uint64) bool {
 	t := c.topic
 	t.mu.Lock()

@@ -2,8 +2,9 @@ package stream
 
 import "cmp"
 
-// Revision is a version, as far as it has come: several events may share one, and nothing says which of them is the last.
-// States that were seen at one version, with an event of it in between, differ in Part.
+// Revision is a version, as far as it has come: several events may share one, and nothing says
+// which of them is the last. States that were seen at one version, with an event of it in between,
+// differ in Part.
 //
 // The parts are counted from 1, which also stands for a list at the version, and for a bookmark. Whoever sees all
 // events of a version counts alike.

@@ -9,7 +9,8 @@ import (
 	"github.com/kubecast/kubecast/internal/cluster"
 )
 
-// scaleTargets prints what an autoscaler measures, and what it aims at: two of its metrics, and how many more there are.
+// scaleTargets prints what an autoscaler measures, and what it aims at: two of its metrics, and how
+// many more there are.
 func scaleTargets(r *row, o *cluster.Object) {
 	metrics, measured := o.Path("spec.metrics").Array(), o.Path("status.currentMetrics").Array()
 	if o.Path("apiVersion").Str == "autoscaling/v1" {
@@ -52,7 +53,8 @@ func oldMetrics(o *cluster.Object) (metrics, measured []gjson.Result) {
 	return metrics, measured
 }
 
-// scaleTarget is one metric: what it is, and should be. Its members have other names in the annotations of autoscaling/v1.
+// scaleTarget is one metric: what it is, and should be. Its members have other names in the
+// annotations of autoscaling/v1.
 func scaleTarget(metric, now gjson.Result) string {
 	kind := metric.Get("type").Str
 	member, known := map[string]string{

@@ -37,7 +37,8 @@ type cell struct {
 	print func(r *row, o *cluster.Object)
 }
 
-// withListed adds the kinds by their columns. A cell without a name has no column: the API server prints more cells than columns of some.
+// withListed adds the kinds by their columns. A cell without a name has no column: the API server
+// prints more cells than columns of some.
 func withListed(tables map[groupResource]*Table) map[groupResource]*Table {
 	for kind, cells := range listed {
 		var heads columns

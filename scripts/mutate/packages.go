@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// meeting are the packages where users meet, below internal, and which of the tests of internal/http are for them beside
-// their own; empty: none.
+// meeting are the packages where users meet, below internal, and which of the tests of
+// internal/http are for them beside their own; empty: none.
 var meeting = []struct{ directory, through string }{
 	{"http/access", "Narrow|Permission|Sight|Visib|Lists|Namespace|Discover|Kinds"},
 	{"http/eventstream", "Narrow|Permission|Sight|Stream|Watch|Resum|Replay|Held|Conflat"},

@@ -1,8 +1,9 @@
 //go:build linux
 
-// Package apiserver is an API server for benchmarks: some kinds, whose objects are changed at a steady rate or all at once. It runs on
-// the same processors as what is measured, so it must be cheap: it renders a change once, and scans nothing.
-// internal/apitest is made for faults, and is not that cheap.
+// Package apiserver is an API server for benchmarks: some kinds, whose objects are changed at a
+// steady rate or all at once. It runs on the same processors as what is measured, so it must be
+// cheap: it renders a change once, and scans nothing. internal/apitest is made for faults, and is
+// not that cheap.
 package apiserver
 
 import (

@@ -15,8 +15,9 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// addCoded begins to read a new connection whose answer may be compressed. As with TLS, each has a goroutine of its own, so this client
-// costs more, decoding included, than the one that epoll serves.
+// addCoded begins to read a new connection whose answer may be compressed. As with TLS, each has a
+// goroutine of its own, so this client costs more, decoding included, than the one that epoll
+// serves.
 func (c *Client) addCoded(reader *client, fd int, snapshot bool) error {
 	file := os.NewFile(uintptr(fd), "")
 	conn, err := net.FileConn(file)

@@ -135,8 +135,8 @@ func (c *Client) group(name string) (*group, error) {
 type Begin struct {
 	Group string
 	Seq   uint64 // number of the first event that counts
-	// Fresh is how old a change may be that counts; 0: any. On a live page appears what has changed long before, when another
-	// object leaves.
+	// Fresh is how old a change may be that counts; 0: any. On a live page appears what has changed
+	// long before, when another object leaves.
 	Fresh time.Duration
 }
 

@@ -56,7 +56,8 @@ func (all Workloads[B]) Run(b B) error {
 	return nil
 }
 
-// Promises are those of the gateway that no machine excuses: it is never so slow that an event may be lost or told twice.
+// Promises are those of the gateway that no machine excuses: it is never so slow that an event may
+// be lost or told twice.
 type Promises struct{ broken []string }
 
 // Expect notes a count that must be 0.

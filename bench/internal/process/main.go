@@ -11,8 +11,8 @@ import (
 	"syscall"
 )
 
-// Main runs a benchmark's program: the role that the process has as a child, or else the benchmark itself. If that fails, it
-// says so, and ends the process.
+// Main runs a benchmark's program: the role that the process has as a child, or else the benchmark
+// itself. If that fails, it says so, and ends the process.
 func Main(name string, children func(role string) error, run func(args []string, out io.Writer) error) {
 	var err error
 	if role := Role(); role != "" {

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// Run runs something in the background until the test or its synctest bubble ends, and waits for its end. An error of it fails the test.
+// Run runs something in the background until the test or its synctest bubble ends, and waits for
+// its end. An error of it fails the test.
 func Run(t testing.TB, run func(context.Context) error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())

@@ -28,8 +28,8 @@ func (c *confirmation) wake() {
 	}
 }
 
-// confirm follows the mirrors until the context ends. Permissions still count for auth.UnreadFor if a part of them can no
-// longer be read.
+// confirm follows the mirrors until the context ends. Permissions still count for auth.UnreadFor if
+// a part of them can no longer be read.
 func (m *member) confirm(ctx context.Context, notify func()) {
 	var lost [4]time.Duration // by mirror
 	unread := func() bool {

@@ -1,9 +1,9 @@
 // Package archive keeps the history of a gateway: it brings the database's schema up to date, runs a recorder for each
 // cluster and kind, and finds the log that somebody wants to read.
 //
-// What it promises: nothing else waits for the database. While the database is away, Run and the recorders try again,
-// and readers are told so (ErrAway). Readers ask in somebody's name (For), and have connections of their own, so they cannot keep
-// a recorder from writing.
+// What it promises: nothing else waits for the database. While the database is away, Run and the
+// recorders try again, and readers are told so (ErrAway). Readers ask in somebody's name (For), and
+// have connections of their own, so they cannot keep a recorder from writing.
 //
 // What it refuses: to decide who may see what. Package http does that, and passes it on as a store.Filter.
 package archive
@@ -97,8 +97,8 @@ func New(opts Options) (*Archive, error) {
 	return a, nil
 }
 
-// Close ends all connections. It must come after everything else has ended, since a recorder gives its lease back at its
-// end.
+// Close ends all connections. It must come after everything else has ended, since a recorder gives
+// its lease back at its end.
 func (a *Archive) Close() error {
 	a.tails.close()
 	return a.database.Close()
@@ -167,8 +167,9 @@ func (a *Archive) migrate(ctx context.Context) error {
 	return err
 }
 
-// Refused is why the gateway must not use the database since its start: its schema is another release's. It is nil if it may, while the
-// database is away, and once it could be used: from then on everybody who is served goes on being served.
+// Refused is why the gateway must not use the database since its start: its schema is another
+// release's. It is nil if it may, while the database is away, and once it could be used: from then
+// on everybody who is served goes on being served.
 func (a *Archive) Refused() error {
 	select {
 	case <-a.ready:

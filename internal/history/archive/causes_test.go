@@ -102,8 +102,9 @@ func says(state history.State) func(*history.Transition) bool {
 	return func(t *history.Transition) bool { return t.To == state }
 }
 
-// Pods that only claim to belong to a job, by its name and uid, say nothing of it: those of other namespaces, and those that name it otherwise than it is called. Its
-// own pod does, whether its end is recorded before or after its job's; with each sort of database, also by another gateway.
+// Pods that only claim to belong to a job, by its name and uid, say nothing of it: those of other
+// namespaces, and those that name it otherwise than it is called. Its own pod does, whether its end
+// is recorded before or after its job's; with each sort of database, also by another gateway.
 func TestPodsThatOnlyClaimToBeAJobsSayNothingOfIt(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, address string) {
 		api := apitest.New(apitest.Jobs, apitest.Pods)

@@ -17,8 +17,9 @@ const (
 	Runs        What = "runs"
 )
 
-// Numbering is the log whose numbers something of a kind has, as Reader.Numbers takes it. The runs of all kinds have those of one log, so to callers who may see all
-// of a kind they tell more than that.
+// Numbering is the log whose numbers something of a kind has, as Reader.Numbers takes it. The runs
+// of all kinds have those of one log, so to callers who may see all of a kind they tell more than
+// that.
 func (w What) Numbering(kind string) string {
 	if w == Runs {
 		return store.RunsResource
@@ -33,7 +34,8 @@ type Change struct {
 	Run        *store.Run          // nil of a transition
 }
 
-// Namespace is the namespace that it is in, by name and uid; the uid is "" if it is not known which namespace of that name.
+// Namespace is the namespace that it is in, by name and uid; the uid is "" if it is not known which
+// namespace of that name.
 func (c Change) Namespace() (name, uid string) {
 	if c.Run != nil {
 		return c.Run.Namespace, c.Run.NamespaceUID
@@ -75,7 +77,8 @@ func ofTransitions(transitions []*history.Transition) []Change {
 	return all
 }
 
-// numbered is where the log stands that has the numbers of a kind's log; nowhere if there is none. That of transitions is the kind's own, as it was given.
+// numbered is where the log stands that has the numbers of a kind's log; nowhere if there is none.
+// That of transitions is the kind's own, as it was given.
 func numbered(ctx context.Context, db *store.Store, what What, log store.Log) (store.Log, error) {
 	if what == Transitions {
 		return log, nil

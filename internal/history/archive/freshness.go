@@ -8,8 +8,9 @@ import (
 	"github.com/kubecast/kubecast/internal/history/recorder"
 )
 
-// A log says nothing new while its cluster is away, which is not the same as that nothing happens. So readers are told how this
-// replica's own watch of the kind stands, whether it records or another replica does.
+// A log says nothing new while its cluster is away, which is not the same as that nothing happens.
+// So readers are told how this replica's own watch of the kind stands, whether it records or
+// another replica does.
 
 // source is what a log is recorded from, as far as this replica sees it. Only its tail uses it.
 type source struct {

@@ -14,8 +14,8 @@ import (
 	"github.com/kubecast/kubecast/internal/history/store"
 )
 
-// A gateway is updated: it goes on in the database of the earlier one from where that was, with the jobs that are still there. Those that are gone meanwhile are
-// found to be.
+// A gateway is updated: it goes on in the database of the earlier one from where that was, with the
+// jobs that are still there. Those that are gone meanwhile are found to be.
 func TestADatabaseOfAnEarlierGatewayIsRecordedOn(t *testing.T) {
 	api := apitest.New(apitest.Jobs, apitest.Pods)
 	defer api.Close()

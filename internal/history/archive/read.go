@@ -45,7 +45,8 @@ func (r Reader) Knows(ctx context.Context, c *cluster.Cluster, kind string) (boo
 	return len(found) > 0, err
 }
 
-// Jobs is a page of a kind's jobs; see store.Store.Jobs. An error wraps ErrAway, or is of the cluster, or of the context.
+// Jobs is a page of a kind's jobs; see store.Store.Jobs. An error wraps ErrAway, or is of the
+// cluster, or of the context.
 func (r Reader) Jobs(ctx context.Context, c *cluster.Cluster, kind string, f store.Filter, after store.JobAfter, limit int) ([]*history.Job, error) {
 	return read(ctx, r, c, kind, func(ctx context.Context, log store.Log) ([]*history.Job, error) {
 		return r.database.Jobs(ctx, log, f, after, limit)
@@ -68,8 +69,8 @@ func (r Reader) Parts(ctx context.Context, c *cluster.Cluster, kind string, f st
 	return parts, err
 }
 
-// Transitions is a page of a kind's transitions, the newest first, of those before a number; 0 is before all. Errors are those
-// of Jobs.
+// Transitions is a page of a kind's transitions, the newest first, of those before a number; 0 is
+// before all. Errors are those of Jobs.
 func (r Reader) Transitions(ctx context.Context, c *cluster.Cluster, kind string, f store.Filter, before uint64, limit int) ([]*history.Transition, error) {
 	return read(ctx, r, c, kind, func(ctx context.Context, log store.Log) ([]*history.Transition, error) {
 		return r.database.Transitions(ctx, log, f, before, limit)
@@ -102,7 +103,8 @@ func (r Reader) JobsAndKept(ctx context.Context, c *cluster.Cluster, kind string
 	return jobs, kept, err
 }
 
-// Kept is the text that is kept of a job. The error is store.ErrNotKept or store.ErrOverBudget if there is none, or one of Jobs.
+// Kept is the text that is kept of a job. The error is store.ErrNotKept or store.ErrOverBudget if
+// there is none, or one of Jobs.
 func (r Reader) Kept(ctx context.Context, c *cluster.Cluster, kind, uid string, what store.KeptKind) (text []byte, err error) {
 	missing := store.ErrNotKept
 	_, err = read(ctx, r, c, kind, func(ctx context.Context, log store.Log) ([]struct{}, error) {
@@ -134,7 +136,8 @@ func (r Reader) Uses(ctx context.Context, c *cluster.Cluster, kind string, jobs 
 	return uses, err
 }
 
-// Newest are the newest transitions up to a number, or the runs of the newest pods, in the order of their numbers. Errors are those of Jobs.
+// Newest are the newest transitions up to a number, or the runs of the newest pods, in the order of
+// their numbers. Errors are those of Jobs.
 func (r Reader) Newest(ctx context.Context, c *cluster.Cluster, kind string, what What, f store.Filter, upTo uint64, limit int) ([]Change, error) {
 	if what == Transitions {
 		transitions, err := r.Transitions(ctx, c, kind, f, upTo+1, limit)
@@ -153,8 +156,9 @@ var errVisit = errors.New("the reader has enough")
 const (
 	// usageWithin is how long a question for usage may take. It reads all jobs of a time.
 	usageWithin = time.Minute
-	// usagesAtOnce is how many questions for usage are answered at once, one of each quotaOwner's, since each keeps in memory what it
-	// has counted. What they read they read in their quotaOwners' turns.
+	// usagesAtOnce is how many questions for usage are answered at once, one of each quotaOwner's,
+	// since each keeps in memory what it has counted. What they read they read in their
+	// quotaOwners' turns.
 	usagesAtOnce = 8
 )
 
@@ -205,8 +209,9 @@ func readAll[T any](
 // question of a reader that was away for millions would take longer than is allowed, and again each time.
 const maxSpan = 20_000
 
-// After are the transitions or runs that follow a number, in order. Up to upTo, which may be before the end of the log, there
-// are no others. Beside the errors of Jobs there are ErrAhead and ErrExpired.
+// After are the transitions or runs that follow a number, in order. Up to upTo, which may be before
+// the end of the log, there are no others. Beside the errors of Jobs there are ErrAhead and
+// ErrExpired.
 func (r Reader) After(ctx context.Context, c *cluster.Cluster, kind string, what What, f store.Filter, after uint64, limit int) (found []Change, upTo uint64, err error) {
 	var failed error // an error that is not the database's
 	found, err = read(ctx, r, c, kind, func(ctx context.Context, log store.Log) (found []Change, err error) {

@@ -12,8 +12,8 @@ import (
 
 func TestMain(m *testing.M) { dbtest.Main(m) }
 
-// TestWhatIsRemovedWhileItIsReadIsNotPassedOver: a reader that found out where the log stands, before a part of it was removed, would
-// take the rest for all of it.
+// TestWhatIsRemovedWhileItIsReadIsNotPassedOver: a reader that found out where the log stands,
+// before a part of it was removed, would take the rest for all of it.
 func TestWhatIsRemovedWhileItIsReadIsNotPassedOver(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, address string) {
 		database, err := store.New(store.Options{Address: address})

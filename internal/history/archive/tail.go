@@ -18,8 +18,9 @@ import (
 var (
 	// ErrBehind means that what follows a number is not in memory: Archive.After reads it from the database.
 	ErrBehind = errors.New("this is further back than the end of the log")
-	// ErrAhead means that the log ends before a number. From Tail.Next it may come because another replica knew more, and
-	// pass within a moment. From Archive.After it says that the log is another one, or that the database was restored.
+	// ErrAhead means that the log ends before a number. From Tail.Next it may come because another
+	// replica knew more, and pass within a moment. From Archive.After it says that the log is
+	// another one, or that the database was restored.
 	ErrAhead = errors.New("the log does not reach so far")
 	// ErrExpired means that some of what follows a number has been removed, since it was kept for long enough.
 	ErrExpired = errors.New("some of it is not kept any more")
@@ -47,7 +48,8 @@ type form struct {
 	text string
 }
 
-// Text is the change in the form in which readers are told it: all those who see its number, or all those for whom that is sealed. Each is made once.
+// Text is the change in the form in which readers are told it: all those who see its number, or all
+// those for whom that is sealed. Each is made once.
 func (e *Entry) Text(sealed bool, make func(Change) string) string {
 	f := &e.plain
 	if sealed {
@@ -130,8 +132,8 @@ type Tail struct {
 // following is the database in the name of all tails.
 func (a *Archive) following() *store.Store { return a.database.For(store.System("tails")) }
 
-// Follow returns the tail of one of a kind's logs for one more reader, which must call Leave. An error is the cluster's, or the
-// context's.
+// Follow returns the tail of one of a kind's logs for one more reader, which must call Leave. An
+// error is the cluster's, or the context's.
 func (a *Archive) Follow(ctx context.Context, c *cluster.Cluster, kind string, what What) (*Tail, error) {
 	identity, err := c.Identity(ctx)
 	if err != nil {
@@ -231,7 +233,8 @@ func (t *Tail) Next(after uint64, most int, w stream.Waiter) ([]*Entry, error) {
 	return nil, nil
 }
 
-// Upstream is how the kind's watch stands from which the log is recorded. Whoever waits after Next is woken when that changes.
+// Upstream is how the kind's watch stands from which the log is recorded. Whoever waits after Next
+// is woken when that changes.
 func (t *Tail) Upstream() cache.Upstream {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -40,8 +40,8 @@ func span(from, to uint64) (seqs []uint64) {
 	return seqs
 }
 
-// TestEndOfALogHasNoGaps: of what was removed before it was read, or is too old to be in memory, readers are told to ask the
-// database; never that there is nothing.
+// TestEndOfALogHasNoGaps: of what was removed before it was read, or is too old to be in memory,
+// readers are told to ask the database; never that there is nothing.
 func TestEndOfALogHasNoGaps(t *testing.T) {
 	tail, wakes := tailOf(), stream.NewWakeChannel()
 	answer := func(seq uint64, found ...uint64) {
@@ -159,7 +159,8 @@ func TestAnEndThatIsNotKnownAgesWhileItIsFollowed(t *testing.T) {
 	})
 }
 
-// However many readers are told a transition, at once or later, each of its two forms is made once, and no reader is told the other one.
+// However many readers are told a transition, at once or later, each of its two forms is made once,
+// and no reader is told the other one.
 func TestEachFormOfATransitionIsMadeOnce(t *testing.T) {
 	e := &Entry{Change: grown(7)[0]}
 	var made [2]atomic.Int64
@@ -175,8 +176,8 @@ func TestEachFormOfATransitionIsMadeOnce(t *testing.T) {
 	reading.Wait()
 }
 
-// Of a run, a log has its last change only, and it has the numbers of other kinds' runs: gaps in it mean nothing. That some of it was removed, readers learn whom it
-// concerns; others go on.
+// Of a run, a log has its last change only, and it has the numbers of other kinds' runs: gaps in it
+// mean nothing. That some of it was removed, readers learn whom it concerns; others go on.
 func TestEndOfRunsHasGapsThatMeanNothing(t *testing.T) {
 	tail, wakes := tailOf(), stream.NewWakeChannel()
 	tail.name.what = Runs

@@ -1,5 +1,5 @@
-// Package dbtest runs real PostgreSQL and MariaDB servers for tests and benchmarks: private ones on loopback, in a temporary
-// directory, that end with the program, also when it is killed.
+// Package dbtest runs real PostgreSQL and MariaDB servers for tests and benchmarks: private ones on
+// loopback, in a temporary directory, that end with the program, also when it is killed.
 package dbtest
 
 import (
@@ -31,7 +31,8 @@ const patience = time.Minute
 type Server struct {
 	// Kind is postgres or mysql.
 	Kind string
-	// Durable lets the server wait for its disk at each commit, and gives it memory as one in earnest has. Else it saves both.
+	// Durable lets the server wait for its disk at each commit, and gives it memory as one in
+	// earnest has. Else it saves both.
 	Durable bool
 
 	missing string // why it cannot be started here

@@ -28,7 +28,8 @@ func Each(t *testing.T, test func(t *testing.T, address string)) {
 	}
 }
 
-// Main is the TestMain of a package whose tests write to databases: it starts the servers, and ends with failure if a goroutine is left.
+// Main is the TestMain of a package whose tests write to databases: it starts the servers, and ends
+// with failure if a goroutine is left.
 func Main(m *testing.M) {
 	for _, server := range []*Server{PostgreSQL, Maria} {
 		if err := server.Start(); err != nil {

@@ -32,23 +32,29 @@ type Options struct {
 }
 
 const (
-	// atOnce is how many logs of a cluster are read at a time, and ofOne how many of these are one namespace's: a node that does not answer keeps
-	// others' waiting no longer than it takes to give up one of them.
+	// atOnce is how many logs of a cluster are read at a time, and ofOne how many of these are one
+	// namespace's: a node that does not answer keeps others' waiting no longer than it takes to
+	// give up one of them.
 	atOnce, ofOne = 4, 2
-	// perSecond is how many logs are read in a second. Each takes three requests to the API server, of which one goes on to a node.
+	// perSecond is how many logs are read in a second. Each takes three requests to the API server,
+	// of which one goes on to a node.
 	perSecond = 20
-	// mostWaiting is how many jobs may wait. More than these end only where something is wrong, and of them these are enough to see what.
+	// mostWaiting is how many jobs may wait. More than these end only where something is wrong, and
+	// of them these are enough to see what.
 	mostWaiting = 1000
 	// within bounds one attempt.
 	within = 10 * time.Second
-	// refusedFor is how long no log of a namespace is asked for after one was refused. The permission may be given at any time.
+	// refusedFor is how long no log of a namespace is asked for after one was refused. The
+	// permission may be given at any time.
 	refusedFor = time.Minute
-	// awayPause is how long after an attempt for which the database was away the next one comes, and awayFor for how long there are such. That long pods usually stay.
+	// awayPause is how long after an attempt for which the database was away the next one comes,
+	// and awayFor for how long there are such. That long pods usually stay.
 	awayPause, awayFor = 5 * time.Second, 15 * time.Minute
 )
 
-// pauses are how long after the end of a job, and then after each attempt, its log is read. The pods' ends are recorded apart from the job's, and
-// may be known a moment later; pods that are made to end have a moment to write why.
+// pauses are how long after the end of a job, and then after each attempt, its log is read. The
+// pods' ends are recorded apart from the job's, and may be known a moment later; pods that are made
+// to end have a moment to write why.
 var pauses = []time.Duration{500 * time.Millisecond, 3 * time.Second, 10 * time.Second}
 
 // Keeper keeps the ends of the logs of a cluster's jobs.
@@ -74,7 +80,8 @@ func New(opts Options) *Keeper {
 	}
 }
 
-// Ended says that jobs have come to an end, which was written to their log. Again says that it may have been said before. It does not wait.
+// Ended says that jobs have come to an end, which was written to their log. Again says that it may
+// have been said before. It does not wait.
 func (k *Keeper) Ended(log store.Log, jobs []*history.Job, again bool) {
 	now := time.Now()
 	k.mu.Lock()
@@ -196,7 +203,8 @@ func (k *Keeper) tellOver(namespace string) {
 	}
 }
 
-// refuse notes that logs of a namespace are refused: permissions may be given in some namespaces only, and a node may refuse, too.
+// refuse notes that logs of a namespace are refused: permissions may be given in some namespaces
+// only, and a node may refuse, too.
 func (k *Keeper) refuse(namespace string, err error) {
 	k.queue.refuse(namespace, time.Now().Add(k.pause))
 	k.opts.Metrics.count(refused, 1)

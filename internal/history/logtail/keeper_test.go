@@ -195,7 +195,8 @@ func ended(name, reason, container string, code int64, at history.Time) *history
 	}
 }
 
-// A worker ran out of memory, and the others failed for want of it. What explains the job's end is what that one wrote, in the container that was killed.
+// A worker ran out of memory, and the others failed for want of it. What explains the job's end is
+// what that one wrote, in the container that was killed.
 func TestTheEndOfALogIsOfWhatDecidedTheJob(t *testing.T) {
 	w := newWorld(t, 1000)
 	asked := make(chan string, 10)
@@ -216,7 +217,8 @@ func TestTheEndOfALogIsOfWhatDecidedTheJob(t *testing.T) {
 	}
 }
 
-// Jobs of one namespace write so much that no more of it is kept. That is counted, and logged once; what another namespace writes is kept.
+// Jobs of one namespace write so much that no more of it is kept. That is counted, and logged once;
+// what another namespace writes is kept.
 func TestLogsBeyondTheirNamespacesBudgetCostNobodyElse(t *testing.T) {
 	random := make([]byte, 1_500)
 	_, _ = cryptorand.Read(random) // it never fails
@@ -246,7 +248,8 @@ func TestLogsBeyondTheirNamespacesBudgetCostNobodyElse(t *testing.T) {
 	}
 }
 
-// Pods of some controllers are made anew under the same name. What a later one writes, or somebody else's, is not kept for a job that had ended.
+// Pods of some controllers are made anew under the same name. What a later one writes, or somebody
+// else's, is not kept for a job that had ended.
 func TestALogIsOfThePodThatItIsKeptFor(t *testing.T) {
 	for name, replace := range map[string]func(*world){
 		"before it is read": func(w *world) {
@@ -342,8 +345,9 @@ func (f *fallible) Keep(ctx context.Context, log store.Log, k store.Kept) error 
 	return f.Store.Keep(ctx, log, k)
 }
 
-// The database is away for longer than a log that cannot be read is tried again, before its pods are asked for, and when the log is to be written. The log is kept once the database is back.
-// What the database refuses for another reason, or is away for too long, is given up.
+// The database is away for longer than a log that cannot be read is tried again, before its pods
+// are asked for, and when the log is to be written. The log is kept once the database is back. What
+// the database refuses for another reason, or is away for too long, is given up.
 func TestALogWaitsForADatabaseThatIsAway(t *testing.T) {
 	for name, whileItIsRead := range map[string]bool{"from the beginning": false, "once the log was read": true} {
 		for again, isAgain := range map[string]bool{"": false, ", again": true} {
@@ -456,7 +460,8 @@ func TestLogsThatDoNotComeHoldUpNobodyElse(t *testing.T) {
 	w.until("the other's is kept", func() bool { return w.kept(job) == "hello" })
 }
 
-// A recorder that takes over tells again of what ended a moment before: what was kept is not read again, and what was not is.
+// A recorder that takes over tells again of what ended a moment before: what was kept is not read
+// again, and what was not is.
 func TestWhatWasKeptBeforeATakeoverIsNotReadAgain(t *testing.T) {
 	w := newWorld(t, 1000)
 	w.says("a/one", text("first"))
@@ -473,7 +478,8 @@ func TestWhatWasKeptBeforeATakeoverIsNotReadAgain(t *testing.T) {
 	}
 }
 
-// A pod that is being ended writes its last words after its job has ended: they are kept once they are there, and what was there before is if it goes at once.
+// A pod that is being ended writes its last words after its job has ended: they are kept once they
+// are there, and what was there before is if it goes at once.
 func TestLastWordsAreKept(t *testing.T) {
 	w := newWorld(t, 1000)
 	w.keeper.pauses = []time.Duration{time.Millisecond, 100 * time.Millisecond, 100 * time.Millisecond}

@@ -42,7 +42,8 @@ func newQueue(most, share int) *queue {
 	return &queue{most: most, share: share, of: map[string]*namespace{}}
 }
 
-// add adds an item, in place of one of the same job unless that is of a later end. If there are too many, one of the namespace that has most of them is dropped.
+// add adds an item, in place of one of the same job unless that is of a later end. If there are too
+// many, one of the namespace that has most of them is dropped.
 func (q *queue) add(it *item) (dropped int) {
 	n := q.of[it.job.Namespace]
 	if n == nil {
@@ -73,7 +74,8 @@ func (q *queue) add(it *item) (dropped int) {
 
 func (n *namespace) drop(i int) { n.items = slices.Delete(n.items, i, i+1) }
 
-// next takes the item whose turn it is; nil if none is due. Then something may be after a while; 0: when an item is added, or was read.
+// next takes the item whose turn it is; nil if none is due. Then something may be after a while; 0:
+// when an item is added, or was read.
 func (q *queue) next(now time.Time) (it *item, wait time.Duration) {
 	for turn, n := range q.turns {
 		if n.taken == q.share {

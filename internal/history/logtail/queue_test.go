@@ -13,7 +13,8 @@ func itemOf(namespace, name string, state history.State) *item {
 	return &item{log: store.Log{ID: 1}, job: &history.Job{Identity: history.Identity{Namespace: namespace, Name: name, UID: namespace + name}, State: state}}
 }
 
-// Somebody has ten thousand jobs fail at once, whose logs are slow to be read. What others have comes in turn, and is not dropped for theirs.
+// Somebody has ten thousand jobs fail at once, whose logs are slow to be read. What others have
+// comes in turn, and is not dropped for theirs.
 func TestJobsOfOneNamespaceDoNotKeepAnothersLogWaiting(t *testing.T) {
 	q, now := newQueue(100, 2), time.Now()
 	dropped := 0
@@ -43,7 +44,8 @@ func TestJobsOfOneNamespaceDoNotKeepAnothersLogWaiting(t *testing.T) {
 	}
 }
 
-// Failures come first and go last, what is not due waits, a job waits once, and a namespace of which nothing is left is forgotten.
+// Failures come first and go last, what is not due waits, a job waits once, and a namespace of
+// which nothing is left is forgotten.
 func TestWhatWaitsIsServedInItsOrder(t *testing.T) {
 	q, now := newQueue(3, 2), time.Now()
 	late := itemOf("a", "late", history.Failed)

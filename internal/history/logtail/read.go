@@ -23,8 +23,9 @@ import (
 // mostRuns is of how many pods of a job, the newest, one is chosen.
 const mostRuns = 1000
 
-// keep keeps the log of a job's end, as far as it is there by now. More says that there may be more, or another one's, a moment later. The error says why
-// nothing was kept, unless there was nothing.
+// keep keeps the log of a job's end, as far as it is there by now. More says that there may be
+// more, or another one's, a moment later. The error says why nothing was kept, unless there was
+// nothing.
 func (k *Keeper) keep(ctx context.Context, it *item) (more bool, err error) {
 	if it.again && it.tries == 0 {
 		keeps, err := k.opts.Database.Keeps(ctx, it.log, []string{it.job.UID})
@@ -70,8 +71,9 @@ func (k *Keeper) keep(ctx context.Context, it *item) (more bool, err error) {
 // endSlack is how much later than a job a pod may be seen to have ended that ended before it: they are watched apart.
 const endSlack = 2000
 
-// deciding is the run whose log tells of a job's end: that which is the cause of it; else that which failed last; else the last that completed, or ended,
-// before the job did. It is nil if none of these has written anything.
+// deciding is the run whose log tells of a job's end: that which is the cause of it; else that
+// which failed last; else the last that completed, or ended, before the job did. It is nil if none
+// of these has written anything.
 func deciding(j *history.Job, runs []*history.Run) *history.Run {
 	named := ""
 	if cause := history.CauseOf(j, runs, history.Circumstances{}); cause != nil {
@@ -105,14 +107,15 @@ func deciding(j *history.Job, runs []*history.Run) *history.Run {
 }
 
 const (
-	// lineBytes is how long a line of a log is at least, in most of them. So many lines are asked for that there is enough if they are.
+	// lineBytes is how long a line of a log is at least, in most of them. So many lines are asked
+	// for that there is enough if they are.
 	lineBytes = 16
 	// readAtMost is how much of a log is read to find its end, as a multiple of what is kept of it.
 	readAtMost = 16
 )
 
-// read reads the end of what a pod wrote. A log is asked for by its pod's name, so it is looked afterwards whether the pod is still the same. An error wraps
-// cluster.ErrNoPod if it is gone.
+// read reads the end of what a pod wrote. A log is asked for by its pod's name, so it is looked
+// afterwards whether the pod is still the same. An error wraps cluster.ErrNoPod if it is gone.
 func (k *Keeper) read(ctx context.Context, run *history.Run) ([]byte, error) {
 	pod, err := k.find(ctx, run)
 	if err != nil {
@@ -177,7 +180,8 @@ func (k *Keeper) lines(ctx context.Context, run *history.Run, container string, 
 	return text, len(text) <= most, err
 }
 
-// end is the end of a text, of at most so many bytes, by whole lines unless the last one is longer than that. It is valid UTF-8, whatever was written.
+// end is the end of a text, of at most so many bytes, by whole lines unless the last one is longer
+// than that. It is valid UTF-8, whatever was written.
 func end(text []byte, most int) []byte {
 	text = bytes.ToValidUTF8(text, []byte("\uFFFD"))
 	if len(text) <= most {

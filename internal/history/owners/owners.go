@@ -1,10 +1,12 @@
-// Package owners finds whose a job is that does not say so itself: whose the object is that controls it, such as a JobSet or a CronJob,
-// and so on upwards; else whose its namespace is.
+// Package owners finds whose a job is that does not say so itself: whose the object is that
+// controls it, such as a JobSet or a CronJob, and so on upwards; else whose its namespace is.
 //
-// What it promises: each object above is asked for once in a while, however many jobs it has. It reads past the caches, since most of
-// these kinds are in none, and keeps nothing of the objects but the name.
+// What it promises: each object above is asked for once in a while, however many jobs it has. It
+// reads past the caches, since most of these kinds are in none, and keeps nothing of the objects
+// but the name.
 //
-// What it refuses: to read objects of the core group on the way up, of which none makes jobs, and some are large or secret.
+// What it refuses: to read objects of the core group on the way up, of which none makes jobs, and
+// some are large or secret.
 package owners
 
 import (
@@ -26,8 +28,9 @@ const (
 	maxKept = 10_000
 	// keep is how long an answer holds. Who annotates a CronJob sees it at the jobs that begin a minute later.
 	keep = time.Minute
-	// The API server is asked so often before an object above counts as nobody's, and each time has so long. A recorder waits
-	// meanwhile, so a kind whose server is broken must not hold it for ever.
+	// The API server is asked so often before an object above counts as nobody's, and each time has
+	// so long. A recorder waits meanwhile, so a kind whose server is broken must not hold it for
+	// ever.
 	tries, within, pause = 2, 2 * time.Second, 500 * time.Millisecond
 )
 
@@ -44,8 +47,10 @@ func New(c *cluster.Cluster, set *rules.Set, log *slog.Logger) *Finder {
 	return &Finder{cluster: c, rules: set, kept: cache.NewLRUExpireCache(maxKept), log: log}
 }
 
-// Of is the owner of an object that says nothing of one, in a namespace of a uid; "" if nobody is, or if what is above it cannot be read although the API
-// server answers. What a namespace says that has another uid is not asked for, since it may be somebody else's. An error says that the API server is away, so that nothing is known, or is the context's.
+// Of is the owner of an object that says nothing of one, in a namespace of a uid; "" if nobody is,
+// or if what is above it cannot be read although the API server answers. What a namespace says that
+// has another uid is not asked for, since it may be somebody else's. An error says that the API
+// server is away, so that nothing is known, or is the context's.
 func (f *Finder) Of(ctx context.Context, o *cluster.Object, namespace string) (string, error) {
 	var found finding
 	var err error
@@ -73,8 +78,9 @@ func (f *Finder) look(ctx context.Context, at ownerref.ID) (finding, error) {
 	if found, ok := f.kept.Get(at); ok {
 		return found.(finding), nil
 	}
-	// A kind that does not answer is not asked again for each of its objects, nor one that answers with errors in a namespace, where
-	// one user may have broken it: the recorder would wait for longer than its lease.
+	// A kind that does not answer is not asked again for each of its objects, nor one that answers
+	// with errors in a namespace, where one user may have broken it: the recorder would wait for
+	// longer than its lease.
 	everywhere, here := brokenKind{at.Group, at.Kind, ""}, brokenKind{at.Group, at.Kind, at.Namespace}
 	for _, broken := range []brokenKind{everywhere, here} {
 		if _, is := f.kept.Get(broken); is {
@@ -116,7 +122,8 @@ func (f *Finder) look(ctx context.Context, at ownerref.ID) (finding, error) {
 	return found, nil
 }
 
-// isFinal reports whether asking again would give the same answer: there is no such thing, or the gateway may not see it.
+// isFinal reports whether asking again would give the same answer: there is no such thing, or the
+// gateway may not see it.
 func isFinal(err error) bool {
 	return errors.Is(err, cluster.ErrNoKind) || apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || apierrors.IsMethodNotSupported(err)
 }

@@ -138,8 +138,8 @@ func TestManyJobsOfOneOwnerAskOnce(t *testing.T) {
 	})
 }
 
-// A job must not become nobody's because the API server was away for a moment. And a kind that does not answer must not stop
-// the recording.
+// A job must not become nobody's because the API server was away for a moment. And a kind that does
+// not answer must not stop the recording.
 func TestAnOwnerThatCannotBeAskedForNow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := apitest.New(jobSets)

@@ -23,8 +23,9 @@ func (p pod) explain(said *history.PodSaid) {
 	}
 }
 
-// failure says why the pod failed. Whoever ended it knows better than its containers, which then only say by which signal; but
-// one that ran out of memory is why its node, or its controller, ended it.
+// failure says why the pod failed. Whoever ended it knows better than its containers, which then
+// only say by which signal; but one that ran out of memory is why its node, or its controller,
+// ended it.
 func (p pod) failure(said *history.PodSaid, disrupted, message string) {
 	container, failed := Decisive(p.containers)
 	p.decide(said, container.Result)
@@ -86,8 +87,9 @@ func (p pod) disruption() (reason, message string) {
 	return c.Get("reason").Str, message
 }
 
-// wasDeleted reports whether the pod was ended by its deletion. It was asked for so long before it is to be gone. Once a kubelet
-// has ended a pod, it deletes it again, at once, so then the time of the first deletion is lost, and the signal says it.
+// wasDeleted reports whether the pod was ended by its deletion. It was asked for so long before it
+// is to be gone. Once a kubelet has ended a pod, it deletes it again, at once, so then the time of
+// the first deletion is lost, and the signal says it.
 func (p pod) wasDeleted(container Container, failed bool) bool {
 	gone := history.ParseTime(p.deleting)
 	if gone == 0 {
@@ -127,8 +129,8 @@ func (p pod) last() (last gjson.Result) {
 	return last
 }
 
-// waits says that a container cannot begin, or cannot begin again, else that no node takes the pod. What every pod says for a
-// while is nothing.
+// waits says that a container cannot begin, or cannot begin again, else that no node takes the pod.
+// What every pod says for a while is nothing.
 func (p pod) waits(said *history.PodSaid) {
 	for _, c := range p.containers {
 		waits := c.Get("state.waiting")

@@ -7,8 +7,8 @@ import (
 	"github.com/kubecast/kubecast/internal/cluster"
 )
 
-// numbered is how a controller numbers the pods of a job: by a role, if there are several kinds of pods, and by indexes within
-// it. Each is a label or an annotation.
+// numbered is how a controller numbers the pods of a job: by a role, if there are several kinds of
+// pods, and by indexes within it. Each is a label or an annotation.
 type numbered struct {
 	role    []string // the first that is there
 	indexes []string // all of them; the last must be there
@@ -31,8 +31,8 @@ var numberings = []numbered{
 	{nil, []string{"apps.kubernetes.io/pod-index"}},
 }
 
-// indexOf is which of its job's pods this is; "" if they are not numbered. A JobSet's pod is called as its Job is, within the
-// JobSet, and by its index there: workers-1-0.
+// indexOf is which of its job's pods this is; "" if they are not numbered. A JobSet's pod is called
+// as its Job is, within the JobSet, and by its index there: workers-1-0.
 func indexOf(o *cluster.Object) string {
 	value := func(name string) string { return cmp.Or(o.Get(name), annotation(o, name)) }
 	if set := o.Get(jobSetName); set != "" {

@@ -1,7 +1,9 @@
-// Package pods reads pods: what their containers do and why they end, what they request, and which of a job's pods each is.
+// Package pods reads pods: what their containers do and why they end, what they request, and which
+// of a job's pods each is.
 //
-// What it promises: what it says of a pod is a function of one version of it. What one container of several did is said of those
-// that do the pod's work; a sidecar, which is ended once the work is over, never hides them.
+// What it promises: what it says of a pod is a function of one version of it. What one container of
+// several did is said of those that do the pod's work; a sidecar, which is ended once the work is
+// over, never hides them.
 //
 // What it refuses: to remember. What a pod's run is after several versions says history.NextRun.
 package pods
@@ -16,8 +18,8 @@ import (
 	"github.com/kubecast/kubecast/internal/history"
 )
 
-// Read is what a pod says of its life. Devices says what a resource claim of its namespace was given, by the claim's name; nil: it
-// is not known.
+// Read is what a pod says of its life. Devices says what a resource claim of its namespace was
+// given, by the claim's name; nil: it is not known.
 func Read(o *cluster.Object, devices func(claim string) []history.Device) history.PodSaid {
 	p := read(o)
 	said := history.PodSaid{Index: indexOf(o), Requests: requestsOf(p.spec)}
@@ -75,15 +77,16 @@ func read(o *cluster.Object) pod {
 
 func (p pod) phase() string { return p.status.Get("phase").Str }
 
-// taken reports whether the kubelet of a node has said anything of the pod. Whoever makes a pod can name a node, which need not be there: the scheduler is
-// not asked then, and the pod holds nothing until somebody removes it.
+// taken reports whether the kubelet of a node has said anything of the pod. Whoever makes a pod can
+// name a node, which need not be there: the scheduler is not asked then, and the pod holds nothing
+// until somebody removes it.
 func (p pod) taken() bool {
 	phase := p.phase()
 	return len(p.containers) > 0 || phase == "Running" || phase == "Succeeded" || p.status.Get("startTime").Str != ""
 }
 
-// begun reports whether a main container runs or has run, and since when the first one did. A container that could not be
-// started has no start: kubelets write the year 1970.
+// begun reports whether a main container runs or has run, and since when the first one did. A
+// container that could not be started has no start: kubelets write the year 1970.
 func (p pod) begun() (begun bool, at history.Time) {
 	for _, c := range p.containers {
 		if c.Role != Main {
@@ -191,9 +194,10 @@ func (c Container) lost() bool {
 	return c.Get("state.terminated.reason").Str == "ContainerStatusUnknown"
 }
 
-// Decisive is the container for which a pod failed; ok is false if none did. Of those that failed it is one of the first role,
-// and of these one that ran out of memory, else the one that ended first, since that may have made the others end. One that the
-// kubelet could not find any more counts only if there is no other.
+// Decisive is the container for which a pod failed; ok is false if none did. Of those that failed
+// it is one of the first role, and of these one that ran out of memory, else the one that ended
+// first, since that may have made the others end. One that the kubelet could not find any more
+// counts only if there is no other.
 func Decisive(containers []Container) (decisive Container, ok bool) {
 	rank := func(is bool) int {
 		if is {

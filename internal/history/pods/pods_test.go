@@ -202,7 +202,8 @@ func TestDevicesOfAPodsClaimsAreItsOwn(t *testing.T) {
 	}
 }
 
-// Whoever makes a pod can name a node that is not there, or not theirs to choose. The pod is nowhere until the scheduler has bound it, or a kubelet has taken it.
+// Whoever makes a pod can name a node that is not there, or not theirs to choose. The pod is
+// nowhere until the scheduler has bound it, or a kubelet has taken it.
 func TestAPodIsOnANodeOnceNotOnlyItsMakerSaysSo(t *testing.T) {
 	gone := `"conditions":[` + condition("DisruptionTarget", "True", "DeletionByPodGC", "m") + "]"
 	for name, test := range map[string]struct {

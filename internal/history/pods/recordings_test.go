@@ -122,8 +122,8 @@ func TestRecordedPodsAreToldAsTheyWere(t *testing.T) {
 	}
 }
 
-// What is lost between the first and the last version of a pod is missed in nothing but its times. Of these, none is before it was
-// true, by the clock of who claims it, nor after it was seen.
+// What is lost between the first and the last version of a pod is missed in nothing but its times.
+// Of these, none is before it was true, by the clock of who claims it, nor after it was seen.
 func TestRecordedPodsAreToldAlikeWhateverVersionsAreLost(t *testing.T) {
 	lives, err := recordings.All()
 	if err != nil {
@@ -167,9 +167,10 @@ func TestRecordedPodsAreToldAlikeWhateverVersionsAreLost(t *testing.T) {
 	}
 }
 
-// tells reports whether a time is when something was seen, such as a wait that was seen only when it was nearly over; or is what is
-// claimed of a container that ran before: of one that was restarted twice no more is known, and the simulated kubelet says of one
-// that it ended that it started then.
+// tells reports whether a time is when something was seen, such as a wait that was seen only when
+// it was nearly over; or is what is claimed of a container that ran before: of one that was
+// restarted twice no more is known, and the simulated kubelet says of one that it ended that it
+// started then.
 func tells(some []history.SeenPod, at history.Time) bool {
 	for _, v := range some {
 		if v.Observed == at || v.Began == at && (v.Restarts > 1 || v.Finished == at) {

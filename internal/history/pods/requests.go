@@ -11,8 +11,9 @@ import (
 	"github.com/kubecast/kubecast/internal/history"
 )
 
-// requestsOf is what a pod requests by Kubernetes' own rule, with which its scheduler counts: what is asked for the pod as a whole,
-// else what its containers and sidecars ask for together, or an init container at its time if that is more; and its overhead.
+// requestsOf is what a pod requests by Kubernetes' own rule, with which its scheduler counts: what
+// is asked for the pod as a whole, else what its containers and sidecars ask for together, or an
+// init container at its time if that is more; and its overhead.
 func requestsOf(spec gjson.Result) map[string]string {
 	all := resourcehelper.PodRequests(&corev1.Pod{Spec: Requesting(spec)}, resourcehelper.PodResourcesOptions{})
 	if len(all) == 0 {
@@ -25,8 +26,9 @@ func requestsOf(spec gjson.Result) map[string]string {
 	return texts
 }
 
-// Requesting is what of a pod's spec says what the pod requests. Nothing else is unmarshalled. What is no such thing, as the API server never sends it of a pod,
-// counts as nothing, nor does what cannot be counted with.
+// Requesting is what of a pod's spec says what the pod requests. Nothing else is unmarshalled. What
+// is no such thing, as the API server never sends it of a pod, counts as nothing, nor does what
+// cannot be counted with.
 func Requesting(spec gjson.Result) (pod corev1.PodSpec) {
 	read := func(of gjson.Result, into any) bool {
 		return of.Exists() && history.Countable(of.Raw) && json.Unmarshal([]byte(of.Raw), into) == nil
@@ -59,8 +61,8 @@ func Requesting(spec gjson.Result) (pod corev1.PodSpec) {
 	return pod
 }
 
-// Claims are the names of the resource claims that a pod uses, made for it or made before it. What a pod was given for an
-// extended resource is among its requests already.
+// Claims are the names of the resource claims that a pod uses, made for it or made before it. What
+// a pod was given for an extended resource is among its requests already.
 func Claims(o *cluster.Object) (names []string) {
 	made := map[string]string{}
 	o.Path("status.resourceClaimStatuses").ForEach(func(_, c gjson.Result) bool {

@@ -11,8 +11,9 @@ import (
 // injected are containers that meshes and the like put among a pod's own, by their names.
 var injected = []string{"istio-proxy", "linkerd-proxy", "kuma-sidecar", "consul-dataplane", "daprd", "vault-agent", "gke-gcsfuse-sidecar", "cloud-sql-proxy"}
 
-// sidecarsOf are the names of the containers that do none of the pod's work: init containers that are restarted (Kubernetes'
-// own sidecars), what Istio says it has put in, what is known by its name, Argo's executor, and what Tekton calls a sidecar.
+// sidecarsOf are the names of the containers that do none of the pod's work: init containers that
+// are restarted (Kubernetes' own sidecars), what Istio says it has put in, what is known by its
+// name, Argo's executor, and what Tekton calls a sidecar.
 func sidecarsOf(o *cluster.Object) map[string]bool {
 	sidecars := make(map[string]bool, len(injected))
 	for _, name := range injected {

@@ -46,7 +46,8 @@ func (b *batch) isEmpty() bool {
 // changes are how many numbers it takes.
 func (b *batch) changes() int { return len(b.transitions) + len(b.changedLives) + len(b.runs) }
 
-// weight is how much it is to keep in memory and to write, in changes. What they usually bring along is no more than one of them.
+// weight is how much it is to keep in memory and to write, in changes. What they usually bring
+// along is no more than one of them.
 func (b *batch) weight() int { return b.changes() + b.kept.bytes/keptOfAChange }
 
 // keptOfAChange is how many bytes of specs are as much as a change.
@@ -161,8 +162,8 @@ func (r *Recorder) see(b *batch, o *cluster.Object, deleted bool, how sight) {
 	}
 }
 
-// identityOf is an object's identity; ok is false if the database could not keep it. API servers give no such names to objects that they store
-// themselves.
+// identityOf is an object's identity; ok is false if the database could not keep it. API servers
+// give no such names to objects that they store themselves.
 func identityOf(o *cluster.Object) (identity history.Identity, ok bool) {
 	identity = history.Identity{UID: o.UID(), Namespace: o.GetNamespace(), Name: o.GetName()}
 	return identity, identity.UID != "" && max(len(identity.UID), len(identity.Namespace), len(identity.Name)) <= maxIdentity
@@ -186,8 +187,8 @@ func note(objects *map[string]*cluster.Object, o *cluster.Object) {
 // findersAtOnce is how many owners are looked for at a time.
 const findersAtOnce = 16
 
-// findOwners looks further for the owners of jobs that name none. The jobs and transitions are this batch's own until it is
-// written.
+// findOwners looks further for the owners of jobs that name none. The jobs and transitions are this
+// batch's own until it is written.
 func (r *Recorder) findOwners(ctx context.Context, b *batch) error {
 	if len(b.unowned) == 0 {
 		return nil
@@ -245,7 +246,8 @@ func (r *Recorder) change(b *batch, was *history.Job, seen history.Seen) {
 	r.progresses.written(next.UID)
 }
 
-// count takes what was counted of a job into a batch, which has made no transition. Next is the job if more has failed than before, else nil.
+// count takes what was counted of a job into a batch, which has made no transition. Next is the job
+// if more has failed than before, else nil.
 func (r *Recorder) count(b *batch, was, next *history.Job, seen history.Seen) {
 	now := next
 	if now == nil {
@@ -293,11 +295,12 @@ func (r *Recorder) compare(ctx context.Context) error {
 	return nil
 }
 
-// leap passes over what the API server has forgotten, and no more than that. It goes from a position to the version
-// after which the API server still has all events, if that version is not behind upTo, a place in the ring (0: up to
-// now). This is the situation after a restart of the API server, which the gateway notices later than clients that go on
-// writing. What differs between position and version is recorded as late. What follows is read as usual, by the cursor
-// that leap returns.
+// leap passes over what the API server has forgotten, and no more than that. It goes from a
+// position to the version after which the API server still has all events, if that version is not
+// behind upTo, a place in the ring (0: up to now). This is the situation after a restart of the API
+// server, which the gateway notices later than clients that go on writing. What differs between
+// position and version is recorded as late. What follows is read as usual, by the cursor that leap
+// returns.
 //
 // If ok is false, nothing could be done.
 func (r *Recorder) leap(ctx context.Context, gone error, upTo uint64) (cursor *cache.Cursor, ok bool, err error) {

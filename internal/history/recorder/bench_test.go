@@ -36,8 +36,8 @@ func BenchmarkUpdateThatChangesNoState(b *testing.B) {
 	}
 }
 
-// BenchmarkUpdateThatChangesNoRun is what the recorder does with most of what happens to pods: conditions and addresses change, and the life of the pod goes on; or
-// the pod belongs to no job.
+// BenchmarkUpdateThatChangesNoRun is what the recorder does with most of what happens to pods:
+// conditions and addresses change, and the life of the pod goes on; or the pod belongs to no job.
 func BenchmarkUpdateThatChangesNoRun(b *testing.B) {
 	cluster0 := apitest.New(apitest.Jobs, apitest.Pods).Connect(b)
 	for name, owner := range map[string]string{"of a job": "batch/v1", "of no job": "apps/v1"} {

@@ -14,17 +14,21 @@ import (
 	"github.com/kubecast/kubecast/internal/history/store"
 )
 
-// Why a job came to its state follows from what its controller says, how its pods ended, and what its queue says. Each of these is read from another
-// log, and pods may be recorded by another replica, which is ahead of this one or behind. So a cause is found out with what the database has when a
-// transition is about to be written, and again for some time afterwards.
+// Why a job came to its state follows from what its controller says, how its pods ended, and what
+// its queue says. Each of these is read from another log, and pods may be recorded by another
+// replica, which is ahead of this one or behind. So a cause is found out with what the database has
+// when a transition is about to be written, and again for some time afterwards.
 
 const (
-	// firstReview is how long after a transition its cause is found out again, for the first time. Each time, as much time again passes before the next,
-	// until that would be more than lastReview.
+	// firstReview is how long after a transition its cause is found out again, for the first time.
+	// Each time, as much time again passes before the next, until that would be more than
+	// lastReview.
 	firstReview, lastReview = time.Second, 2 * time.Minute
-	// oldReview is how long passes between the first two reviews of a job that came to its state long before the tenure began.
+	// oldReview is how long passes between the first two reviews of a job that came to its state
+	// long before the tenure began.
 	oldReview = lastReview / 4
-	// oldAfter is how long before its tenure a recorder may have come to know of a transition, without having found out its cause.
+	// oldAfter is how long before its tenure a recorder may have come to know of a transition,
+	// without having found out its cause.
 	oldAfter = 10 * time.Minute
 	// mostLeft is with how many reviews some are given up when jobs leave their states, or are gone.
 	mostLeft = 8192
@@ -32,7 +36,8 @@ const (
 	reviewsAtOnce = 100
 )
 
-// reviewed begins the reviews of a transition. Those of the one before it go on: its job may have left the state, or be gone, before the ends of its pods were read.
+// reviewed begins the reviews of a transition. Those of the one before it go on: its job may have
+// left the state, or be gone, before the ends of its pods were read.
 func (r *Recorder) reviewed(was, job *history.Job) {
 	if was != nil {
 		r.reviews.leave(was)
@@ -42,7 +47,8 @@ func (r *Recorder) reviewed(was, job *history.Job) {
 	}
 }
 
-// reviewAgain begins reviews of a job that was in its state when the tenure began. Whoever recorded that may not have come to find out the cause.
+// reviewAgain begins reviews of a job that was in its state when the tenure began. Whoever recorded
+// that may not have come to find out the cause.
 func (r *Recorder) reviewAgain(job *history.Job) {
 	now := time.Now()
 	if r.reviewed(nil, job); job.HasCause() && job.Since < history.At(r.opts.Cluster.Time(now.Add(-oldAfter))) {
@@ -110,7 +116,8 @@ func (r *Recorder) findCauses(ctx context.Context, b *batch) error {
 	return nil
 }
 
-// circumstances are what else is known now of how a job came to its state. The object is a version of the job's; nil: none is known.
+// circumstances are what else is known now of how a job came to its state. The object is a version
+// of the job's; nil: none is known.
 func (r *Recorder) circumstances(job *history.Job, o *cluster.Object) (known history.Circumstances) {
 	if o != nil {
 		known.Deadline = rules.Deadline(o)
@@ -124,8 +131,10 @@ func (r *Recorder) circumstances(job *history.Job, o *cluster.Object) (known his
 	return known
 }
 
-// nameFor is the name of another job, for those who are shown a job; "" if they may not be told. Whoever may see a job may see others of its kind in
-// its namespace, or at least knows that it is shared with these; where other namespaces' jobs are, and what they are called, is nobody else's business.
+// nameFor is the name of another job, for those who are shown a job; "" if they may not be told.
+// Whoever may see a job may see others of its kind in its namespace, or at least knows that it is
+// shared with these; where other namespaces' jobs are, and what they are called, is nobody else's
+// business.
 func (r *Recorder) nameFor(job *history.Job, uid string) string {
 	other := r.living[uid]
 	if other == nil || other.Namespace != job.Namespace || other.NamespaceUID != job.NamespaceUID {
@@ -134,9 +143,11 @@ func (r *Recorder) nameFor(job *history.Job, uid string) string {
 	return other.Namespace + "/" + other.Name
 }
 
-// stays reports whether the cause of a job stays what it was, though this is what is found now. What a queue said when it took the job back is not said
-// for ever: it may have let the job in since, and taken it back for something else, before the job's controller looked. And who preempted the job may be gone.
-// That it has given the job up is said until somebody activates it again.
+// stays reports whether the cause of a job stays what it was, though this is what is found now.
+// What a queue said when it took the job back is not said for ever: it may have let the job in
+// since, and taken it back for something else, before the job's controller looked. And who
+// preempted the job may be gone. That it has given the job up is said until somebody activates it
+// again.
 func stays(job *history.Job, now *history.Cause) bool {
 	was := job.Cause
 	if now == nil || reflect.DeepEqual(now, was) {
@@ -194,7 +205,8 @@ func (r *Recorder) review(ctx context.Context) error {
 	return r.write(ctx, &b)
 }
 
-// reviewOne takes into a batch what is known now of why a job came to a state, if that is not what is written. The object has the job's name.
+// reviewOne takes into a batch what is known now of why a job came to a state, if that is not what
+// is written. The object has the job's name.
 func (r *Recorder) reviewOne(b *batch, at review, runs []*history.Run, o *cluster.Object) {
 	if o != nil && o.UID() != at.job.UID {
 		o = nil

@@ -49,8 +49,9 @@ const oom = "trainer was OOM-killed (exit 137) on gpu-07"
 // soon is long enough for a recorder to write what it sees, and shorter than a look.
 const soon = look / 4
 
-// A pod's end is recorded in another log than its job's, perhaps by another replica that is behind. Whichever comes first, both rows say why in the end, no
-// number is taken twice, and what the job came to afterwards has nothing of it.
+// A pod's end is recorded in another log than its job's, perhaps by another replica that is behind.
+// Whichever comes first, both rows say why in the end, no number is taken twice, and what the job
+// came to afterwards has nothing of it.
 func TestAPodThatEndsBeforeOrAfterItsJobSaysWhy(t *testing.T) {
 	for name, test := range map[string]struct {
 		state history.State
@@ -100,8 +101,8 @@ func TestAPodThatEndsBeforeOrAfterItsJobSaysWhy(t *testing.T) {
 	}
 }
 
-// The ends of pods may be read long after a job has left the state to which they brought it, or is gone. The transition says why all the same, and so does a job
-// that is gone of its end.
+// The ends of pods may be read long after a job has left the state to which they brought it, or is
+// gone. The transition says why all the same, and so does a job that is gone of its end.
 func TestACauseIsFoundThoughTheJobHasLeftItsState(t *testing.T) {
 	for _, deleted := range []bool{false, true} {
 		t.Run(fmt.Sprint(deleted), func(t *testing.T) {
@@ -145,7 +146,8 @@ func TestACauseIsFoundThoughTheJobHasLeftItsState(t *testing.T) {
 	}
 }
 
-// One tenant has very many jobs that have failed, or that fail and are tried again all the time. That costs nobody else's jobs the cause of what they have left.
+// One tenant has very many jobs that have failed, or that fail and are tried again all the time.
+// That costs nobody else's jobs the cause of what they have left.
 func TestManyFailuresOfOneNamespaceDoNotCostAnotherItsCauses(t *testing.T) {
 	for name, test := range map[string]struct{ standing, flapping int }{"that stand": {mostLeft + 100, 0}, "that come and go": {10, mostLeft}} {
 		t.Run(name, func(t *testing.T) {
@@ -185,8 +187,8 @@ func TestManyFailuresOfOneNamespaceDoNotCostAnotherItsCauses(t *testing.T) {
 	}
 }
 
-// A recorder may be killed after it has written a transition, and before what its cause is made of was there. Whoever records next finds the cause, however long
-// it took until somebody did.
+// A recorder may be killed after it has written a transition, and before what its cause is made of
+// was there. Whoever records next finds the cause, however long it took until somebody did.
 func TestACauseIsFoundByWhoeverRecordsNext(t *testing.T) {
 	for _, later := range []time.Duration{0, time.Minute, oldAfter + time.Hour} {
 		t.Run(later.String(), func(t *testing.T) {
@@ -232,8 +234,8 @@ func kueue(api *apitest.API, job, message string, conditions ...string) {
 	api.Put("workloads", "n/w", apitest.Set("metadata.labels", map[string]string{"kueue.x-k8s.io/job-uid": job}), apitest.Set("status.conditions", all))
 }
 
-// Who preempted a job is named only to those who may see that one, too: it is of the same kind and namespace. It stays said when the queue says something
-// else, and when that one is gone.
+// Who preempted a job is named only to those who may see that one, too: it is of the same kind and
+// namespace. It stays said when the queue says something else, and when that one is gone.
 func TestWhoPreemptedAJobIsNamedOnlyWithinTheNamespace(t *testing.T) {
 	const unnamed = "preempted: prioritization in the ClusterQueue"
 	for preemptor, want := range map[string]string{"n/urgent": "preempted by n/urgent", "other/urgent": unnamed, "": unnamed} {
@@ -281,7 +283,8 @@ func TestWhoPreemptedAJobIsNamedOnlyWithinTheNamespace(t *testing.T) {
 	}
 }
 
-// A queue may let a job in again, and take it back for something else, before the job's controller has looked. That is not why it took the job back the first time.
+// A queue may let a job in again, and take it back for something else, before the job's controller
+// has looked. That is not why it took the job back the first time.
 func TestALaterEvictionIsNotWhyAJobWasTakenBackBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		world, db := newWaitingWorld()
@@ -332,8 +335,9 @@ func TestAStrangersWordsInACauseAreFewAndPlain(t *testing.T) {
 	})
 }
 
-// While jobs come to states and their pods end in any order, recorders are killed and the database fails: in the end each job and its last transition say what
-// follows from what the database has of both, and no transition is lost or made.
+// While jobs come to states and their pods end in any order, recorders are killed and the database
+// fails: in the end each job and its last transition say what follows from what the database has of
+// both, and no transition is lost or made.
 func TestCausesOfRecordersThatAreKilled(t *testing.T) {
 	for seed := range uint64(6) {
 		t.Logf("seed %d", seed)

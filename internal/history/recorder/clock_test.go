@@ -27,8 +27,9 @@ func (d dated) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// The API server dates creations, the gateway what follows, and the controller claims when a job ended; each has a clock of its own. All spans are of the API
-// server's, and the next gateway, which has another clock, goes on with it.
+// The API server dates creations, the gateway what follows, and the controller claims when a job
+// ended; each has a clock of its own. All spans are of the API server's, and the next gateway,
+// which has another clock, goes on with it.
 func TestSpansAreOfOneClockWhateverGatewaysAndControllersHave(t *testing.T) {
 	for _, ahead := range []time.Duration{10 * time.Minute, -10 * time.Minute} {
 		for _, claims := range []time.Duration{10 * time.Minute, -10 * time.Minute} {
@@ -72,7 +73,8 @@ func TestSpansAreOfOneClockWhateverGatewaysAndControllersHave(t *testing.T) {
 	}
 }
 
-// What ended while no gateway was there is dated by what the controller claims, be its clock ahead or behind: never before it ran, and never to come.
+// What ended while no gateway was there is dated by what the controller claims, be its clock ahead
+// or behind: never before it ran, and never to come.
 func TestClaimsOfWhatWasMissedLieBetweenWhatIsKnown(t *testing.T) {
 	for _, claims := range []time.Duration{10 * time.Minute, 0, -10 * time.Minute} {
 		for _, forgotten := range []bool{false, true} { // then it is found late, else it is read again

@@ -6,11 +6,12 @@ import (
 	"github.com/kubecast/kubecast/internal/history"
 )
 
-// lately is how long ago a job may have ended that is told of again when a recorder begins: whoever recorded it may have been killed before what follows
-// from it was done.
+// lately is how long ago a job may have ended that is told of again when a recorder begins: whoever
+// recorded it may have been killed before what follows from it was done.
 const lately = time.Minute
 
-// ended tells of the jobs that came to an end in a batch that was written. Of parts of other jobs nothing follows: their pods are the topmost job's.
+// ended tells of the jobs that came to an end in a batch that was written. Of parts of other jobs
+// nothing follows: their pods are the topmost job's.
 func (r *Recorder) ended(b *batch) {
 	if r.opts.Ended == nil {
 		return

@@ -33,8 +33,8 @@ func (e *ends) Ended(_ store.Log, jobs []*history.Job, again bool) {
 	}
 }
 
-// What follows from an end is done by whoever recorded it, once it is written; if they are killed a moment later, whoever takes over is told of it again, and of none that has
-// ended long before.
+// What follows from an end is done by whoever recorded it, once it is written; if they are killed a
+// moment later, whoever takes over is told of it again, and of none that has ended long before.
 func TestEndsAreToldOnceTheyAreWrittenAndAgainAfterATakeover(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		world, db := newWorld()

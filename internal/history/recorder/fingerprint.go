@@ -8,19 +8,22 @@ import (
 	"github.com/kubecast/kubecast/internal/cluster"
 )
 
-// Most of what happens to a pod says nothing of its life: a new address, a probe that flaps. So what a pod says is read only if it may be something else than
-// before, which a fingerprint of 8 bytes tells for a fraction of the cost.
+// Most of what happens to a pod says nothing of its life: a new address, a probe that flaps. So
+// what a pod says is read only if it may be something else than before, which a fingerprint of 8
+// bytes tells for a fraction of the cost.
 
 var fingerprints = maphash.MakeSeed()
 
-// saysNothing are parts of a pod's status that package pods does not read, and of its conditions those that say nothing new by themselves: of
-// an end, Ready counts only with the phase that says so.
+// saysNothing are parts of a pod's status that package pods does not read, and of its conditions
+// those that say nothing new by themselves: of an end, Ready counts only with the phase that says
+// so.
 var (
 	saysNothing              = map[string]bool{"podIP": true, "podIPs": true, "hostIP": true, "hostIPs": true, "observedGeneration": true}
 	conditionsThatSayNothing = map[string]bool{"Ready": true, "ContainersReady": true, "Initialized": true, "PodReadyToStartContainers": true}
 )
 
-// fingerprint is the same of two versions of a pod if they say the same of its life, and otherwise, but for one in 2^64, if that is not known. It is never 0.
+// fingerprint is the same of two versions of a pod if they say the same of its life, and otherwise,
+// but for one in 2^64, if that is not known. It is never 0.
 func fingerprint(o *cluster.Object) uint64 {
 	var h maphash.Hash
 	h.SetSeed(fingerprints)

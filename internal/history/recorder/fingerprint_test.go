@@ -9,7 +9,8 @@ import (
 	"github.com/kubecast/kubecast/internal/history/pods"
 )
 
-// Whatever of a pod is another, what it says of its life is read again if that may be another, too; and what often changes costs nothing.
+// Whatever of a pod is another, what it says of its life is read again if that may be another, too;
+// and what often changes costs nothing.
 func TestWhatSaysSomethingElseOfALifeIsReadAgain(t *testing.T) {
 	base := strings.Replace(benchPod, "%s", "batch/v1", 1)
 	object := func(text string) *cluster.Object {

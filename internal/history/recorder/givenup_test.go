@@ -48,8 +48,9 @@ func (m *memory) toldOf(uid string) (told []string) {
 	return told
 }
 
-// A queue gives up what it never let in: the job's own object says nothing of that. Its owner is told once, whoever records when, and again if it is given up again
-// after somebody has activated it. What was given up before a first start is told to nobody.
+// A queue gives up what it never let in: the job's own object says nothing of that. Its owner is
+// told once, whoever records when, and again if it is given up again after somebody has activated
+// it. What was given up before a first start is told to nobody.
 func TestAJobThatItsQueueGivesUpIsToldOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		world, db := newWaitingWorld()
@@ -107,8 +108,9 @@ func TestAJobThatItsQueueGivesUpIsToldOnce(t *testing.T) {
 	})
 }
 
-// A job that had begun is told with its suspension that it was given up, and not once more. If its Workload is read later, nobody was told; so that is told by itself, and the transition to
-// Queued says it, too, whatever had become of the job's pods before.
+// A job that had begun is told with its suspension that it was given up, and not once more. If its
+// Workload is read later, nobody was told; so that is told by itself, and the transition to Queued
+// says it, too, whatever had become of the job's pods before.
 func TestAJobThatIsGivenUpWithItsSuspensionIsToldOnce(t *testing.T) {
 	const given = "Queued DeactivatedDueToRequeuingLimitExceeded: given up by its queue: too often"
 	for name, test := range map[string]struct {
@@ -172,8 +174,9 @@ func TestAJobThatIsGivenUpWithItsSuspensionIsToldOnce(t *testing.T) {
 	}
 }
 
-// A job is preempted, and given up while it waits. Kueue leaves in the Workload that it was preempted. The job says that it was given up, for as long as it is; the
-// transition by which it came to wait, why that was.
+// A job is preempted, and given up while it waits. Kueue leaves in the Workload that it was
+// preempted. The job says that it was given up, for as long as it is; the transition by which it
+// came to wait, why that was.
 func TestAPreemptedJobThatIsGivenUpSaysSoWhileItIs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		world, db := newWaitingWorld()
@@ -208,7 +211,8 @@ func TestAPreemptedJobThatIsGivenUpSaysSoWhileItIs(t *testing.T) {
 	})
 }
 
-// Kueue evicts a job, and its Workload is read after the job's suspension: the transition then has the queue's reason, and its cause, as if it had been read before.
+// Kueue evicts a job, and its Workload is read after the job's suspension: the transition then has
+// the queue's reason, and its cause, as if it had been read before.
 func TestAnEvictionThatIsReadAfterTheSuspensionGivesItsReason(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		world, db := newWaitingWorld()
@@ -228,8 +232,8 @@ func TestAnEvictionThatIsReadAfterTheSuspensionGivesItsReason(t *testing.T) {
 	})
 }
 
-// While jobs are given up and activated at random, recorders are killed and the database fails: each is told as often as it was given up for long enough, and no
-// more often.
+// While jobs are given up and activated at random, recorders are killed and the database fails:
+// each is told as often as it was given up for long enough, and no more often.
 func TestGivingUpIsToldOnceByRecordersThatAreKilled(t *testing.T) {
 	for seed := range uint64(5) {
 		t.Logf("seed %d", seed)

@@ -13,26 +13,30 @@ import (
 	"github.com/kubecast/kubecast/internal/history/store"
 )
 
-// A recorder of pods records the lives of those that belong to jobs. It reads pods as other recorders read jobs, and its log is one for the jobs of
-// all kinds of a cluster.
+// A recorder of pods records the lives of those that belong to jobs. It reads pods as other
+// recorders read jobs, and its log is one for the jobs of all kinds of a cluster.
 //
-// A pod may be seen before its job is recorded, or before what stands between the two was read. Its run is then written all the same, where nobody is
-// shown it, and moves to its job once that is there. So nothing waits for a job, and nothing is lost. Only of a pod of which it is not even known
-// whether it belongs to a job at all, the run is kept in memory until that is known.
+// A pod may be seen before its job is recorded, or before what stands between the two was read. Its
+// run is then written all the same, where nobody is shown it, and moves to its job once that is
+// there. So nothing waits for a job, and nothing is lost. Only of a pod of which it is not even
+// known whether it belongs to a job at all, the run is kept in memory until that is known.
 
 const (
-	// seekEach is how often the recorder looks for jobs that were not there. Each time that one is not there either, twice as much time passes before it is
-	// looked for again, up to seekRarely.
+	// seekEach is how often the recorder looks for jobs that were not there. Each time that one is
+	// not there either, twice as much time passes before it is looked for again, up to seekRarely.
 	seekEach, seekRarely = 250 * time.Millisecond, 30 * time.Second
-	// settledAfter is how long it may take until what stands between a pod and its job was read. After that, what was found counts.
+	// settledAfter is how long it may take until what stands between a pod and its job was read.
+	// After that, what was found counts.
 	settledAfter = 10 * time.Second
 	// soughtFor is for how long a job is looked for. Owners can be made up, so it may not be there at all.
 	soughtFor = 10 * time.Minute
-	// mostSought bounds the runs whose jobs are looked for. The namespace that has most of them gives way. Those that are not looked for are when they change, or when
-	// the recorder begins again.
+	// mostSought bounds the runs whose jobs are looked for. The namespace that has most of them
+	// gives way. Those that are not looked for are when they change, or when the recorder begins
+	// again.
 	mostSought = 10_000
-	// foundFor is for how long a job that was found counts as it was, for no more than mostFound of them. Pods begin and end one by one, at thousands a second, and
-	// a question for each would take longer than to write them.
+	// foundFor is for how long a job that was found counts as it was, for no more than mostFound of
+	// them. Pods begin and end one by one, at thousands a second, and a question for each would
+	// take longer than to write them.
 	foundFor, mostFound = time.Second, 10_000
 )
 
@@ -89,8 +93,9 @@ func (r *Recorder) beginLives(ctx context.Context) error {
 	return nil
 }
 
-// seekAgain is the search for the job of a run that was written before that was known: whoever wrote it may not have come to read what that is a part of. Where the
-// way does not lead to its end any more, what was written counts. The object has the pod's name; nil: there is none.
+// seekAgain is the search for the job of a run that was written before that was known: whoever
+// wrote it may not have come to read what that is a part of. Where the way does not lead to its end
+// any more, what was written counts. The object has the pod's name; nil: there is none.
 func (r *Recorder) seekAgain(l *life, o *cluster.Object, now time.Time) *seek {
 	s := &seek{of: l, began: now, placed: true}
 	if o == nil || o.UID() != l.UID {
@@ -117,7 +122,8 @@ func (l *life) belongs(job history.Ref) {
 	l.Run.Run = &run
 }
 
-// beginsAnew notes that pods may have come and gone that nobody saw. Of jobs from before it is not known whether they had any.
+// beginsAnew notes that pods may have come and gone that nobody saw. Of jobs from before it is not
+// known whether they had any.
 func (r *Recorder) beginsAnew(ctx context.Context) error {
 	if r.lives == nil {
 		return nil
@@ -125,7 +131,8 @@ func (r *Recorder) beginsAnew(ctx context.Context) error {
 	return r.opts.Database.Began(ctx, r.at, history.At(r.opts.Cluster.Now()))
 }
 
-// seek begins to look for a run's job. Whoever makes pods can invent jobs, so it is the namespace with the most that has no room for more.
+// seek begins to look for a run's job. Whoever makes pods can invent jobs, so it is the namespace
+// with the most that has no room for more.
 func (l *podLives) seek(s *seek) {
 	if len(l.sought) >= mostSought && l.sought[s.of.UID] == nil {
 		fullest := s.of.Namespace
@@ -162,7 +169,8 @@ func (l *podLives) placed(of *life) {
 	}
 }
 
-// overlook forgets a run of which it is not known whether it belongs to any job, and which nobody looks into. It begins anew when its pod changes.
+// overlook forgets a run of which it is not known whether it belongs to any job, and which nobody
+// looks into. It begins anew when its pod changes.
 func (l *podLives) overlook(of *life) {
 	if of.Job.UID == "" && !of.written {
 		delete(l.living, of.UID)
@@ -250,7 +258,8 @@ func (b *batch) putRun(l *life) {
 	}
 }
 
-// placeRuns finds the jobs of a batch's runs. What is written is a copy of each run, since it goes on while the database works.
+// placeRuns finds the jobs of a batch's runs. What is written is a copy of each run, since it goes
+// on while the database works.
 func (r *Recorder) placeRuns(ctx context.Context, b *batch) error {
 	found, err := r.jobsOf(ctx, b.changedLives)
 	if err != nil {
@@ -278,7 +287,8 @@ func (r *Recorder) placeRuns(ctx context.Context, b *batch) error {
 	return nil
 }
 
-// jobsOf finds the jobs of runs of which it is known to which one they belong. A pod may name a job that is not its own.
+// jobsOf finds the jobs of runs of which it is known to which one they belong. A pod may name a job
+// that is not its own.
 func (r *Recorder) jobsOf(ctx context.Context, all []*life) (map[*life]store.Job, error) {
 	if len(all) == 0 {
 		return nil, nil

@@ -105,7 +105,8 @@ func whatBecame(r *history.Run) string {
 	return fmt.Sprintf("%s/%s on %q, %d restarts, exit %s of %q, %q; scheduled %t, started %t, ended %t", r.Namespace, r.Name, r.Node, r.Restarts, code, r.Container, r.Reason, r.Scheduled != 0, r.Started != 0, r.Ended != 0)
 }
 
-// isWhatThereWas checks that each pod of a job has one run, at its job, as it ended or is; and that each number says something new.
+// isWhatThereWas checks that each pod of a job has one run, at its job, as it ended or is; and that
+// each number says something new.
 func (w *podWorld) isWhatThereWas(t *testing.T, db *memory) {
 	t.Helper()
 	before := map[string]store.Run{}
@@ -140,8 +141,9 @@ func (w *podWorld) isWhatThereWas(t *testing.T, db *memory) {
 	}
 }
 
-// While pods live at random, recorders are killed and started, two at once, the database fails before and after it has written, watches break off, and jobs are
-// recorded before or long after their pods are seen: each pod of a job has one run, as it was, and pods of others have none.
+// While pods live at random, recorders are killed and started, two at once, the database fails
+// before and after it has written, watches break off, and jobs are recorded before or long after
+// their pods are seen: each pod of a job has one run, as it was, and pods of others have none.
 func TestRecordersThatAreKilledWriteEachRunOnce(t *testing.T) {
 	for seed := range uint64(8) {
 		t.Logf("seed %d", seed)
@@ -202,8 +204,9 @@ func TestRecordersThatAreKilledWriteEachRunOnce(t *testing.T) {
 	}
 }
 
-// Whoever makes pods in a namespace names whatever they like as their owners: jobs of other namespaces, which are not theirs, and what no database keeps. Others' runs are
-// recorded all the same.
+// Whoever makes pods in a namespace names whatever they like as their owners: jobs of other
+// namespaces, which are not theirs, and what no database keeps. Others' runs are recorded all the
+// same.
 func TestPodsWithForgedOwnersHinderNobodyAndJoinNoJobOfOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		world, db := newPodWorld()
@@ -240,8 +243,9 @@ func TestPodsWithForgedOwnersHinderNobodyAndJoinNoJobOfOthers(t *testing.T) {
 	})
 }
 
-// A namespace is deleted, and made anew by somebody who knows the uid of a job that was there: none of their pods is that job's. A pod that was made before
-// its job was deleted is, whenever it is seen.
+// A namespace is deleted, and made anew by somebody who knows the uid of a job that was there: none
+// of their pods is that job's. A pod that was made before its job was deleted is, whenever it is
+// seen.
 func TestPodsJoinNoJobOfAFormerNamespace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		world, db := newPodWorld()
@@ -266,7 +270,8 @@ func TestPodsJoinNoJobOfAFormerNamespace(t *testing.T) {
 	})
 }
 
-// A pod may outlive its job for as long as that is kept. The job is removed between two changes of the pod: a run that is written behind that would stay for ever.
+// A pod may outlive its job for as long as that is kept. The job is removed between two changes of
+// the pod: a run that is written behind that would stay for ever.
 func TestNoRunIsWrittenBehindTheRemovalOfItsJob(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		world, db := newPodWorld()
@@ -298,8 +303,9 @@ func TestNoRunIsWrittenBehindTheRemovalOfItsJob(t *testing.T) {
 	})
 }
 
-// A pod may be seen before the job that controls it was read, and so before it is known of what that job is a part. A recorder that takes over at that moment
-// finds that out, or the topmost job would have used nothing, for good.
+// A pod may be seen before the job that controls it was read, and so before it is known of what
+// that job is a part. A recorder that takes over at that moment finds that out, or the topmost job
+// would have used nothing, for good.
 func TestARunThatIsFoundAgainBelongsToTheTopmostJob(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		world, db := newPodWorld()
@@ -332,7 +338,8 @@ func TestARunThatIsFoundAgainBelongsToTheTopmostJob(t *testing.T) {
 	})
 }
 
-// While the database is slow, a run that moves to its job waits to be written, and then changes again: it must leave where it was all the same.
+// While the database is slow, a run that moves to its job waits to be written, and then changes
+// again: it must leave where it was all the same.
 func TestARunThatMovesAndChangesInOneBatchLeavesWhereItWas(t *testing.T) {
 	of := func(version uint64, log int64, parked bool) *store.Run {
 		return &store.Run{Run: &history.Run{Identity: history.Identity{UID: "p"}, Version: version}, Of: log, Parked: parked}
@@ -344,7 +351,8 @@ func TestARunThatMovesAndChangesInOneBatchLeavesWhereItWas(t *testing.T) {
 	}
 }
 
-// A pod is gone whose run nobody is shown yet, and before that is written its run moves to its job: it is not looked for where it was.
+// A pod is gone whose run nobody is shown yet, and before that is written its run moves to its job:
+// it is not looked for where it was.
 func TestARunThatMovesAfterItsPodIsGoneIsNotedWhereItIs(t *testing.T) {
 	moved := &store.Run{Run: &history.Run{Identity: history.Identity{UID: "p"}}, Of: 7, Parked: true, Gone: 5}
 	b := &batch{gone: []store.Gone{{Pod: "p", At: 5}, {Pod: "other", At: 5}}}
@@ -354,7 +362,8 @@ func TestARunThatMovesAfterItsPodIsGoneIsNotedWhereItIs(t *testing.T) {
 	}
 }
 
-// Somebody makes more pods of jobs that there never were than are looked for: those of others still come to their jobs, recorded late or not.
+// Somebody makes more pods of jobs that there never were than are looked for: those of others still
+// come to their jobs, recorded late or not.
 func TestInventedJobsOfOneNamespaceHideNoOtherJobs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		world, db := newPodWorld()
@@ -390,8 +399,9 @@ func TestInventedJobsOfOneNamespaceHideNoOtherJobs(t *testing.T) {
 	})
 }
 
-// Pods that come and go while the API server forgets what happened were seen by nobody, so of jobs from before it is not known whether they had any. A restart after which
-// everything is read again is no such time.
+// Pods that come and go while the API server forgets what happened were seen by nobody, so of jobs
+// from before it is not known whether they had any. A restart after which everything is read again
+// is no such time.
 func TestPodsThatNobodySawAreNotTakenForNone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		world, db := newPodWorld()
@@ -428,7 +438,8 @@ func TestPodsThatNobodySawAreNotTakenForNone(t *testing.T) {
 	})
 }
 
-// A pod's devices are those that the claims of its own namespace were given, and stay when these are gone, as claims are that were made for the pod.
+// A pod's devices are those that the claims of its own namespace were given, and stay when these
+// are gone, as claims are that were made for the pod.
 func TestARunKeepsTheDevicesOfItsClaims(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := apitest.New(apitest.Jobs, apitest.Pods, apitest.Claims)

@@ -108,7 +108,8 @@ type counted struct {
 }
 
 const (
-	// answerWithin is how long a call that reads or writes little may take. After a longer time the lease is lost anyway.
+	// answerWithin is how long a call that reads or writes little may take. After a longer time the
+	// lease is lost anyway.
 	answerWithin = lease
 	// rowWithin is how much longer a call may take for each row that it writes.
 	rowWithin = 10 * time.Millisecond

@@ -11,21 +11,23 @@ import (
 	"github.com/kubecast/kubecast/internal/cluster"
 )
 
-// A job's namespace may be gone, and another one of its name there, before it is known which one it was. It is the one that lives if it was there before
-// the job; and where the two are of nearly one time, if the job is there after it is known which one lives: no namespace goes before what is in it.
-// Of any other job it stays unknown, until its next transition.
+// A job's namespace may be gone, and another one of its name there, before it is known which one it
+// was. It is the one that lives if it was there before the job; and where the two are of nearly one
+// time, if the job is there after it is known which one lives: no namespace goes before what is in
+// it. Of any other job it stays unknown, until its next transition.
 
 const (
 	// namespacesWithin is how long the recorder waits for an answer of which namespaces live, and then whether jobs do.
 	namespacesWithin = 2 * time.Second
 	// namespacesPause is how long it does not ask after it was refused, or had no answer.
 	namespacesPause = 10 * time.Second
-	// oneTime is how much later than another something must have been created so that it was, whichever API servers' clocks say so.
+	// oneTime is how much later than another something must have been created so that it was,
+	// whichever API servers' clocks say so.
 	oneTime = time.Minute
 )
 
-// place finds the namespaces of jobs of which they are not known. The jobs and transitions are this batch's own until it is written. The error is that
-// the API server is away, or the context's.
+// place finds the namespaces of jobs of which they are not known. The jobs and transitions are this
+// batch's own until it is written. The error is that the API server is away, or the context's.
 func (r *Recorder) place(ctx context.Context, b *batch) error {
 	if len(b.unplaced) == 0 || time.Now().Before(r.placeNext) {
 		return nil

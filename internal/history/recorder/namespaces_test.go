@@ -20,8 +20,9 @@ func whose(db *memory) map[string]string {
 	return found
 }
 
-// A namespace is deleted and made anew, by somebody else, between two events or while no gateway is there. No job is ever taken for one of a namespace that
-// it was not in, and none is its next owner's; of one that cannot be known any more it stays unknown.
+// A namespace is deleted and made anew, by somebody else, between two events or while no gateway is
+// there. No job is ever taken for one of a namespace that it was not in, and none is its next
+// owner's; of one that cannot be known any more it stays unknown.
 func TestJobsAreOfTheNamespaceThatTheyWereIn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		world, db := newWorld()
@@ -81,8 +82,8 @@ func TestJobsAreOfTheNamespaceThatTheyWereIn(t *testing.T) {
 	})
 }
 
-// A gateway that may not ask for namespaces, or whose questions fail, records without delay, and does not know of which namespace jobs are, until they change once
-// it may.
+// A gateway that may not ask for namespaces, or whose questions fail, records without delay, and
+// does not know of which namespace jobs are, until they change once it may.
 func TestWhoMayNotAskForNamespacesRecordsAllTheSame(t *testing.T) {
 	for _, code := range []int{403, 500} {
 		synctest.Test(t, func(t *testing.T) {

@@ -7,12 +7,14 @@ import (
 	"github.com/kubecast/kubecast/internal/history"
 )
 
-// A job that others control is a part of the topmost of them that is recorded, as pods are: a Job of a JobSet of a TrainJob. That is looked for at each
-// of its transitions, since a job may be adopted or orphaned. Whoever makes a job can name anything as what controls it, so it counts only if it is there as it is
-// named, in the job's namespace, or was recorded so. Where that cannot be said, the job stays what it was: at first no part, so that it is told of.
+// A job that others control is a part of the topmost of them that is recorded, as pods are: a Job
+// of a JobSet of a TrainJob. That is looked for at each of its transitions, since a job may be
+// adopted or orphaned. Whoever makes a job can name anything as what controls it, so it counts only
+// if it is there as it is named, in the job's namespace, or was recorded so. Where that cannot be
+// said, the job stays what it was: at first no part, so that it is told of.
 
-// findParent notes of which job one is a part that has come to another state, as far as what is in memory says. The job is its batch's own until that is
-// written.
+// findParent notes of which job one is a part that has come to another state, as far as what is in
+// memory says. The job is its batch's own until that is written.
 func (r *Recorder) findParent(b *batch, o *cluster.Object, job *history.Job) {
 	if r.opts.Waits == nil {
 		return
@@ -33,15 +35,16 @@ func (r *Recorder) findParent(b *batch, o *cluster.Object, job *history.Job) {
 	}
 }
 
-// jobAbove is the topmost job to which a pod, or another job, belongs, as far as what is in memory says; see waiting.Watch.JobOf. Its names are strangers' texts, of
-// which a run or a job may keep what history.Name lets it.
+// jobAbove is the topmost job to which a pod, or another job, belongs, as far as what is in memory
+// says; see waiting.Watch.JobOf. Its names are strangers' texts, of which a run or a job may keep
+// what history.Name lets it.
 func (r *Recorder) jobAbove(o *cluster.Object) (job history.Ref, known bool) {
 	job, known = r.opts.Waits.JobOf(o)
 	return history.Ref{Resource: history.Name(job.Resource), Name: history.Name(job.Name), UID: history.Name(job.UID)}, known
 }
 
-// findParents finds those parents that are not in the cluster any more, or not seen there yet, but recorded. The jobs are this batch's own until it is
-// written.
+// findParents finds those parents that are not in the cluster any more, or not seen there yet, but
+// recorded. The jobs are this batch's own until it is written.
 func (r *Recorder) findParents(ctx context.Context, b *batch) error {
 	if len(b.orphans) == 0 {
 		return nil

@@ -10,8 +10,8 @@ import (
 	"github.com/kubecast/kubecast/internal/history"
 )
 
-// A job is a part of what is there as it names it, in its namespace, or was recorded so; of nothing else, and only for as long as it says so. Whoever invents a
-// parent hinders no other job.
+// A job is a part of what is there as it names it, in its namespace, or was recorded so; of nothing
+// else, and only for as long as it says so. Whoever invents a parent hinders no other job.
 func TestAJobIsAPartOfTheTopmostThatIsThere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		world, db := newWorld()
@@ -73,7 +73,8 @@ func TestAJobIsAPartOfTheTopmostThatIsThere(t *testing.T) {
 	})
 }
 
-// What a first start finds is a part, too, although nothing of it was seen to happen; and what controls it may be read later than it is.
+// What a first start finds is a part, too, although nothing of it was seen to happen; and what
+// controls it may be read later than it is.
 func TestPartsAreFoundAtAFirstStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		world, db := newWorld()

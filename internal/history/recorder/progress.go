@@ -2,9 +2,10 @@ package recorder
 
 import "time"
 
-// How much of a job is done is known in memory at once, and written with each of its transitions. Without one it is written at most once in progressPause for each
-// job: a job of 10,000 completions says 10,000 times that it has come further. A recorder that is killed has not written the last of it; the next one finds that
-// in the object.
+// How much of a job is done is known in memory at once, and written with each of its transitions.
+// Without one it is written at most once in progressPause for each job: a job of 10,000 completions
+// says 10,000 times that it has come further. A recorder that is killed has not written the last of
+// it; the next one finds that in the object.
 
 // progressPause is the least time between two writes of a job's progress.
 const progressPause = 5 * time.Second

@@ -9,8 +9,8 @@ import (
 	"github.com/kubecast/kubecast/internal/history"
 )
 
-// A job of many completions costs few writes, and what is written is never long behind; its end has all of it; and a recorder that was killed before it wrote the
-// last of it loses nothing.
+// A job of many completions costs few writes, and what is written is never long behind; its end has
+// all of it; and a recorder that was killed before it wrote the last of it loses nothing.
 func TestProgressIsWrittenSeldomAndWithTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		world, db := newWorld()

@@ -8,11 +8,12 @@ import (
 	"github.com/kubecast/kubecast/internal/history/store"
 )
 
-// While the database works on one transaction, the recorder reads on. What it reads meanwhile waits in a queue, and is written
-// together: the slower the database, the more at a time.
+// While the database works on one transaction, the recorder reads on. What it reads meanwhile waits
+// in a queue, and is written together: the slower the database, the more at a time.
 
-// mostQueued is how many transitions, or runs, may wait for the database. With its job, each takes about 1 KB of memory, and a spec that is
-// kept counts as several if it is large. Once there are more, the recorder reads no further.
+// mostQueued is how many transitions, or runs, may wait for the database. With its job, each takes
+// about 1 KB of memory, and a spec that is kept counts as several if it is large. Once there are
+// more, the recorder reads no further.
 const mostQueued = 8192
 
 // queue is what a tenure has read and not written yet.
@@ -32,8 +33,8 @@ type landed struct {
 	began time.Time
 }
 
-// write puts what was read up to r.read at the end of the queue. It waits if there is too much, and returns the error of an
-// earlier transaction.
+// write puts what was read up to r.read at the end of the queue. It waits if there is too much, and
+// returns the error of an earlier transaction.
 func (r *Recorder) write(ctx context.Context, b *batch) error {
 	if b.isEmpty() {
 		return nil
@@ -74,8 +75,8 @@ func (r *Recorder) write(ctx context.Context, b *batch) error {
 	return nil
 }
 
-// launch begins the next transaction, if there is something to write and no transaction is under way. The tenure waits for its
-// end (see ground).
+// launch begins the next transaction, if there is something to write and no transaction is under
+// way. The tenure waits for its end (see ground).
 func (r *Recorder) launch(ctx context.Context) {
 	q := &r.queue
 	if q.flight != nil || len(q.waiting) == 0 || q.broken {

@@ -53,8 +53,9 @@ type Options struct {
 	Log      *slog.Logger
 }
 
-// EndedFunc is told of jobs of a log that have come to an end, after that was written; again says that it may have been said before, by a recorder that was
-// killed a moment later. It must not wait.
+// EndedFunc is told of jobs of a log that have come to an end, after that was written; again says
+// that it may have been said before, by a recorder that was killed a moment later. It must not
+// wait.
 type EndedFunc func(log store.Log, jobs []*history.Job, again bool)
 
 const (
@@ -219,7 +220,8 @@ func (r *Recorder) begin(ctx context.Context) error {
 	return r.settle(ctx)
 }
 
-// settle waits for a while until it is known what controls what: else it would not be known of what the jobs are parts that have ended before a first start.
+// settle waits for a while until it is known what controls what: else it would not be known of what
+// the jobs are parts that have ended before a first start.
 func (r *Recorder) settle(ctx context.Context) error {
 	if r.opts.Waits == nil {
 		return nil
@@ -290,9 +292,10 @@ func (r *Recorder) resume(ctx context.Context) error {
 	return err
 }
 
-// passedOver is called after everything up to a position was read. If a relist passed over a part of that, the part is
-// read again from the API server. The API server may still have it, since a relist may have no worse reason than a watch
-// that broke off. If again is false, what was read is all that can be known.
+// passedOver is called after everything up to a position was read. If a relist passed over a part
+// of that, the part is read again from the API server. The API server may still have it, since a
+// relist may have no worse reason than a watch that broke off. If again is false, what was read is
+// all that can be known.
 func (r *Recorder) passedOver(ctx context.Context, position uint64) (again bool, err error) {
 	if !r.cursor.PassedOver(r.read, position) {
 		return false, nil

@@ -492,7 +492,8 @@ func newWorld() (*observer, *memory) {
 	return &observer{api: api, rule: set.For(rules.Jobs), jobs: map[string]*history.Job{}, names: map[string]string{}}, &memory{jobs: map[string]*history.Job{}, runs: map[string]store.Run{}, of: map[history.Ref]int64{}, kept: map[string]store.Kept{}}
 }
 
-// inOrder checks what holds whatever happens: numbers without gaps, each job's states a chain, no time before the one before.
+// inOrder checks what holds whatever happens: numbers without gaps, each job's states a chain, no
+// time before the one before.
 func inOrder(t *testing.T, transitions []history.Transition) map[string]history.State {
 	t.Helper()
 	states, at := map[string]history.State{}, map[string]history.Time{}
@@ -511,8 +512,8 @@ func settle() {
 	synctest.Wait()
 }
 
-// trouble has the database fail at random, before it has written and after, and of two seeds in three take its time. Sequence tells the random numbers
-// of one test from those of another.
+// trouble has the database fail at random, before it has written and after, and of two seeds in
+// three take its time. Sequence tells the random numbers of one test from those of another.
 func (m *memory) trouble(seed, sequence uint64) {
 	faults, slow := rand.New(rand.NewPCG(seed, sequence)), rand.New(rand.NewPCG(seed, sequence+1))
 	m.set(func() {
@@ -542,8 +543,9 @@ func (m *memory) calm(replicas []*replica) {
 	}
 }
 
-// While jobs live at random, recorders are killed and started, two at once, and the database fails at random, before it has
-// written and after: the table is what one sees who was there, each transition once.
+// While jobs live at random, recorders are killed and started, two at once, and the database fails
+// at random, before it has written and after: the table is what one sees who was there, each
+// transition once.
 func TestRecordersThatAreKilledWriteEachTransitionOnce(t *testing.T) {
 	for seed := range uint64(12) {
 		t.Logf("seed %d", seed)
@@ -656,8 +658,8 @@ func TestWhatIsForgottenWhileTheWatchIsLostIsLate(t *testing.T) {
 	})
 }
 
-// A deletion claims only the version before it. A recorder that follows another is at that version: it sees the job that
-// the other has recorded as deleted, and then its deletion. Neither is news.
+// A deletion claims only the version before it. A recorder that follows another is at that version:
+// it sees the job that the other has recorded as deleted, and then its deletion. Neither is news.
 func TestADeletionThatAnotherRecordedIsNotRecordedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		world, db := newWorld()
@@ -684,8 +686,9 @@ func TestADeletionThatAnotherRecordedIsNotRecordedAgain(t *testing.T) {
 	})
 }
 
-// Recorders die within revisions, between batches, and at the end of each write, and others go on from the ring or from the
-// API server's history: of many deletions in one revision each is recorded once.
+// Recorders die within revisions, between batches, and at the end of each write, and others go on
+// from the ring or from the API server's history: of many deletions in one revision each is
+// recorded once.
 func TestARevisionOverSeveralBatchesIsRecordedOnce(t *testing.T) {
 	for name, opts := range map[string]stream.Options{"caught up": ring, "from the ring": {Events: 10_000, Bytes: 1 << 24}} {
 		t.Run(name, func(t *testing.T) {
@@ -728,8 +731,8 @@ func TestARevisionOverSeveralBatchesIsRecordedOnce(t *testing.T) {
 	}
 }
 
-// An API server that was restarted has forgotten what was before, and not what came after, also while nobody watched: only what it has forgotten
-// is late, and lacks what lay between.
+// An API server that was restarted has forgotten what was before, and not what came after, also
+// while nobody watched: only what it has forgotten is late, and lacks what lay between.
 func TestOnlyWhatAnAPIServerForgotIsLate(t *testing.T) {
 	for _, running := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
@@ -775,8 +778,8 @@ func TestOnlyWhatAnAPIServerForgotIsLate(t *testing.T) {
 	}
 }
 
-// A recorder is taken for dead, replaced, and gets the lease back once the other is gone. It finds out that it knows nothing of
-// what was recorded meanwhile, and does not go on from where it was.
+// A recorder is taken for dead, replaced, and gets the lease back once the other is gone. It finds
+// out that it knows nothing of what was recorded meanwhile, and does not go on from where it was.
 func TestAZombieThatGetsItsLeaseBackBeginsAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		world, db := newWorld()
@@ -814,8 +817,9 @@ func (f *frozen) Take(ctx context.Context, name store.LogName, people, holder st
 	return f.memory.Take(ctx, name, people, holder, lease)
 }
 
-// Where the API server itself has no history any more, or another one, what differs is late, and the table still ends at the cluster's
-// state: each job in the state that it is in, and deleted if it is gone.
+// Where the API server itself has no history any more, or another one, what differs is late, and
+// the table still ends at the cluster's state: each job in the state that it is in, and deleted if
+// it is gone.
 func TestWhatCannotBeKnownIsLate(t *testing.T) {
 	for name, lose := range map[string]func(*observer){
 		"compacted": func(o *observer) { o.api.Compact() },
@@ -871,7 +875,8 @@ func TestWhatCannotBeKnownIsLate(t *testing.T) {
 	}
 }
 
-// Versions that go back under a recorder that runs cost nothing but that what differs is late. What was read before is recorded, also if the database has not come to it yet.
+// Versions that go back under a recorder that runs cost nothing but that what differs is late. What
+// was read before is recorded, also if the database has not come to it yet.
 func TestARecorderOutlivesARestore(t *testing.T) {
 	for _, slow := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -970,7 +975,8 @@ func TestARecorderIsReplaced(t *testing.T) {
 	}
 }
 
-// Jobs that a controller makes do not say whose they are. Each transition must know it, also of one batch, or nobody is told.
+// Jobs that a controller makes do not say whose they are. Each transition must know it, also of one
+// batch, or nobody is told.
 func TestAJobIsWhoseTheObjectAboveItIs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		world, db := newWorld()
@@ -999,7 +1005,8 @@ func TestAJobIsWhoseTheObjectAboveItIs(t *testing.T) {
 	})
 }
 
-// What is found of a job after its transition was read is also known of the job as later events of the same batch left it.
+// What is found of a job after its transition was read is also known of the job as later events of
+// the same batch left it.
 func TestWhoseAJobIsOutlivesWhatIsCountedInTheSameBatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		world, db := newWorld()
@@ -1030,7 +1037,8 @@ func TestWhoseAJobIsOutlivesWhatIsCountedInTheSameBatch(t *testing.T) {
 	})
 }
 
-// What was deleted is removed once it was kept for long enough, by one of the replicas, little by little. What ended and still is in the cluster stays, or it would be recorded anew.
+// What was deleted is removed once it was kept for long enough, by one of the replicas, little by
+// little. What ended and still is in the cluster stays, or it would be recorded anew.
 func TestWhatWasKeptForLongEnoughIsRemovedLittleByLittle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		world, db := newWorld()
@@ -1091,8 +1099,8 @@ func (s *silent) Write(ctx context.Context, log store.Log, b store.Batch) (store
 	return s.memory.Write(ctx, log, b)
 }
 
-// A call that is never answered is given up, and what it should have written is recorded within the minute, once. Meanwhile the recorder says
-// that it is behind.
+// A call that is never answered is given up, and what it should have written is recorded within the
+// minute, once. Meanwhile the recorder says that it is behind.
 func TestADatabaseThatFallsSilentIsAskedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		world, db := newWorld()
@@ -1111,8 +1119,9 @@ func TestADatabaseThatFallsSilentIsAskedAgain(t *testing.T) {
 	})
 }
 
-// The database takes a second for each transaction, and there is much more than the ring holds: the recorder reads on meanwhile, so that nothing is
-// fetched again, and writes together what has come together.
+// The database takes a second for each transaction, and there is much more than the ring holds: the
+// recorder reads on meanwhile, so that nothing is fetched again, and writes together what has come
+// together.
 func TestASlowDatabaseDoesNotKeepTheRecorderFromReading(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		world, db := newWorld()
@@ -1137,7 +1146,8 @@ func TestASlowDatabaseDoesNotKeepTheRecorderFromReading(t *testing.T) {
 	})
 }
 
-// There is more at once than the ring holds and the recorder could read: it goes on at once with what the API server has, as if nothing had happened.
+// There is more at once than the ring holds and the recorder could read: it goes on at once with
+// what the API server has, as if nothing had happened.
 func TestARecorderThatWasOvertakenGoesOnAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		world, db := newWorld()
@@ -1155,7 +1165,8 @@ func TestARecorderThatWasOvertakenGoesOnAtOnce(t *testing.T) {
 	})
 }
 
-// What is read at once never ends within a revision: a recorder that began there would be told, once more, states that are no longer true.
+// What is read at once never ends within a revision: a recorder that began there would be told,
+// once more, states that are no longer true.
 func TestABatchEndsWithAWholeRevision(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		world, _ := newWorld()

@@ -49,7 +49,8 @@ func (all *reviews) drop(of cameTo) {
 	}
 }
 
-// leave makes room where there are too many, of a job that leaves its state: it is the namespace that has most of them that gives way.
+// leave makes room where there are too many, of a job that leaves its state: it is the namespace
+// that has most of them that gives way.
 func (all *reviews) leave(job *history.Job) {
 	if len(all.of) < mostLeft {
 		return

@@ -11,8 +11,9 @@ import (
 	"github.com/kubecast/kubecast/internal/history/store"
 )
 
-// keepSpec takes into a batch what a job was told to do, if a transition ended it. That is in the same transaction: of a job that is gone, nobody
-// could read it later. A job that had ended before it was deleted has been kept then.
+// keepSpec takes into a batch what a job was told to do, if a transition ended it. That is in the
+// same transaction: of a job that is gone, nobody could read it later. A job that had ended before
+// it was deleted has been kept then.
 func (r *Recorder) keepSpec(b *batch, o *cluster.Object, t *history.Transition) {
 	if !r.opts.KeepSpec || !t.To.Ended() && (t.To != history.Deleted || t.From.Ended()) {
 		return
@@ -42,7 +43,8 @@ type share struct {
 	uids  []string // in the order in which they came
 }
 
-// keep takes something that is kept of a job into a batch, in place of what was in it. If it is too much then, the namespaces that have most give way.
+// keep takes something that is kept of a job into a batch, in place of what was in it. If it is too
+// much then, the namespaces that have most give way.
 func (b *batch) keep(k store.Kept) (dropped int) {
 	all := &b.kept
 	if all.of == nil {

@@ -25,7 +25,8 @@ func TestASpecIsAllOfAnObjectButItsStatus(t *testing.T) {
 	}
 }
 
-// A first start may find more jobs that had ended than specs are kept at once. One namespace that has very many, or very large ones, does not keep others' from being kept.
+// A first start may find more jobs that had ended than specs are kept at once. One namespace that
+// has very many, or very large ones, does not keep others' from being kept.
 func TestSpecsThatAreFoundAtOnceAreNotOneNamespaces(t *testing.T) {
 	b, large := &batch{}, make([]byte, 100<<10)
 	dropped := 0

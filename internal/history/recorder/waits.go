@@ -15,9 +15,10 @@ const (
 	look = time.Second
 	// stands is how long something must have been said before it is written: a job that starts at once has not waited.
 	stands = time.Second
-	// firstPause is the time between the first and the second write of a job's reason. Each later pause is twice as long,
-	// up to longestPause, until the job's state changes. So reasons that alternate for ever cost few writes. A reason
-	// that differs from the written one only in numbers ("0/12 nodes are available") always waits for longestPause.
+	// firstPause is the time between the first and the second write of a job's reason. Each later
+	// pause is twice as long, up to longestPause, until the job's state changes. So reasons that
+	// alternate for ever cost few writes. A reason that differs from the written one only in
+	// numbers ("0/12 nodes are available") always waits for longestPause.
 	firstPause, longestPause = 5 * time.Second, 10 * time.Minute
 )
 
@@ -66,8 +67,9 @@ func (w *waits) changed(job *history.Job, now time.Time) {
 	}
 }
 
-// lookSteps is how many objects are looked at in one look, and a few more. Who records waits meanwhile, so what one namespace
-// has of them must not hold up the others: what is left over comes at the next look.
+// lookSteps is how many objects are looked at in one look, and a few more. Who records waits
+// meanwhile, so what one namespace has of them must not hold up the others: what is left over comes
+// at the next look.
 const lookSteps = 20_000
 
 // looksEach is how often reconsider is called.
@@ -89,8 +91,8 @@ func (r *Recorder) reconsider(ctx context.Context) error {
 	return r.review(ctx)
 }
 
-// explain writes why jobs wait, for the jobs of which something else is said than what is written. It does not move seq, unless
-// a job was given up, and writes nothing where nothing changes.
+// explain writes why jobs wait, for the jobs of which something else is said than what is written.
+// It does not move seq, unless a job was given up, and writes nothing where nothing changes.
 func (r *Recorder) explain(ctx context.Context) error {
 	var b batch
 	now := time.Now()
@@ -126,8 +128,9 @@ func (r *Recorder) inTurns(all map[string]time.Time, now time.Time) []string {
 	})
 }
 
-// turns are jobs, which come with their namespaces, in turns: the first of each namespace, then the second of each, and so on. So a
-// namespace in which many jobs wait does not delay what is said of others'.
+// turns are jobs, which come with their namespaces, in turns: the first of each namespace, then the
+// second of each, and so on. So a namespace in which many jobs wait does not delay what is said of
+// others'.
 func turns(all iter.Seq2[string, string]) (uids []string) {
 	of := map[string][]string{} // by namespace
 	for uid, in := range all {
@@ -199,8 +202,9 @@ func (r *Recorder) idOf(job history.Identity) ownerref.ID {
 	return ownerref.ID{Namespace: job.Namespace, UID: job.UID, Group: kind.Group, Kind: kind.Kind, Name: job.Name}
 }
 
-// explainHeld says with its transition why a job is held that had begun: Kueue says in the Workload that it is evicted, before it suspends the job. Of what
-// was read later it is not known whether that was said then. The transition and the job are their batch's own until that is written.
+// explainHeld says with its transition why a job is held that had begun: Kueue says in the Workload
+// that it is evicted, before it suspends the job. Of what was read later it is not known whether
+// that was said then. The transition and the job are their batch's own until that is written.
 func (r *Recorder) explainHeld(t *history.Transition, job *history.Job) {
 	held := t.To == history.Queued || t.To == history.Suspended
 	begun := t.From == history.Pending || t.From == history.Running || t.From == history.Retrying

@@ -60,8 +60,8 @@ func (m *memory) reason(uid string) (found string) {
 	return found
 }
 
-// A job has the reason of who says best why it waits, for as long as that is said and it waits; a queue comes before pods, and pods
-// count for the owner of their job, too.
+// A job has the reason of who says best why it waits, for as long as that is said and it waits; a
+// queue comes before pods, and pods count for the owner of their job, too.
 func TestAJobThatWaitsHasAReason(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		world, db := newWaitingWorld()
@@ -106,7 +106,8 @@ func TestAJobThatWaitsHasAReason(t *testing.T) {
 	})
 }
 
-// A scheduler that repeats itself with other numbers, and reasons that alternate, cost a job few writes; what is said twice, none.
+// A scheduler that repeats itself with other numbers, and reasons that alternate, cost a job few
+// writes; what is said twice, none.
 func TestWhoRepeatsThemselvesIsWrittenSeldom(t *testing.T) {
 	for name, test := range map[string]struct {
 		says func(i int) (reason, message string)
@@ -146,8 +147,9 @@ func TestWhoRepeatsThemselvesIsWrittenSeldom(t *testing.T) {
 	}
 }
 
-// While jobs wait at random, for reasons that change at random, recorders are killed, and the database fails: no transition is
-// lost or made, and in the end each job that waits has the reason that its objects give, and no other.
+// While jobs wait at random, for reasons that change at random, recorders are killed, and the
+// database fails: no transition is lost or made, and in the end each job that waits has the reason
+// that its objects give, and no other.
 func TestReasonsOfRecordersThatAreKilled(t *testing.T) {
 	for seed := range uint64(6) {
 		t.Logf("seed %d", seed)
@@ -259,8 +261,9 @@ func reference(kind cluster.Kind, name, uid string) string {
 	return apitest.Set("metadata.ownerReferences", []map[string]any{{"apiVersion": kind.APIVersion(), "kind": kind.Kind, "name": name, "uid": uid, "controller": true}})
 }
 
-// Whoever may make objects in one namespace, and knows the uid of a job in another one, must not write what that job's users read
-// as its reason: Kubernetes accepts any uid in ownerReferences, and any label. Nor does a reference count by its uid alone.
+// Whoever may make objects in one namespace, and knows the uid of a job in another one, must not
+// write what that job's users read as its reason: Kubernetes accepts any uid in ownerReferences,
+// and any label. Nor does a reference count by its uid alone.
 func TestOnlyWhatBelongsToAJobSaysWhyItWaits(t *testing.T) {
 	const forged = "call +1-900 to release your job"
 	for name, forge := range map[string]func(job string) (resource, key string, fields []string){
@@ -310,8 +313,9 @@ func TestOnlyWhatBelongsToAJobSaysWhyItWaits(t *testing.T) {
 	}
 }
 
-// Many jobs of one namespace that wait, for reasons that change all the time, must not delay another namespace's: as many as are
-// written at a time, and as many objects as are looked at, are shared in turns.
+// Many jobs of one namespace that wait, for reasons that change all the time, must not delay
+// another namespace's: as many as are written at a time, and as many objects as are looked at, are
+// shared in turns.
 func TestJobsOfOneNamespaceDoNotDelayReasonsOfAnother(t *testing.T) {
 	r := Recorder{living: map[string]*history.Job{}, waits: &waits{due: map[string]time.Time{}, paces: map[string]pace{}}}
 	now := time.Now()
@@ -333,7 +337,8 @@ func TestJobsOfOneNamespaceDoNotDelayReasonsOfAnother(t *testing.T) {
 	}
 }
 
-// Kueue says that it evicts a job before it suspends it, so that who is told that it is queued again is told why. What is read later says nothing of that.
+// Kueue says that it evicts a job before it suspends it, so that who is told that it is queued
+// again is told why. What is read later says nothing of that.
 func TestAnEvictionIsToldWithTheSuspension(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		world, db := newWaitingWorld()
@@ -396,8 +401,9 @@ func TestAnEvictionIsToldWithTheSuspension(t *testing.T) {
 	})
 }
 
-// A tenant may have ever so many jobs that name each other as their owners, and one above them all that is held and let go again and again. Who records waits for
-// the answer what its queue says, so that costs what it costs for any other job.
+// A tenant may have ever so many jobs that name each other as their owners, and one above them all
+// that is held and let go again and again. Who records waits for the answer what its queue says, so
+// that costs what it costs for any other job.
 func TestAJobThatIsHeldCostsTheSameWhateverIsBelowIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		world, db := newWaitingWorld()

@@ -200,7 +200,8 @@ var otherHours = map[string]struct {
 	"gpu-training-oom": {56.9, 28.5, "its container was not started for five seconds after the pod had its node and its GPUs"},
 }
 
-// The hours of runs are those that a person reckons by the time that pods ran, a little more since they have their nodes before.
+// The hours of runs are those that a person reckons by the time that pods ran, a little more since
+// they have their nodes before.
 func TestRecordedLivesTakeTheHoursOfTheirPods(t *testing.T) {
 	for life, now := range allTold(t) {
 		hours, total := history.HoursOf(history.HoldsOf(now.runs, now.until)), &history.Total{}

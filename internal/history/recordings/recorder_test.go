@@ -33,7 +33,8 @@ var recordedOtherwise = map[string]struct {
 	"kq-rayjob-preempted": {[]string{"Queued: preempted: prioritization in the ClusterQueue [Preempted, 0]"}, "a job of another kind is not named"},
 }
 
-// What recorders of jobs and pods tell of a life, as it happens, is why it ended as it did, with each state that has a cause.
+// What recorders of jobs and pods tell of a life, as it happens, is why it ended as it did, with
+// each state that has a cause.
 func TestRecordedLivesSayWhyWhenTheyAreRecorded(t *testing.T) {
 	lives, err := recordings.All()
 	if err != nil {
@@ -122,7 +123,8 @@ type happening struct {
 	do func()
 }
 
-// stage is a cluster in which nothing of a life has happened, and what is to happen. What stands between a job and its pods was not recorded: they are the job's.
+// stage is a cluster in which nothing of a life has happened, and what is to happen. What stands
+// between a job and its pods was not recorded: they are the job's.
 func stage(t *testing.T, life *recordings.Life) (*apitest.API, []happening) {
 	t.Helper()
 	group := func(apiVersion string) (group, version string) {

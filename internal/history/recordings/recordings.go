@@ -59,8 +59,8 @@ type Truth struct {
 	Text     string
 }
 
-// Pod is what a person says of a pod's life. Times are seconds since the life's first version, in tenths; negative: not while it
-// was recorded.
+// Pod is what a person says of a pod's life. Times are seconds since the life's first version, in
+// tenths; negative: not while it was recorded.
 type Pod struct {
 	Name             string
 	Made, Runs, Ends float64 // of one that was gone before it ended: when it was

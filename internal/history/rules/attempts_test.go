@@ -8,8 +8,9 @@ import (
 	"github.com/kubecast/kubecast/internal/history"
 )
 
-// Pods that fail within a second are never told to be ready, so that their job stays Retrying; failures that a policy ignores are counted nowhere. Each time
-// that all of it began was an attempt all the same, also one that ended in the failure of the job, or in its suspension.
+// Pods that fail within a second are never told to be ready, so that their job stays Retrying;
+// failures that a policy ignores are counted nowhere. Each time that all of it began was an attempt
+// all the same, also one that ended in the failure of the job, or in its suspension.
 func TestARetryThatFailsBeforeItIsSeenRunningIsAnAttempt(t *testing.T) {
 	const one, two, cluster = `"parallelism":1,"completions":1`, `"parallelism":2,"completions":2`, `"shutdownAfterJobFinishes":true`
 	for name, test := range map[string]struct {

@@ -15,16 +15,18 @@ type batchJob struct {
 	started, completed         string
 }
 
-// batchJobState is what a batch/v1 Job says of itself. Since Kubernetes 1.31, Complete and Failed come only after all pods
-// have ended; SuccessCriteriaMet and FailureTarget come before them, and say that nothing of what happens meanwhile counts.
+// batchJobState is what a batch/v1 Job says of itself. Since Kubernetes 1.31, Complete and Failed
+// come only after all pods have ended; SuccessCriteriaMet and FailureTarget come before them, and
+// say that nothing of what happens meanwhile counts.
 //
-// The controller looks about once a second. So a pod's end is told before its successor is there, and a Job that does one
-// completion after another has no active pod in between: it runs on. Nothing of it runs since something failed if no
-// pod is active and a failure came, or no pod is any more and none has succeeded: pods that podFailurePolicy ignores are counted
-// nowhere, and those on a node that died only at last.
+// The controller looks about once a second. So a pod's end is told before its successor is there,
+// and a Job that does one completion after another has no active pod in between: it runs on.
+// Nothing of it runs since something failed if no pod is active and a failure came, or no pod is
+// any more and none has succeeded: pods that podFailurePolicy ignores are counted nowhere, and
+// those on a node that died only at last.
 //
-// A pod that fails at once is never told to be ready. What is tried again has begun once a pod of it is active, until none is, unless one of them has
-// succeeded meanwhile.
+// A pod that fails at once is never told to be ready. What is tried again has begun once a pod of
+// it is active, until none is, unless one of them has succeeded meanwhile.
 func batchJobState(r reading) history.Said {
 	j := readBatchJob(r.status)
 	said := history.Said{Counts: history.Counts{

@@ -12,8 +12,8 @@ import (
 
 // builtin is the rule of a kind whose controller this package knows.
 type builtin struct {
-	// state reads the state, why and since when the job is in it, and what the controller counts. A Said without a state
-	// says that the job is what it was.
+	// state reads the state, why and since when the job is in it, and what the controller counts. A
+	// Said without a state says that the job is what it was.
 	state    func(reading) history.Said
 	progress func(reading) history.Progress // nil: the kind says nothing of it
 	queue    string                         // gjson path
@@ -125,8 +125,8 @@ func untimed(state history.State, condition gjson.Result) history.Said {
 	return said
 }
 
-// isTriedAgain reports whether the next attempt of a job that is Retrying has begun, with this version or before, and this version does not say that it
-// has failed, or is over by a suspension.
+// isTriedAgain reports whether the next attempt of a job that is Retrying has begun, with this
+// version or before, and this version does not say that it has failed, or is over by a suspension.
 func (r reading) isTriedAgain(said history.Said, begins, fails bool) bool {
 	held := said.State == history.Queued || said.State == history.Suspended
 	return r.was.State == history.Retrying && !held && !fails && (begins || r.was.Active)

@@ -8,7 +8,8 @@ import (
 	"github.com/kubecast/kubecast/internal/history/rules"
 )
 
-// A kind without a built-in rule is read by expressions. A word that none of them knows says nothing, and the job stays what it was.
+// A kind without a built-in rule is read by expressions. A word that none of them knows says
+// nothing, and the job stays what it was.
 func ExampleNew() {
 	set, err := rules.New(rules.Options{Key: "history", Kinds: []rules.Kind{{
 		Resource: "experiments.example.com",

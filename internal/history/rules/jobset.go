@@ -2,9 +2,10 @@ package rules
 
 import "github.com/kubecast/kubecast/internal/history"
 
-// jobSetState is what a JobSet says. Its status counts Jobs, and not pods: one of which a single pod is not ready counts
-// as not ready. A Job that fails makes the controller begin everything anew (`restarts` grows) or fail the JobSet, in
-// the same version in which it is told. RestartingJobSet stays True until all Jobs are ready again.
+// jobSetState is what a JobSet says. Its status counts Jobs, and not pods: one of which a single
+// pod is not ready counts as not ready. A Job that fails makes the controller begin everything anew
+// (`restarts` grows) or fail the JobSet, in the same version in which it is told. RestartingJobSet
+// stays True until all Jobs are ready again.
 func jobSetState(r reading) history.Said {
 	jobs, restarts := r.status.Get("replicatedJobsStatus"), r.status.Get("restarts").Int()
 	ready := sum(jobs, "ready") > 0
@@ -31,8 +32,9 @@ func jobSetState(r reading) history.Said {
 	return said
 }
 
-// trainJobState is what a TrainJob says: what its JobSet does, but for the number of restarts. A failed Job is told for a
-// moment before the JobSet makes everything anew; if the TrainJob fails with it, that is told in the same version.
+// trainJobState is what a TrainJob says: what its JobSet does, but for the number of restarts. A
+// failed Job is told for a moment before the JobSet makes everything anew; if the TrainJob fails
+// with it, that is told in the same version.
 func trainJobState(r reading) history.Said {
 	said := trainJobPhase(r)
 	jobs := r.status.Get("jobsStatus")

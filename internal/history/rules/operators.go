@@ -2,8 +2,8 @@ package rules
 
 import "github.com/kubecast/kubecast/internal/history"
 
-// sparkStates are the states of Spark's operator. A submission that failed is tried again. UNKNOWN, SUCCEEDING and FAILING
-// say nothing yet.
+// sparkStates are the states of Spark's operator. A submission that failed is tried again. UNKNOWN,
+// SUCCEEDING and FAILING say nothing yet.
 var sparkStates = map[string]history.State{
 	"SUBMITTED":         history.Pending,
 	"RUNNING":           history.Running,

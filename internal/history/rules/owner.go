@@ -9,8 +9,8 @@ import (
 // ownerMark is the annotation, or label, that names an object's owner. An annotation can hold any name, a label cannot.
 const ownerMark = "kubecast.io/owner"
 
-// Owner is whom an object of any kind, given as resource[.group], names as its owner; "" if nobody, or if the configured expression
-// cannot be evaluated for it.
+// Owner is whom an object of any kind, given as resource[.group], names as its owner; "" if nobody,
+// or if the configured expression cannot be evaluated for it.
 func (s *Set) Owner(kind string, o *cluster.Object) string {
 	if s.owner != nil {
 		owner, err := s.owner.evaluate(input{object: parse(o)})

@@ -19,8 +19,8 @@ func done(n, of int64) history.Progress {
 	return history.Progress{Done: min(max(n, 0), of), Of: of}
 }
 
-// batchJobProgress counts completions. A Job without a number of them is a queue of work, of which nobody knows how much there is. An elastic Job has as
-// many as its spec says now.
+// batchJobProgress counts completions. A Job without a number of them is a queue of work, of which
+// nobody knows how much there is. An elastic Job has as many as its spec says now.
 func batchJobProgress(r reading) history.Progress {
 	of := r.spec.Get("completions")
 	if !of.Exists() {
@@ -43,8 +43,9 @@ func jobSetProgress(r reading) history.Progress {
 	return done(sum(r.status.Get("replicatedJobsStatus"), "succeeded"), of)
 }
 
-// trainJobProgress is what the training itself says, in percent, where Trainer lets it (trainerStatus is alpha), else how many of its Jobs are done, of which
-// each replicated one is one.
+// trainJobProgress is what the training itself says, in percent, where Trainer lets it
+// (trainerStatus is alpha), else how many of its Jobs are done, of which each replicated one is
+// one.
 func trainJobProgress(r reading) history.Progress {
 	if percent := r.status.Get("trainerStatus.progressPercentage"); percent.Type == gjson.Number {
 		return done(percent.Int(), 100)
@@ -64,8 +65,9 @@ func workflowProgress(r reading) history.Progress {
 	return done(n, of)
 }
 
-// tektonTasks is how Tekton counts the tasks of a PipelineRun, in the message of its condition only: "Tasks Completed: 1 (Failed: 0, Cancelled 0), Incomplete: 1,
-// Skipped: 0". At the end nothing is incomplete.
+// tektonTasks is how Tekton counts the tasks of a PipelineRun, in the message of its condition
+// only: "Tasks Completed: 1 (Failed: 0, Cancelled 0), Incomplete: 1, Skipped: 0". At the end
+// nothing is incomplete.
 var tektonTasks = regexp.MustCompile(`^Tasks Completed: (\d{1,9}) \([^)]*\)(?:, Incomplete: (\d{1,9}))?, Skipped: (\d{1,9})$`)
 
 // pipelineRunProgress counts tasks, of which those that are skipped are no work.

@@ -8,7 +8,8 @@ import (
 	"github.com/kubecast/kubecast/internal/history/recordings"
 )
 
-// How far jobs are, as their controllers wrote it: what succeeded is done to the last, and of kinds that say nothing nothing is known.
+// How far jobs are, as their controllers wrote it: what succeeded is done to the last, and of kinds
+// that say nothing nothing is known.
 func TestRecordedLivesSayHowFarTheyAre(t *testing.T) {
 	lives, err := recordings.All()
 	if err != nil {

@@ -2,9 +2,10 @@ package rules
 
 import "github.com/kubecast/kubecast/internal/history"
 
-// rayJobState is what a RayJob says: how its cluster stands (jobDeploymentStatus), and how Ray's own job does (jobStatus).
-// Complete by itself is no success. A retry is told for a moment; then the status is empty but for the number of
-// failures, and a new cluster begins, which may fail before Ray's job runs.
+// rayJobState is what a RayJob says: how its cluster stands (jobDeploymentStatus), and how Ray's
+// own job does (jobStatus). Complete by itself is no success. A retry is told for a moment; then
+// the status is empty but for the number of failures, and a new cluster begins, which may fail
+// before Ray's job runs.
 func rayJobState(r reading) history.Said {
 	deployment, job := r.status.Get("jobDeploymentStatus").Str, r.status.Get("jobStatus").Str
 	said := history.Said{

@@ -68,8 +68,9 @@ func TestRecordedLivesAreToldAsTheyWere(t *testing.T) {
 	}
 }
 
-// A Workload tells the same of what Kueue manages, whatever kind that is of, as Kueue wrote it beside each of these lives. It is Running once all of its pods are, and
-// Suspended, not queued, once it is given up.
+// A Workload tells the same of what Kueue manages, whatever kind that is of, as Kueue wrote it
+// beside each of these lives. It is Running once all of its pods are, and Suspended, not queued,
+// once it is given up.
 func TestRecordedWorkloadsAreToldAsWhatTheyManage(t *testing.T) {
 	lives, err := recordings.All()
 	if err != nil {

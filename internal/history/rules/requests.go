@@ -51,8 +51,8 @@ func addTemplates(total corev1.ResourceList, value gjson.Result, times int64, de
 	})
 }
 
-// timesOf is how many pods there are of the template in an object: for a Job as many as run at once, else replicas, else
-// one.
+// timesOf is how many pods there are of the template in an object: for a Job as many as run at
+// once, else replicas, else one.
 func timesOf(around gjson.Result) int64 {
 	if parallelism := around.Get("parallelism"); parallelism.Exists() && parallelism.Type == gjson.Number {
 		n := parallelism.Int()

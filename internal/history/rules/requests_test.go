@@ -7,8 +7,9 @@ import (
 	"github.com/kubecast/kubecast/internal/cluster"
 )
 
-// The API server stores any quantity in an object of a kind whose quantities it does not read. There are such that it takes hours, and all memory, to read or to add up. Whoever
-// makes such an object must not end the recording of that kind.
+// The API server stores any quantity in an object of a kind whose quantities it does not read.
+// There are such that it takes hours, and all memory, to read or to add up. Whoever makes such an
+// object must not end the recording of that kind.
 func TestAQuantityThatNobodyCanCountDoesNotHoldUpTheRecording(t *testing.T) {
 	for _, text := range []string{`"1e-2000000000"`, `"1e2000000000"`, `1e2000000000`} {
 		o, err := cluster.NewObject(`{"metadata":{"namespace":"n","name":"j","uid":"u","resourceVersion":"1"},"spec":{"group":{"replicas":2,"template":{"spec":{

@@ -116,7 +116,8 @@ func TestABatchJobsState(t *testing.T) {
 	}
 }
 
-// Objects as their controllers write them, nulls included; each kind from its beginning to an end, and out of it where it can.
+// Objects as their controllers write them, nulls included; each kind from its beginning to an end,
+// and out of it where it can.
 func TestReadyMadeRulesReadWhatControllersWrite(t *testing.T) {
 	type step struct {
 		members string
@@ -357,7 +358,8 @@ func TestWrongRulesAreNamed(t *testing.T) {
 	}
 }
 
-// A configured kind gets objects without nulls, numbers that can be compared, and what the job was; what fails says nothing.
+// A configured kind gets objects without nulls, numbers that can be compared, and what the job was;
+// what fails says nothing.
 func TestConfiguredRules(t *testing.T) {
 	set, err := New(Options{Key: "history", Kinds: []Kind{
 		{Resource: "things.example.org", State: `!has(object.status) ? '' : object.status.done == 3 ? 'Succeeded' : state == 'Suspended' ? 'Pending' : object.status.phase`,

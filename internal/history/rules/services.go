@@ -7,8 +7,9 @@ import (
 	"github.com/kubecast/kubecast/internal/history/pods"
 )
 
-// Services have no end of their own: they run until somebody deletes them. Ready is Running. One of which only a part is ready runs, too: Degraded is the reason,
-// and how many of its replicas are ready is its progress.
+// Services have no end of their own: they run until somebody deletes them. Ready is Running. One of
+// which only a part is ready runs, too: Degraded is the reason, and how many of its replicas are
+// ready is its progress.
 
 // degraded is the reason of a service that runs in part.
 const degraded = "Degraded"
@@ -48,7 +49,8 @@ func leaderWorkerSetProgress(r reading) history.Progress {
 	return done(r.status.Get("readyReplicas").Int(), leaderWorkerSetReplicas(r))
 }
 
-// rayClusterState is what a RayCluster says. Provisioned says that all of it was ready once; the state says the same, and is not written any more in time.
+// rayClusterState is what a RayCluster says. Provisioned says that all of it was ready once; the
+// state says the same, and is not written any more in time.
 func rayClusterState(r reading) history.Said {
 	state, failure := r.status.Get("state").Str, r.condition("ReplicaFailure")
 	ready, of := rayWorkers(r)

@@ -5,8 +5,8 @@ import (
 	"github.com/kubecast/kubecast/internal/history/pods"
 )
 
-// tektonReasons are the states that the reasons of a condition Succeeded mean while it is Unknown. Any other reason says
-// nothing: the run stays what it was.
+// tektonReasons are the states that the reasons of a condition Succeeded mean while it is Unknown.
+// Any other reason says nothing: the run stays what it was.
 var tektonReasons = map[string]history.State{
 	"Pending":                   history.Pending,
 	"Started":                   history.Pending,
@@ -38,7 +38,8 @@ var tektonCancelled = map[string]bool{
 	"PipelineRunStopped":   true,
 }
 
-// tektonState is what a TaskRun or PipelineRun says: one condition says everything. While it is Unknown, its reason does.
+// tektonState is what a TaskRun or PipelineRun says: one condition says everything. While it is
+// Unknown, its reason does.
 func tektonState(r reading) history.Said {
 	succeeded := pods.Condition(r.status, "Succeeded")
 	var said history.Said
@@ -64,7 +65,8 @@ func tektonState(r reading) history.Said {
 	return said
 }
 
-// customRunState is what a CustomRun says, as other runs do. The controllers of custom tasks have reasons of their own; one that has begun with it runs.
+// customRunState is what a CustomRun says, as other runs do. The controllers of custom tasks have
+// reasons of their own; one that has begun with it runs.
 func customRunState(r reading) history.Said {
 	said := tektonState(r)
 	begun := r.status.Get("startTime").Str != "" && r.status.Get("conditions.#").Int() > 0

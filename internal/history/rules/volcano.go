@@ -5,9 +5,9 @@ import "github.com/kubecast/kubecast/internal/history"
 // volcanoRetries is how often Volcano restarts a job that does not say it (spec.maxRetry).
 const volcanoRetries = 3
 
-// volcanoJobState is what a Volcano Job says. The phase is Running even while pods wait. A job that is Aborted can go on;
-// it is told Restarting for a moment then, although nothing has failed. The last Restarting begins nothing: Failed
-// follows.
+// volcanoJobState is what a Volcano Job says. The phase is Running even while pods wait. A job that
+// is Aborted can go on; it is told Restarting for a moment then, although nothing has failed. The
+// last Restarting begins nothing: Failed follows.
 func volcanoJobState(r reading) history.Said {
 	state := r.status.Get("state")
 	said := history.Said{Reason: state.Get("reason").Str, Message: state.Get("message").Str}

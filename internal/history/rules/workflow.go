@@ -19,9 +19,10 @@ type workflowNodes struct {
 	asking                     int64 // suspend nodes that wait for somebody
 }
 
-// workflowState is what an Argo Workflow says. Its phase is Running from the moment that the controller begins with it,
-// whatever its pods do, and stays so while a step is retried: the nodes say that. A retry of the whole (`argo retry`) opens
-// the same object again. The controller looks at a workflow every ten seconds, so nodes may be late by that.
+// workflowState is what an Argo Workflow says. Its phase is Running from the moment that the
+// controller begins with it, whatever its pods do, and stays so while a step is retried: the nodes
+// say that. A retry of the whole (`argo retry`) opens the same object again. The controller looks
+// at a workflow every ten seconds, so nodes may be late by that.
 func workflowState(r reading) history.Said {
 	phase, nodes := r.status.Get("phase").Str, readWorkflowNodes(r.status.Get("nodes"))
 	said := history.Said{

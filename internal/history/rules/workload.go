@@ -9,7 +9,8 @@ import (
 	"github.com/kubecast/kubecast/internal/history/pods"
 )
 
-// workloadFinished are the states that the reasons of a Workload's condition Finished mean; all others are successes. One that is out of sync is replaced.
+// workloadFinished are the states that the reasons of a Workload's condition Finished mean; all
+// others are successes. One that is out of sync is replaced.
 var workloadFinished = map[string]history.State{
 	"Failed":                  history.Failed,
 	"AdmissionChecksRejected": history.Failed,
@@ -20,8 +21,9 @@ var workloadFinished = map[string]history.State{
 // deactivated is how the reasons begin with which Kueue gives a Workload up.
 const deactivated = "Deactivated"
 
-// workloadState is what Kueue says of what it manages, whatever kind that is of. A Workload stays admitted until the pods of an evicted one are gone. That pods run is
-// said where Kueue waits for them (waitForPodsReady); elsewhere an admitted Workload is Pending until it has finished.
+// workloadState is what Kueue says of what it manages, whatever kind that is of. A Workload stays
+// admitted until the pods of an evicted one are gone. That pods run is said where Kueue waits for
+// them (waitForPodsReady); elsewhere an admitted Workload is Pending until it has finished.
 func workloadState(r reading) history.Said {
 	evicted, podsReady := r.condition("Evicted"), r.condition("PodsReady")
 	switch finished, admitted := r.condition("Finished"), r.condition("Admitted"); {

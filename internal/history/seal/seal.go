@@ -1,9 +1,11 @@
-// Package seal hides the numbers of a log from callers who may see a part of it only. The numbers count everybody's transitions, so
-// they would tell how much happens that such a caller may not see.
+// Package seal hides the numbers of a log from callers who may see a part of it only. The numbers
+// count everybody's transitions, so they would tell how much happens that such a caller may not
+// see.
 //
-// What it promises: a sealed text tells nothing of its number but to who has the key, and cannot be made without it. A row has one
-// sealed number for good, at all replicas that share the key. A position has another text each time, so two of them do not tell
-// whether something happened between. All texts of a sort have the same length.
+// What it promises: a sealed text tells nothing of its number but to who has the key, and cannot be
+// made without it. A row has one sealed number for good, at all replicas that share the key. A
+// position has another text each time, so two of them do not tell whether something happened
+// between. All texts of a sort have the same length.
 //
 // What it refuses: texts of another log, and each spelling of a text but the one that it made.
 package seal
@@ -74,7 +76,8 @@ func (n *Numbers) Position(seq uint64) string {
 	return text.EncodeToString(n.positions.Seal(nil, nil, binary.BigEndian.AppendUint64(nil, seq), nil))
 }
 
-// Open is the number of a row's or position's text, which may come from anyone; ok is false if it is none of this log's.
+// Open is the number of a row's or position's text, which may come from anyone; ok is false if it
+// is none of this log's.
 func (n *Numbers) Open(sealed string) (seq uint64, ok bool) {
 	if len(sealed) != RowLength && len(sealed) != PositionLength {
 		return 0, false

@@ -5,8 +5,9 @@ import (
 	"testing"
 )
 
-// A row has one text at all replicas, or clients could not tell that they know it; a position never has the same, or two of them would tell whether
-// something happened between. Both have the same length whatever their number.
+// A row has one text at all replicas, or clients could not tell that they know it; a position never
+// has the same, or two of them would tell whether something happened between. Both have the same
+// length whatever their number.
 func TestRowsHaveOneTextAndPositionsNeverTheSame(t *testing.T) {
 	key := NewKey()
 	here, there := New(key, "c", "jobs.batch"), New(key, "c", "jobs.batch")
@@ -32,7 +33,8 @@ func TestRowsHaveOneTextAndPositionsNeverTheSame(t *testing.T) {
 	}
 }
 
-// Who has no key can neither make a number nor take one to another log, nor write one in another way, nor cut or lengthen it.
+// Who has no key can neither make a number nor take one to another log, nor write one in another
+// way, nor cut or lengthen it.
 func TestForgedNumbersAreRefused(t *testing.T) {
 	key := NewKey()
 	n := New(key, "c", "jobs.batch")

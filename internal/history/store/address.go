@@ -21,8 +21,9 @@ import (
 
 // Options say where the database is.
 type Options struct {
-	// Address is a file in StateDir ("sqlite"), sqlite:///path, postgres://… as libpq has it, or mysql://user@host:port/database with
-	// tls=true, tls=skip-verify, or ca= a file of certificates.
+	// Address is a file in StateDir ("sqlite"), sqlite:///path, postgres://… as libpq has it, or
+	// mysql://user@host:port/database with tls=true, tls=skip-verify, or ca= a file of
+	// certificates.
 	Address  string
 	StateDir string
 	// PasswordFile has the password for an address without one. It is read for each connection, so it may change.
@@ -64,8 +65,9 @@ func (o Options) file() string {
 // fileName is the name of the SQLite file in the state directory.
 const fileName = "history.db"
 
-// Store is a database, used in the name of somebody (see For). Its methods may be called concurrently, and fail while the
-// database is away. What a function is given that reads rows must not use the Store itself, or it could wait for its own turn.
+// Store is a database, used in the name of somebody (see For). Its methods may be called
+// concurrently, and fail while the database is away. What a function is given that reads rows must
+// not use the Store itself, or it could wait for its own turn.
 type Store struct {
 	*database
 	quotaOwner QuotaOwner
@@ -89,8 +91,8 @@ type database struct {
 	knows   int                            // of tests: the newest version of the schema that this gateway knows; 0: all
 }
 
-// New reads the address. It does not connect, so its errors are those of what was configured. The Store is the gateway's own
-// until For says otherwise.
+// New reads the address. It does not connect, so its errors are those of what was configured. The
+// Store is the gateway's own until For says otherwise.
 func New(opts Options) (*Store, error) {
 	s := &database{writers: opts.Writers, window: firstWindow, bounds: firstRunBounds, parked: mostParked, budget: opts.KeepBudget, release: opts.Release, file: opts.file()}
 	for _, pool := range []struct {
@@ -156,11 +158,13 @@ func openSQLite(opts Options, path string, recorders bool) (*sql.DB, dialect, er
 		return nil, nil, errors.New("is a file, which takes no passwordFile")
 	}
 	values := url.Values{"_txlock": {"immediate"}, "_pragma": {"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)"}}
-	// What SQLite sorts goes to files that it unlinks at once. Where it puts them by itself need not be a folder that can be written to: the root of a container is not.
+	// What SQLite sorts goes to files that it unlinks at once. Where it puts them by itself need
+	// not be a folder that can be written to: the root of a container is not.
 	values.Add("_pragma", "temp_store_directory('"+strings.ReplaceAll(filepath.Dir(path), "'", "''")+"')")
 	if recorders {
-		// What undoes a statement of many rows that fails would go to a file otherwise, a fifth of the time of writing them. A recorder's statements have a bounded number
-		// of rows; what others sort, or a new index, may be larger than memory.
+		// What undoes a statement of many rows that fails would go to a file otherwise, a fifth of
+		// the time of writing them. A recorder's statements have a bounded number of rows; what
+		// others sort, or a new index, may be larger than memory.
 		values.Add("_pragma", "temp_store(MEMORY)")
 	}
 	name := (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: values.Encode()}).String()
@@ -182,7 +186,8 @@ func openPostgres(opts Options) (*sql.DB, dialect, error) {
 		_, err := c.Exec(ctx, "SET plan_cache_mode = force_custom_plan")
 		return err
 	}), stdlib.OptionShouldPing(func(_ context.Context, p stdlib.ShouldPingParams) bool {
-		// What the driver asks for itself on a connection that is dead, it does not ask again on another. No server restarts more quickly.
+		// What the driver asks for itself on a connection that is dead, it does not ask again on
+		// another. No server restarts more quickly.
 		return p.IdleDuration > 50*time.Millisecond
 	})), postgres{}, nil
 }

@@ -14,7 +14,8 @@ import (
 	"github.com/kubecast/kubecast/internal/history"
 )
 
-// recipe is a block of commands in docs/history.md, below a heading; the test is skipped where one of its programs is not installed.
+// recipe is a block of commands in docs/history.md, below a heading; the test is skipped where one
+// of its programs is not installed.
 func recipe(t *testing.T, heading, with string, programs ...string) string {
 	t.Helper()
 	for _, program := range programs {
@@ -45,7 +46,8 @@ func follow(t *testing.T, commands, dir string, env ...string) {
 	}
 }
 
-// past is a file with a history that has all that is hard to copy: quotes, line ends, empty texts, and columns that are NULL.
+// past is a file with a history that has all that is hard to copy: quotes, line ends, empty texts,
+// and columns that are NULL.
 func past(t *testing.T, dir string) (s *Store, log Log) {
 	t.Helper()
 	s = openAt(t, "sqlite://"+dir+"/history.db")

@@ -8,7 +8,8 @@ import (
 	"github.com/kubecast/kubecast/internal/history/dbtest"
 )
 
-// BenchmarkWrite writes what a recorder reads at once: the lives of many jobs, four transitions each, in one transaction.
+// BenchmarkWrite writes what a recorder reads at once: the lives of many jobs, four transitions
+// each, in one transaction.
 func BenchmarkWrite(b *testing.B) {
 	for _, name := range []string{"SQLite", "PostgreSQL", "MariaDB"} {
 		for _, jobsAtOnce := range []int{1, 128} {

@@ -10,13 +10,15 @@ import (
 	"time"
 )
 
-// What is kept of jobs is the only thing in the database of which a tenant decides how large it is: a job's spec and log take a hundred times what its
-// states take. So each namespace of a cluster has a budget of a day, for all kinds together. It is a namespace's by its name, since whoever may make
-// namespaces anew may also make others.
+// What is kept of jobs is the only thing in the database of which a tenant decides how large it is:
+// a job's spec and log take a hundred times what its states take. So each namespace of a cluster
+// has a budget of a day, for all kinds together. It is a namespace's by its name, since whoever may
+// make namespaces anew may also make others.
 //
-// How much of it is used up is in the database, in the transaction that keeps something: a restart gives nothing back, and replicas share it. Each row has one
-// writer, so nobody waits for another's: the recorder of a log, or who keeps the ends of its logs. What two of them use at the same moment they may both
-// find to be there.
+// How much of it is used up is in the database, in the transaction that keeps something: a restart
+// gives nothing back, and replicas share it. Each row has one writer, so nobody waits for
+// another's: the recorder of a log, or who keeps the ends of its logs. What two of them use at the
+// same moment they may both find to be there.
 
 // budgetTables have what of a namespace's budget was used up, by whom, and in which span of time.
 var budgetTables = []string{
@@ -33,7 +35,8 @@ var budgetTables = []string{
 var budgetColumns = []string{"namespace", "log", "kind", "span", "bytes"}
 
 const (
-	// budgetSpan is of how much time what was used up is summed up, and budgetSpans of how many of them before the present one it counts: of a day or a little more.
+	// budgetSpan is of how much time what was used up is summed up, and budgetSpans of how many of
+	// them before the present one it counts: of a day or a little more.
 	budgetSpan  = 4 * time.Hour
 	budgetSpans = 6
 )
@@ -41,7 +44,8 @@ const (
 // spanNow is the number of the span of time that it is.
 func spanNow() int64 { return time.Now().UnixMilli() / budgetSpan.Milliseconds() }
 
-// notKept is in place of what was not kept because of the budget, so that this can be said of it. Nothing that Pack makes is so short.
+// notKept is in place of what was not kept because of the budget, so that this can be said of it.
+// Nothing that Pack makes is so short.
 var notKept = []byte{0}
 
 // spender is who uses up a namespace's budget for one kind of what is kept.
@@ -103,7 +107,8 @@ func (s *Store) charge(ctx context.Context, tx *sql.Tx, log Log, all []Kept) err
 	return nil
 }
 
-// lockBudget keeps others from using the same row until the end of the transaction: of logs, several are kept at a time.
+// lockBudget keeps others from using the same row until the end of the transaction: of logs,
+// several are kept at a time.
 func (s *Store) lockBudget(ctx context.Context, tx *sql.Tx, log Log, k Kept) error {
 	if s.budget == 0 {
 		return nil

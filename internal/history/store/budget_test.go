@@ -36,7 +36,8 @@ func onBudget(t *testing.T, address string, budget int64, of LogName) (*Store, L
 	return s, log
 }
 
-// endWith writes jobs of a namespace that ended, each with a spec of so many bytes, and tells of how many that was kept.
+// endWith writes jobs of a namespace that ended, each with a spec of so many bytes, and tells of
+// how many that was kept.
 func endWith(t *testing.T, s *Store, log *Log, namespace, prefix string, jobs, bytes int) (kept int) {
 	t.Helper()
 	b := seen(log.Version+1, namespace, "o", numbered(prefix, jobs), history.Running, history.Succeeded)
@@ -56,8 +57,8 @@ func endWith(t *testing.T, s *Store, log *Log, namespace, prefix string, jobs, b
 	return kept
 }
 
-// One tenant may have ever so many large jobs end, of whatever kinds, with long logs, and wait for restarts: what is kept of them is bounded by the day, and costs
-// nobody else's.
+// One tenant may have ever so many large jobs end, of whatever kinds, with long logs, and wait for
+// restarts: what is kept of them is bounded by the day, and costs nobody else's.
 func TestOneNamespaceCannotFillTheDatabaseWithWhatIsKept(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, address string) {
 		const budget, each = 10_000, 1_000
@@ -124,7 +125,8 @@ func later(t *testing.T, s *Store, by time.Duration) {
 	}
 }
 
-// A log is read several times, since more may have been written. It is paid for once, and what was read before stays where there is no room for more.
+// A log is read several times, since more may have been written. It is paid for once, and what was
+// read before stays where there is no room for more.
 func TestALogThatIsReadAgainIsPaidForOnce(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, address string) {
 		s, log := onBudget(t, address, 1000, jobs)

@@ -8,9 +8,10 @@ import (
 	"time"
 )
 
-// MariaDB and MySQL do not notice that nobody waits for a statement any more: their driver only closes the connection. So whoever
-// asks and leaves, again and again, would have any number of statements run there, however few turns they get. A connection whose
-// statement was given up is therefore closed only once the server was told to end the statement. Its turn lasts until then.
+// MariaDB and MySQL do not notice that nobody waits for a statement any more: their driver only
+// closes the connection. So whoever asks and leaves, again and again, would have any number of
+// statements run there, however few turns they get. A connection whose statement was given up is
+// therefore closed only once the server was told to end the statement. Its turn lasts until then.
 
 // endWithin bounds how long it may take to tell the server.
 const endWithin = 2 * time.Second

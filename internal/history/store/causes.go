@@ -11,8 +11,9 @@ import (
 	"github.com/kubecast/kubecast/internal/history"
 )
 
-// A cause is written with the transition to its state, in the row of the transition and in that of the job. More may be known of it later, since it
-// is made of what other logs say, too. Then both rows are changed where they are: that is no transition, and takes no number.
+// A cause is written with the transition to its state, in the row of the transition and in that of
+// the job. More may be known of it later, since it is made of what other logs say, too. Then both
+// rows are changed where they are: that is no transition, and takes no number.
 
 // KnownCause is what is known by now of why a job came to a state.
 type KnownCause struct {
@@ -70,16 +71,17 @@ func (s *Store) writeCauses(ctx context.Context, tx *sql.Tx, log Log, causes []K
 	return nil
 }
 
-// cameTo is the number of the transition of which a cause is known; 0: it is not there. A version of a cluster that was restored may come again, so it is the last; and that a
-// queue gave the job up is another transition, which may have the same version.
+// cameTo is the number of the transition of which a cause is known; 0: it is not there. A version
+// of a cluster that was restored may come again, so it is the last; and that a queue gave the job
+// up is another transition, which may have the same version.
 func (s *Store) cameTo(ctx context.Context, tx *sql.Tx, log Log, c KnownCause) (seq int64, err error) {
 	err = tx.QueryRowContext(ctx, s.dialect.bind("SELECT COALESCE(MAX(seq), 0) FROM transitions WHERE log = ? AND uid = ? AND version = ? AND to_state = ? AND from_state <> to_state"),
 		log.ID, c.UID, int64(c.Version), string(c.To)).Scan(&seq)
 	return seq, err
 }
 
-// runBounds bound the runs that are read to find causes: of many jobs at once, then, if these have more together, of each, until there are so many in all. Then it is
-// a few of each.
+// runBounds bound the runs that are read to find causes: of many jobs at once, then, if these have
+// more together, of each, until there are so many in all. Then it is a few of each.
 type runBounds struct{ together, each, all, least int }
 
 var firstRunBounds = runBounds{5_000, 2_000, 20_000, 20}
@@ -87,8 +89,10 @@ var firstRunBounds = runBounds{5_000, 2_000, 20_000, 20}
 // share is how many runs are read of one of some jobs, if so many are left to be read of them.
 func (b runBounds) share(left, jobs int) int { return min(b.each, max(b.least, left/jobs)) }
 
-// RunsOfJobs are the runs of jobs of a log, by the jobs' uids, in the order in which their pods were made. Of jobs that have more together than are read, those that
-// have few have them all, and the others as many as is left for each, the newest. So nobody's pods, however many, keep others' jobs from having theirs.
+// RunsOfJobs are the runs of jobs of a log, by the jobs' uids, in the order in which their pods
+// were made. Of jobs that have more together than are read, those that have few have them all, and
+// the others as many as is left for each, the newest. So nobody's pods, however many, keep others'
+// jobs from having theirs.
 func (s *Store) RunsOfJobs(ctx context.Context, log Log, uids []string) (map[string][]*history.Run, error) {
 	found := make(map[string][]*history.Run, len(uids))
 	left := s.bounds.all
@@ -127,8 +131,8 @@ func (s *Store) runsOfThese(ctx context.Context, log Log, uids []string) ([]*Run
 	return s.runs(ctx, log, "runs"+s.dialect.use("runs_uid")+" "+w.String()+" LIMIT ?", append(w.args, s.bounds.together+1)...)
 }
 
-// runsInShares are the runs of jobs that have too many together, of those that have fewest first. Left is how many may be read of these and others, which are so many
-// jobs together.
+// runsInShares are the runs of jobs that have too many together, of those that have fewest first.
+// Left is how many may be read of these and others, which are so many jobs together.
 func (s *Store) runsInShares(ctx context.Context, log Log, uids []string, left, jobs int) (all []*Run, err error) {
 	totals, err := s.totalsOf(ctx, log, uids)
 	if err != nil {

@@ -12,8 +12,9 @@ import (
 	"github.com/kubecast/kubecast/internal/history"
 )
 
-// What becomes known of a cause later changes the rows that are there, of this job's last transition and of no other, and takes no number; also if
-// the transition is written by the same transaction.
+// What becomes known of a cause later changes the rows that are there, of this job's last
+// transition and of no other, and takes no number; also if the transition is written by the same
+// transaction.
 func TestACauseThatIsKnownLaterTakesNoNumber(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		cause := func(text string) *history.Cause { return &history.Cause{Text: text, Reason: "R", Pods: 1} }
@@ -95,8 +96,9 @@ func TestACauseThatIsKnownLaterTakesNoNumber(t *testing.T) {
 	})
 }
 
-// Of one job and version there may be several transitions: its queue has given it up, of which the version is another object's; or the cluster was restored, and versions came
-// again. What is known later of the cause of one of them changes no other.
+// Of one job and version there may be several transitions: its queue has given it up, of which the
+// version is another object's; or the cluster was restored, and versions came again. What is known
+// later of the cause of one of them changes no other.
 func TestACauseIsOfTheTransitionThatItExplains(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		log := take(t, s, "a")
@@ -136,8 +138,9 @@ func takeOf(t *testing.T, s *Store, resource string) Log {
 	return log
 }
 
-// Runs that say why jobs ended are those of these jobs, of this log, and of no pod that only claims to belong to one; of jobs with very many pods they are the
-// newest, and never so many that there are none left for other jobs.
+// Runs that say why jobs ended are those of these jobs, of this log, and of no pod that only claims
+// to belong to one; of jobs with very many pods they are the newest, and never so many that there
+// are none left for other jobs.
 func TestRunsThatSayWhyAreTheJobsOwnAndBounded(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		s.bounds = runBounds{6, 4, 5, 2}
@@ -176,7 +179,8 @@ func TestRunsThatSayWhyAreTheJobsOwnAndBounded(t *testing.T) {
 	})
 }
 
-// One tenant has many jobs of many pods that end together with others'. Each of these has its few runs at once, whatever their order is.
+// One tenant has many jobs of many pods that end together with others'. Each of these has its few
+// runs at once, whatever their order is.
 func TestJobsOfManyPodsLeaveOthersTheirs(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		s.bounds = runBounds{100, 50, 200, 3}
@@ -210,7 +214,8 @@ func TestJobsOfManyPodsLeaveOthersTheirs(t *testing.T) {
 	})
 }
 
-// After a gap any number of jobs may have failed, each with a few pods. However many they are, so many runs are in memory, and the other jobs are left out.
+// After a gap any number of jobs may have failed, each with a few pods. However many they are, so
+// many runs are in memory, and the other jobs are left out.
 func TestRunsThatSayWhyManyJobsEndedAreBoundedTogether(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		s.bounds = runBounds{batchOfKeys, 4, batchOfKeys + 1, 1}

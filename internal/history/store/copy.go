@@ -20,11 +20,12 @@ var (
 	ErrInUse = errors.New("a gateway records to it; end all gateways, and wait until their leases have run out")
 )
 
-// Copy copies all rows of a database to another one, whose schema has the same version and which has no rows. If it broke off
-// before, it goes on where it did. At the end it compares how many rows there are. It tells of each table how many that are.
+// Copy copies all rows of a database to another one, whose schema has the same version and which
+// has no rows. If it broke off before, it goes on where it did. At the end it compares how many
+// rows there are. It tells of each table how many that are.
 //
-// Nobody may write to either meanwhile. So Copy refuses to begin while a gateway has a lease in one of them, and compares at the end the rows that
-// every gateway changes that writes.
+// Nobody may write to either meanwhile. So Copy refuses to begin while a gateway has a lease in one
+// of them, and compares at the end the rows that every gateway changes that writes.
 func Copy(ctx context.Context, from, to *Store, told func(table string, rows int)) error {
 	both := []struct {
 		name string
@@ -60,11 +61,12 @@ func Copy(ctx context.Context, from, to *Store, told func(table string, rows int
 	return nil
 }
 
-// moving are the tables of which a gateway changes a row whenever it writes, whatever that is: leases and positions, and the count of what was
-// written to inboxes. They are small.
+// moving are the tables of which a gateway changes a row whenever it writes, whatever that is:
+// leases and positions, and the count of what was written to inboxes. They are small.
 var moving = []string{"logs", "webhooks", "inbox_news"}
 
-// unused reports whether all of a database can be copied, or be written: this gateway knows all of its schema, and no gateway has a lease.
+// unused reports whether all of a database can be copied, or be written: this gateway knows all of
+// its schema, and no gateway has a lease.
 func (s *Store) unused(ctx context.Context) error {
 	found, err := s.schema(ctx)
 	if err == nil {

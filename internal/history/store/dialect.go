@@ -12,8 +12,8 @@ import (
 type dialect interface {
 	// bind replaces ? by the database's placeholders.
 	bind(query string) string
-	// types replaces $ID, $KEY, $TEXT, $BYTES, $OPTIONS, $UNLIKE and $IF in a statement of the schema, and whatever else this database writes
-	// differently.
+	// types replaces $ID, $KEY, $TEXT, $BYTES, $OPTIONS, $UNLIKE and $IF in a statement of the
+	// schema, and whatever else this database writes differently.
 	types() *strings.Replacer
 	// now is an expression for the database's clock, in milliseconds.
 	now() string
@@ -26,12 +26,13 @@ type dialect interface {
 	pairs(n int) string
 	// text is a type that a key's values can be cast to.
 	text() string
-	// seeks reports whether a subquery that takes a value from around it begins where an index has that value and the next column's bound.
+	// seeks reports whether a subquery that takes a value from around it begins where an index has
+	// that value and the next column's bound.
 	seeks() bool
 	// use follows a table's name, so that the database reads the table by an index.
 	use(index string) string
-	// led is a table expression that reads the rows of w by an index, before anything else is asked of them; args are its
-	// arguments.
+	// led is a table expression that reads the rows of w by an index, before anything else is asked
+	// of them; args are its arguments.
 	led(table, index string, w *where) (text string, args []any)
 	// locks follows a SELECT, so that nobody else may change its rows.
 	locks() string
@@ -39,7 +40,8 @@ type dialect interface {
 	primary(table string) string
 	// alone reports whether one transaction writes at a time, whatever it writes.
 	alone() bool
-	// rewritesIndexes reports whether an upsert writes all indexes anew that have a column which it replaces, also where its value stays.
+	// rewritesIndexes reports whether an upsert writes all indexes anew that have a column which it
+	// replaces, also where its value stays.
 	rewritesIndexes() bool
 	// given follows the columns of an INSERT that says itself what the database otherwise numbers.
 	given() string
@@ -120,8 +122,8 @@ func (postgres) bind(query string) string {
 	}
 }
 
-// PostgreSQL looks for entries that are alike whenever a page of an index is full; where there are none, a tenth of the time of writing
-// went there.
+// PostgreSQL looks for entries that are alike whenever a page of an index is full; where there are
+// none, a tenth of the time of writing went there.
 func (postgres) types() *strings.Replacer {
 	return strings.NewReplacer("$ID", "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY", "$KEY", `TEXT COLLATE "C"`, "$TEXT", "TEXT", "$BYTES", "BYTEA", "$OPTIONS", "",
 		"$UNLIKE", "WITH (deduplicate_items = off)", "$IF", "WHERE")
@@ -181,8 +183,8 @@ type mariadb struct{}
 
 func (mariadb) bind(query string) string { return query }
 
-// Binary types: every collation either folds letters or ignores spaces at the end, so that another owner's name would be
-// as good as one's own.
+// Binary types: every collation either folds letters or ignores spaces at the end, so that another
+// owner's name would be as good as one's own.
 func (mariadb) types() *strings.Replacer {
 	return strings.NewReplacer("$ID", "BIGINT AUTO_INCREMENT PRIMARY KEY", "$KEY", "VARBINARY(256)", "$TEXT", "MEDIUMBLOB", "$BYTES", "MEDIUMBLOB", "CREATE INDEX IF NOT EXISTS", "CREATE INDEX",
 		"ADD COLUMN IF NOT EXISTS", "ADD COLUMN", "$OPTIONS", "ENGINE=InnoDB ROW_FORMAT=DYNAMIC", "$UNLIKE", "",
@@ -220,7 +222,8 @@ func (mariadb) rewritesIndexes() bool { return false }
 
 func (mariadb) pairs(n int) string { return "(" + listOfPairs(n) + ")" }
 
-// MariaDB looks up such a value by the index, and then passes over all that is beyond the bound: millions of rows, for a page far back.
+// MariaDB looks up such a value by the index, and then passes over all that is beyond the bound:
+// millions of rows, for a page far back.
 func (mariadb) seeks() bool { return false }
 
 func (mariadb) text() string { return "BINARY" }

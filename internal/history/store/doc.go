@@ -1,5 +1,5 @@
-// Package store keeps the history of jobs in a database: SQLite, PostgreSQL, MySQL or MariaDB, with one schema and one set of
-// queries.
+// Package store keeps the history of jobs in a database: SQLite, PostgreSQL, MySQL or MariaDB, with
+// one schema and one set of queries.
 //
 // A log is what happened to one kind of one cluster. Its row says up to which version it has been read, and how many
 // transitions it has. A writer moves both from where it found them, in the transaction that writes. If they are not

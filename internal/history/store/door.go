@@ -11,8 +11,8 @@ import (
 	"github.com/kubecast/kubecast/internal/budget"
 )
 
-// A database is shared by all users of a gateway, and by the gateway itself. So each statement outside of a transaction, and
-// each transaction, belongs to somebody, and waits for their turn:
+// A database is shared by all users of a gateway, and by the gateway itself. So each statement
+// outside of a transaction, and each transaction, belongs to somebody, and waits for their turn:
 //
 //   - Recorders use connections that nobody else gets. They wait for nobody, unless the database has but one writer: then
 //     their transactions go before all others that wait, but for one turn in sixteen, or those would wait for ever while several
@@ -20,8 +20,9 @@ import (
 //   - Reading and writing have a queue each, in which users take turns. What else the gateway does (System) has every other
 //     turn while it waits. There are no more turns than connections, so nobody waits for one of these in order of arrival.
 //
-// What a transaction can know before it begins is read before, and one that is a user's, or removes something, has a bounded
-// number of rows. So a turn is short, and bounded in time (userWriteWithin).
+// What a transaction can know before it begins is read before, and one that is a user's, or removes
+// something, has a bounded number of rows. So a turn is short, and bounded in time
+// (userWriteWithin).
 
 // QuotaOwner is in whose name a Store is used.
 type QuotaOwner struct {
@@ -32,8 +33,8 @@ type QuotaOwner struct {
 // Recorder is who records a log. Its turns come before others'.
 func Recorder(log string) QuotaOwner { return QuotaOwner{budget.First, log} }
 
-// System is a part of the gateway that works for nobody in particular. All of them together have as many turns as all users
-// together.
+// System is a part of the gateway that works for nobody in particular. All of them together have as
+// many turns as all users together.
 func System(part string) QuotaOwner { return QuotaOwner{budget.System, part} }
 
 // User is a user, by the name to which costs are charged.

@@ -17,9 +17,10 @@ type Removed struct {
 // runsAtOnceRemoved is how many runs are removed in one transaction: a job may have had any number of pods.
 const runsAtOnceRemoved = 1000
 
-// Expire removes jobs that were deleted from their cluster before a time, at most so many, with their transitions and runs, in
-// one transaction. If these have many runs, it only removes some of those, and the rest with the next calls. In a log of pods it removes runs of
-// pods that were removed before that time, and whose job was never known.
+// Expire removes jobs that were deleted from their cluster before a time, at most so many, with
+// their transitions and runs, in one transaction. If these have many runs, it only removes some of
+// those, and the rest with the next calls. In a log of pods it removes runs of pods that were
+// removed before that time, and whose job was never known.
 //
 // A job that is still in the cluster stays, however long ago it has ended, since its recorder needs to know what was
 // recorded of it.
@@ -123,8 +124,8 @@ func (s *Store) someRuns(ctx context.Context, w *where) (runs []removable, err e
 	return runs, err
 }
 
-// expireRuns removes runs. The logs of pods come first, as they do for those who write there: of two that have the same locks in another order, one
-// would be undone.
+// expireRuns removes runs. The logs of pods come first, as they do for those who write there: of
+// two that have the same locks in another order, one would be undone.
 func (s *Store) expireRuns(ctx context.Context, tx *sql.Tx, runs []removable) error {
 	highest, in := map[int64]int64{}, map[int64][]string{}
 	for _, r := range runs {

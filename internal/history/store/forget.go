@@ -30,8 +30,10 @@ func (s *Store) Unused(ctx context.Context, since history.Time) (found []Unused,
 	return found, nil
 }
 
-// Forget removes jobs of a log that nobody has recorded since a time, at most so many, with their transitions and runs, in one transaction; of jobs with many
-// runs only some of those. Of a log of pods it removes all runs, whose jobs stay. If there is no more, the log itself is gone, too. One that is recorded again stays as it is, and so it is as if it were gone.
+// Forget removes jobs of a log that nobody has recorded since a time, at most so many, with their
+// transitions and runs, in one transaction; of jobs with many runs only some of those. Of a log of
+// pods it removes all runs, whose jobs stay. If there is no more, the log itself is gone, too. One
+// that is recorded again stays as it is, and so it is as if it were gone.
 func (s *Store) Forget(ctx context.Context, log Log, since history.Time, limit int) (removed Removed, err error) {
 	defer func() {
 		if err != nil {
@@ -53,7 +55,8 @@ func (s *Store) Forget(ctx context.Context, log Log, since history.Time, limit i
 	return removed, err
 }
 
-// runsToForget are runs of jobs; of a log of pods all that it numbers, since one that comes after it gives the same numbers again.
+// runsToForget are runs of jobs; of a log of pods all that it numbers, since one that comes after
+// it gives the same numbers again.
 func (s *Store) runsToForget(ctx context.Context, log Log, uids []string) ([]removable, error) {
 	if log.Resource != RunsResource {
 		return s.runsOf(ctx, log, uids)
@@ -65,7 +68,8 @@ func (s *Store) runsToForget(ctx context.Context, log Log, uids []string) ([]rem
 
 // forget removes jobs of a log, and if these are its last, the log.
 func (s *Store) forget(ctx context.Context, tx *sql.Tx, log Log, since history.Time, uids []string, runs []removable, last bool) (removed Removed, err error) {
-	// A recorder that takes the log waits for the end of this transaction, or comes before it. Of no job it is known from now on that it had no runs.
+	// A recorder that takes the log waits for the end of this transaction, or comes before it. Of
+	// no job it is known from now on that it had no runs.
 	result, err := s.exec(ctx, tx, "UPDATE logs SET holder = '', whole_since = ? WHERE id = ? AND "+unused, int64(math.MaxInt64), log.ID, int64(since), int64(since))
 	if err != nil {
 		return removed, err

@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// Grants are the statements that give a role of a server's the rights that a gateway needs which does not change the schema. They are for the
-// owner of the tables. Without a role they are for the user of the address.
+// Grants are the statements that give a role of a server's the rights that a gateway needs which
+// does not change the schema. They are for the owner of the tables. Without a role they are for the
+// user of the address.
 func Grants(opts Options, role string) ([]string, error) {
 	address, err := url.Parse(opts.Address)
 	if err != nil || opts.Address == "sqlite" || address.Scheme == "sqlite" {

@@ -8,8 +8,9 @@ import (
 	"strings"
 )
 
-// insertSizes are how many rows go into one statement: few sizes, so that few statements have to be prepared, and halves, so that a
-// small batch takes few of them, since each is a round trip to a server.
+// insertSizes are how many rows go into one statement: few sizes, so that few statements have to be
+// prepared, and halves, so that a small batch takes few of them, since each is a round trip to a
+// server.
 var insertSizes = []int{100, 64, 32, 16, 8, 4, 2, 1}
 
 // insert inserts rows; the suffix says what becomes of those that are there already.
@@ -31,7 +32,8 @@ func (s *Store) insert(ctx context.Context, tx *sql.Tx, table string, columns []
 	return s.insertValues(ctx, tx, into, len(columns), rows, suffix)
 }
 
-// insertBytes bounds the texts and bytes of one statement of several rows. Servers refuse a statement that is too large: MariaDB one of 16 MB.
+// insertBytes bounds the texts and bytes of one statement of several rows. Servers refuse a
+// statement that is too large: MariaDB one of 16 MB.
 const insertBytes = 4 << 20
 
 func (s *Store) insertValues(ctx context.Context, tx *sql.Tx, into string, columns int, rows [][]any, suffix string) error {
@@ -69,9 +71,10 @@ func fits(rows [][]any) bool {
 // arraySize is how many rows go into one statement that has an array for each column.
 const arraySize = 2000
 
-// arrays selects rows from one array for each column. So there is one statement for any number of rows, which is parsed and planned
-// with a few parameters instead of thousands. It is not ok if that cannot be: a column has other values than texts, whole numbers or bytes, or
-// several of these.
+// arrays selects rows from one array for each column. So there is one statement for any number of
+// rows, which is parsed and planned with a few parameters instead of thousands. It is not ok if
+// that cannot be: a column has other values than texts, whole numbers or bytes, or several of
+// these.
 func arrays(columns int, rows [][]any) (selected string, args []any, ok bool) {
 	var types, names, selects []string
 	for c := range columns {

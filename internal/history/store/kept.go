@@ -21,7 +21,8 @@ const (
 	KeptLog  KeptKind = "log"  // the last lines of the container that decided the end
 )
 
-// Kept is something that is kept of a job. There is one of each kind: a job that is opened again and ends once more has that of its last end.
+// Kept is something that is kept of a job. There is one of each kind: a job that is opened again
+// and ends once more has that of its last end.
 type Kept struct {
 	UID       string
 	Namespace string // of the job; it pays
@@ -35,7 +36,8 @@ type Kept struct {
 }
 
 const (
-	// mostPacked bounds what is kept, in bytes as they are written to the database. A transaction may have as many of them as it has transitions.
+	// mostPacked bounds what is kept, in bytes as they are written to the database. A transaction
+	// may have as many of them as it has transitions.
 	mostPacked = 128 << 10
 	// mostUnpacked bounds the text itself: Kubernetes takes no object of so many bytes.
 	mostUnpacked = 8 << 20
@@ -90,8 +92,10 @@ func (s *Store) writeKept(ctx context.Context, tx *sql.Tx, log Log, all []Kept) 
 	return s.insert(ctx, tx, "kept", keptColumns, rows, s.dialect.upsert(keptColumns[:3], keptColumns[3:]))
 }
 
-// Keep keeps something of a job in a transaction of its own, in place of what was kept of that kind before, unless that is of a later end. If the job is not there, it keeps
-// nothing: nobody would remove it. The error wraps ErrOverBudget if the namespace has used up its budget; what was kept of the same end stays then.
+// Keep keeps something of a job in a transaction of its own, in place of what was kept of that kind
+// before, unless that is of a later end. If the job is not there, it keeps nothing: nobody would
+// remove it. The error wraps ErrOverBudget if the namespace has used up its budget; what was kept
+// of the same end stays then.
 func (s *Store) Keep(ctx context.Context, log Log, k Kept) error {
 	over := false
 	err := again(ctx, func() error {

@@ -45,8 +45,8 @@ func keeps(t *testing.T, s *Store, log Log, uid string, kind KeptKind) string {
 	return string(text)
 }
 
-// What is kept of a job is there once the job is, is replaced by that of its next end, and goes with the job. Nothing is kept of a job that is not
-// there, since nobody would remove it.
+// What is kept of a job is there once the job is, is replaced by that of its next end, and goes
+// with the job. Nothing is kept of a job that is not there, since nobody would remove it.
 func TestWhatIsKeptOfAJobComesAndGoesWithIt(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		log := take(t, s, "a")
@@ -92,7 +92,8 @@ func TestWhatIsKeptOfAJobComesAndGoesWithIt(t *testing.T) {
 	})
 }
 
-// A job that was opened again may have ended once more while the log of its end before is still being read: that does not take the place of the last one's.
+// A job that was opened again may have ended once more while the log of its end before is still
+// being read: that does not take the place of the last one's.
 func TestWhatIsKeptOfAnEarlierEndTakesNoLaterOnesPlace(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		log := take(t, s, "a")
@@ -116,7 +117,8 @@ func rowsOfKept(t *testing.T, s *Store) (n int) {
 	return n
 }
 
-// Servers refuse statements that are too large, and many large jobs may end at once: nobody's specs keep others' transitions from being written.
+// Servers refuse statements that are too large, and many large jobs may end at once: nobody's specs
+// keep others' transitions from being written.
 func TestManyLargeSpecsAreWrittenAtOnce(t *testing.T) {
 	noise := rand.NewChaCha8([32]byte{})
 	large := make([]byte, mostPacked-100)

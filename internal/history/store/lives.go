@@ -10,16 +10,20 @@ import (
 	"github.com/kubecast/kubecast/internal/history"
 )
 
-// Jobs are ordered by creation, and asked for by when their state changed. What was created before one time and changed
-// after another would be found by no index of either, if the two are far apart, but by looking through all that was created before. So each row has
-// about how long its job has lived, as a power of two. Among jobs of about one length of life, either time says what the other is: a job that
-// has lived for two to four hours and has changed since noon was created after eight o'clock.
+// Jobs are ordered by creation, and asked for by when their state changed. What was created before
+// one time and changed after another would be found by no index of either, if the two are far
+// apart, but by looking through all that was created before. So each row has about how long its job
+// has lived, as a power of two. Among jobs of about one length of life, either time says what the
+// other is: a job that has lived for two to four hours and has changed since noon was created after
+// eight o'clock.
 
-// lengths is how many lengths of life there are: 0 for less than one second, 1 for less than two, then four, up to 68 years and above.
+// lengths is how many lengths of life there are: 0 for less than one second, 1 for less than two,
+// then four, up to 68 years and above.
 const lengths = 32
 
-// mostArgs bounds the arguments that stand in a question once for each length of life, such as the namespaces that a caller may see. Of
-// all that a question has, SQLite takes 32,766, and the others 65,535.
+// mostArgs bounds the arguments that stand in a question once for each length of life, such as the
+// namespaces that a caller may see. Of all that a question has, SQLite takes 32,766, and the others
+// 65,535.
 const mostArgs = 20_000
 
 // lived is about how long a job has lived, from its creation to the last change of its state.
@@ -27,8 +31,8 @@ func lived(j *history.Job) int {
 	return min(bits.Len64(uint64(max(0, j.Since-j.Created))/1000), lengths-1)
 }
 
-// created are the bounds of when jobs were created of one length of life, of which the state has changed within the span of time; the
-// second is exclusive.
+// created are the bounds of when jobs were created of one length of life, of which the state has
+// changed within the span of time; the second is exclusive.
 func (q *search) created(life int) (from, before int64) {
 	from, before = math.MinInt64, math.MaxInt64
 	if q.span[0] != 0 && life < lengths-1 {
@@ -43,7 +47,8 @@ func (q *search) created(life int) (from, before int64) {
 	return from, before
 }
 
-// fewLives is a lead by lengths of life, if there is a span of time in which no more than so many jobs changed that come after a place; else nil.
+// fewLives is a lead by lengths of life, if there is a span of time in which no more than so many
+// jobs changed that come after a place; else nil.
 func (q *search) fewLives(ctx context.Context, after JobAfter, rows int) (lead, error) {
 	if q.span == [2]history.Time{} || q.caused {
 		return nil, nil

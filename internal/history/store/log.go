@@ -38,8 +38,9 @@ var (
 	ErrNoLog = errors.New("no such log")
 )
 
-// Take takes or renews the lease of a log for a holder, and finds where the log stands; a log that is new stands at 0. The error is
-// ErrHeld while it is another's, and ErrNewer once a newer gateway has changed the schema so that this one must not write. Time is the database's.
+// Take takes or renews the lease of a log for a holder, and finds where the log stands; a log that
+// is new stands at 0. The error is ErrHeld while it is another's, and ErrNewer once a newer gateway
+// has changed the schema so that this one must not write. Time is the database's.
 func (s *Store) Take(ctx context.Context, name LogName, people, holder string, lease time.Duration) (Log, error) {
 	if err := s.Check(ctx); err != nil {
 		return Log{}, err
@@ -105,23 +106,25 @@ type Batch struct {
 	Kept        []Kept                // of jobs, each kind once; they are told whether they were kept
 }
 
-// IsOfPart reports whether one of the transitions is of a job that is a part of another one: that one is told of, and not its parts.
+// IsOfPart reports whether one of the transitions is of a job that is a part of another one: that
+// one is told of, and not its parts.
 func (b Batch) IsOfPart(transition int) bool {
 	return transition < len(b.After) && b.After[transition].Parent.UID != ""
 }
 
-// Writer writes rows of its own in the transaction that writes a batch: what follows from a transition is written if, and
-// only if, the transition is.
+// Writer writes rows of its own in the transaction that writes a batch: what follows from a
+// transition is written if, and only if, the transition is.
 type Writer interface {
-	// Write is called before the commit. The log is as it was before, so Version 0 means that this batch is what a first start
-	// found; the transitions have their numbers. An error undoes the whole batch, which is then tried again. So Write must change nothing
-	// but the database.
+	// Write is called before the commit. The log is as it was before, so Version 0 means that this
+	// batch is what a first start found; the transitions have their numbers. An error undoes the
+	// whole batch, which is then tried again. So Write must change nothing but the database.
 	Write(ctx context.Context, tx *Tx, log Log, b Batch) error
 }
 
-// Write writes a batch and moves the log, or does neither. It gives the log as it is then. The error is ErrMoved if the log does
-// not stand where it did. After any other error it is not known which: the log has to be found again. If writers and others
-// have got into each other's way, it is tried again.
+// Write writes a batch and moves the log, or does neither. It gives the log as it is then. The
+// error is ErrMoved if the log does not stand where it did. After any other error it is not known
+// which: the log has to be found again. If writers and others have got into each other's way, it is
+// tried again.
 func (s *Store) Write(ctx context.Context, log Log, b Batch) (next Log, err error) {
 	err = again(ctx, func() error {
 		next, err = s.write(ctx, log, b)

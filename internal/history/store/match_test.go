@@ -7,7 +7,8 @@ import (
 	"github.com/kubecast/kubecast/internal/history"
 )
 
-// TestFiltersMeanTheSameInMemory: a reader who goes on from memory must not be shown what the database would hide from them.
+// TestFiltersMeanTheSameInMemory: a reader who goes on from memory must not be shown what the
+// database would hide from them.
 func TestFiltersMeanTheSameInMemory(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		log := take(t, s, "a")

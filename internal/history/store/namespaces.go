@@ -9,8 +9,9 @@ import (
 	"github.com/kubecast/kubecast/internal/history"
 )
 
-// A namespace may be deleted, and made anew by somebody else. What was in the one of before is not the next one's. So rows say which namespace of a
-// name they are of. Of rows of which that is not known, a namespace has those of jobs that are younger than it: in its life there was no other.
+// A namespace may be deleted, and made anew by somebody else. What was in the one of before is not
+// the next one's. So rows say which namespace of a name they are of. Of rows of which that is not
+// known, a namespace has those of jobs that are younger than it: in its life there was no other.
 
 // Namespace is one namespace of a name.
 type Namespace struct {
@@ -23,8 +24,9 @@ func (n Namespace) has(r row) bool {
 	return n.Name == r.namespace && (n.UID == r.namespaceUID || r.namespaceUID == "" && r.created > n.Created)
 }
 
-// livingIn is a condition for rows of a table that are in namespaces of some names: that they are of these very namespaces. A transition of which it is
-// not known is of its job's. The columns of the inner query have other names than those of the table, whatever it is called around.
+// livingIn is a condition for rows of a table that are in namespaces of some names: that they are
+// of these very namespaces. A transition of which it is not known is of its job's. The columns of
+// the inner query have other names than those of the table, whatever it is called around.
 func livingIn(log Log, table string, living []Namespace) (text string, args []any) {
 	if len(living) == 0 {
 		return "1 = 0", nil

@@ -9,8 +9,8 @@ import (
 	"github.com/kubecast/kubecast/internal/history/dbtest"
 )
 
-// What was written before rows had a namespace's uid is read as it was after the migration, and no next tenant of the namespace sees it: only a namespace
-// that was there before a job shows it.
+// What was written before rows had a namespace's uid is read as it was after the migration, and no
+// next tenant of the namespace sees it: only a namespace that was there before a job shows it.
 func TestRowsOfBeforeAreNotTheNextNamespaces(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, address string) {
 		s := openAt(t, address)
@@ -83,8 +83,8 @@ func finds(t *testing.T, s *Store, log Log, f Filter) (jobs, transitions int) {
 	return len(found), len(told)
 }
 
-// In a namespace that was made anew, neither tenant's rows are the other's, however they are asked for, and whether it is known of each row which namespace it is
-// of, or of its job only.
+// In a namespace that was made anew, neither tenant's rows are the other's, however they are asked
+// for, and whether it is known of each row which namespace it is of, or of its job only.
 func TestANamespaceHasOnlyTheRowsOfItsOwnLife(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		log := take(t, s, "a")

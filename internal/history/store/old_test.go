@@ -15,8 +15,9 @@ import (
 	"github.com/kubecast/kubecast/internal/history/dbtest"
 )
 
-// old is a directory with a database as the gateway of commit 4a9e9a8 made it: its schema of version 8 for each sort of database, and what it wrote of jobs in
-// all states. Those in team-b are from still earlier ones, which kept less.
+// old is a directory with a database as the gateway of commit 4a9e9a8 made it: its schema of
+// version 8 for each sort of database, and what it wrote of jobs in all states. Those in team-b are
+// from still earlier ones, which kept less.
 const (
 	old        = "testdata/schema-8"
 	oldVersion = 8
@@ -53,8 +54,8 @@ func oldRows(t *testing.T, s *Store) map[string][][]any {
 	return everything(t, s)
 }
 
-// A database that an earlier gateway has written is brought up to date: it has what it had, what could not be known is not known, and it is gone on with and
-// can be moved.
+// A database that an earlier gateway has written is brought up to date: it has what it had, what
+// could not be known is not known, and it is gone on with and can be moved.
 func TestADatabaseOfAnEarlierGatewayIsGoneOnWith(t *testing.T) {
 	for name, address := range dbtest.Addresses {
 		t.Run(name, func(t *testing.T) {
@@ -84,7 +85,8 @@ func TestADatabaseOfAnEarlierGatewayIsGoneOnWith(t *testing.T) {
 	}
 }
 
-// isWhatItWas checks that jobs are in the states in which they were left, and that nothing is made up of what was not kept of them.
+// isWhatItWas checks that jobs are in the states in which they were left, and that nothing is made
+// up of what was not kept of them.
 func isWhatItWas(t *testing.T, s *Store) {
 	t.Helper()
 	log, err := s.Find(t.Context(), jobs)
@@ -112,7 +114,8 @@ func isWhatItWas(t *testing.T, s *Store) {
 	if err != nil || len(transitions) != int(log.Seq) || slices.ContainsFunc(transitions, func(t *history.Transition) bool { return t.Cause != nil }) || len(all) != 22 {
 		t.Errorf("%d jobs with %d of %d transitions, some with causes? %v", len(all), len(transitions), log.Seq, err)
 	}
-	// Nobody recorded pods, so what the jobs used is not known but by what they asked for, also if somebody records pods from now on.
+	// Nobody recorded pods, so what the jobs used is not known but by what they asked for, also if
+	// somebody records pods from now on.
 	pods := takePods(t, s)
 	for range 2 {
 		if uses, err := s.Uses(t.Context(), log, all, oldNow); len(uses) != 0 || err != nil {
@@ -161,7 +164,8 @@ func isWhatItWas(t *testing.T, s *Store) {
 	}
 }
 
-// isGoneOnWith checks that the log goes on with the next number, that jobs go on where they were, and have what is known of them now.
+// isGoneOnWith checks that the log goes on with the next number, that jobs go on where they were,
+// and have what is known of them now.
 func isGoneOnWith(t *testing.T, s *Store) {
 	t.Helper()
 	log, pods := take(t, s, "a"), takePods(t, s)

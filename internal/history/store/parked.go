@@ -11,8 +11,9 @@ import (
 // mostParked is of how many pods that are gone the recorder learns again that their jobs are not known.
 const mostParked = 10_000
 
-// parkedRuns are runs of pods that are gone and whose jobs are not known, the newest. Whoever makes pods can invent jobs, so where there are too many, each namespace has
-// its newest, and those that have most of them give way.
+// parkedRuns are runs of pods that are gone and whose jobs are not known, the newest. Whoever makes
+// pods can invent jobs, so where there are too many, each namespace has its newest, and those that
+// have most of them give way.
 func (s *Store) parkedRuns(ctx context.Context, pods Log) ([]*Run, error) {
 	newest, err := s.runs(ctx, pods, "runs"+s.dialect.use("runs_seq")+" WHERE log = ? AND gone > 0 ORDER BY seq DESC LIMIT ?", pods.ID, s.parked+1)
 	if err != nil || len(newest) <= s.parked {
@@ -40,7 +41,8 @@ type parkedIn struct {
 	runs      int
 }
 
-// countParked counts them, those of the namespace that has fewest first. It goes from one namespace to the next in an index: of one there may be ever so many.
+// countParked counts them, those of the namespace that has fewest first. It goes from one namespace
+// to the next in an index: of one there may be ever so many.
 func (s *Store) countParked(ctx context.Context, pods Log) (counts []parkedIn, err error) {
 	index := "runs" + s.dialect.use("runs_namespace")
 	for last := (sql.NullString{}); ; {

@@ -19,7 +19,8 @@ func (s *Store) KindsOfParts(ctx context.Context, cluster string, parents []stri
 	return resources, nil
 }
 
-// Parts counts the jobs of a log that a filter finds by what they are parts of. The filter has to say that: Parents. Its times do not count.
+// Parts counts the jobs of a log that a filter finds by what they are parts of. The filter has to
+// say that: Parents. Its times do not count.
 func (s *Store) Parts(ctx context.Context, log Log, f Filter) (map[string]int, error) {
 	f.Since, f.Until = 0, 0
 	found := map[string]int{}

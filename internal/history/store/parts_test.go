@@ -8,7 +8,8 @@ import (
 	"github.com/kubecast/kubecast/internal/history"
 )
 
-// Parts are found and counted by what they are parts of, in each kind, as far as a filter lets them; and usage and ends have them in that only.
+// Parts are found and counted by what they are parts of, in each kind, as far as a filter lets
+// them; and usage and ends have them in that only.
 func TestPartsAreFoundByWhatTheyArePartsOf(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		parent := history.Ref{Resource: "jobsets.jobset.x-k8s.io", Name: "set", UID: "set"}

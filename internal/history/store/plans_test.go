@@ -11,10 +11,12 @@ import (
 	"github.com/kubecast/kubecast/internal/history/dbtest"
 )
 
-// rowsRead are how SQLite reads rows that it has not found in an index alone: in any way but by the numbers of rows that were found.
+// rowsRead are how SQLite reads rows that it has not found in an index alone: in any way but by the
+// numbers of rows that were found.
 var rowsRead = regexp.MustCompile(`^(SCAN|SEARCH) (jobs|transitions)\b`)
 
-// A row that does not fit is looked at in an index with all that is asked for, since to read it would be a read of the disk for each.
+// A row that does not fit is looked at in an index with all that is asked for, since to read it
+// would be a read of the disk for each.
 func TestPagesReadNoRowThatDoesNotFit(t *testing.T) {
 	s := openAt(t, "sqlite://"+t.TempDir()+"/h.db")
 	if err := s.Migrate(t.Context()); err != nil {
@@ -64,8 +66,8 @@ func TestPagesReadNoRowThatDoesNotFit(t *testing.T) {
 	}
 }
 
-// What was created before one time and has changed after another is found at once, however much there is of either: nothing is looked at in
-// window after window.
+// What was created before one time and has changed after another is found at once, however much
+// there is of either: nothing is looked at in window after window.
 func TestJobsOfAnotherTimeThanTheirCreationAreFoundAtOnce(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		log := take(t, s, "a")
@@ -97,7 +99,8 @@ func TestJobsOfAnotherTimeThanTheirCreationAreFoundAtOnce(t *testing.T) {
 	})
 }
 
-// handlerReads counts the rows that MariaDB has read for a store up to each call. All is read on one connection from then on, whose reads these are.
+// handlerReads counts the rows that MariaDB has read for a store up to each call. All is read on
+// one connection from then on, whose reads these are.
 func handlerReads(t *testing.T, s *Store) func() int {
 	s.reads.SetMaxOpenConns(1)
 	return func() (all int) {
@@ -115,8 +118,9 @@ func handlerReads(t *testing.T, s *Store) func() int {
 	}
 }
 
-// A page far back reads what is there, and not all that has come since: whoever may see several namespaces or asks for several states goes by several
-// stretches of an index, each from where the page begins.
+// A page far back reads what is there, and not all that has come since: whoever may see several
+// namespaces or asks for several states goes by several stretches of an index, each from where the
+// page begins.
 func TestAPageFarBackDoesNotReadWhatCameSince(t *testing.T) {
 	s := openAt(t, dbtest.Maria.Database(t)) // the only one that looked up a value, and then went through all of its rows
 	if err := s.Migrate(t.Context()); err != nil {

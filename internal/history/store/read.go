@@ -94,8 +94,9 @@ func (s *Store) where(f Filter, log Log, table, state, time string) *where {
 	return w
 }
 
-// within is that a row is in one of the places that a filter names, or of its owner. Places of one sort are one list, however many they are:
-// SQLite takes a time that grows with the square of the conditions that stand in one OR.
+// within is that a row is in one of the places that a filter names, or of its owner. Places of one
+// sort are one list, however many they are: SQLite takes a time that grows with the square of the
+// conditions that stand in one OR.
 func (w *where) within(d dialect, f Filter, log Log, table string) {
 	var namespaces, names []string
 	var objects []any // namespace and name, one after the other

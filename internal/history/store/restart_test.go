@@ -9,8 +9,9 @@ import (
 	"github.com/kubecast/kubecast/internal/history/dbtest"
 )
 
-// A server that was restarted, as at an update or when another takes over, has ended all connections. Nobody is told of it who asks afterwards: not even
-// by a connection that was used a moment ago, and that has statements to forget, since more were asked than it keeps.
+// A server that was restarted, as at an update or when another takes over, has ended all
+// connections. Nobody is told of it who asks afterwards: not even by a connection that was used a
+// moment ago, and that has statements to forget, since more were asked than it keeps.
 func TestARestartedServerIsAskedByNewConnections(t *testing.T) {
 	for _, server := range []*dbtest.Server{dbtest.Postgres(), dbtest.MariaDB()} {
 		t.Run(server.Kind, func(t *testing.T) {

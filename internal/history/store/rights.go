@@ -15,8 +15,8 @@ import (
 // errUndo ends a transaction that was only to be tried.
 var errUndo = errors.New("undone")
 
-// Missing are the rights at its tables that a gateway needs and has not, such as "INSERT ON inbox". It changes nothing: each right is tried with a
-// statement that finds no row.
+// Missing are the rights at its tables that a gateway needs and has not, such as "INSERT ON inbox".
+// It changes nothing: each right is tried with a statement that finds no row.
 func (s *Store) Missing(ctx context.Context) (missing []string, err error) {
 	try := func(right, statement string) error {
 		err := s.inTransaction(ctx, func(ctx context.Context, tx *sql.Tx) error {

@@ -11,7 +11,8 @@ import (
 	"github.com/kubecast/kubecast/internal/history/dbtest"
 )
 
-// Whatever right is taken away of those that are granted, it is named, and no other; and nothing is changed by trying them.
+// Whatever right is taken away of those that are granted, it is named, and no other; and nothing is
+// changed by trying them.
 func TestTheRightThatIsMissingAtTheDatabaseIsNamed(t *testing.T) {
 	for name, server := range map[string]*dbtest.Server{"PostgreSQL": dbtest.PostgreSQL, "MariaDB": dbtest.Maria} {
 		t.Run(name, func(t *testing.T) {

@@ -14,14 +14,16 @@ import (
 	"github.com/kubecast/kubecast/internal/history"
 )
 
-// RunsResource is the Resource of the log of the pods of a cluster. No kind has such a name, since it would be one of the core group.
+// RunsResource is the Resource of the log of the pods of a cluster. No kind has such a name, since
+// it would be one of the core group.
 const RunsResource = "runs"
 
 // Run is the life of a pod, and whose it is.
 type Run struct {
 	*history.Run
 	Seq uint64 // the number of its last change; only of one that was read
-	// Of is the log of its job; 0 as long as the job is not known. Nobody is shown a run before, and its row says which job it waits for.
+	// Of is the log of its job; 0 as long as the job is not known. Nobody is shown a run before,
+	// and its row says which job it waits for.
 	Of           int64
 	Parked       bool // its row was written before its job was known
 	Owner, Queue string
@@ -77,7 +79,8 @@ func number(n *int64) any {
 	return *n
 }
 
-// writeRuns writes runs with their numbers, which begin behind the log's. A run whose job has become known moves to its job's log.
+// writeRuns writes runs with their numbers, which begin behind the log's. A run whose job has
+// become known moves to its job's log.
 func (s *Store) writeRuns(ctx context.Context, tx *sql.Tx, pods Log, b Batch) error {
 	places, err := s.countWritten(ctx, tx, b.Runs)
 	if err != nil {
@@ -128,7 +131,8 @@ func (s *Store) writeRuns(ctx context.Context, tx *sql.Tx, pods Log, b Batch) er
 	return nil
 }
 
-// oneOf is that a column has one of some keys: as one argument where there are arrays, so that there is one statement to prepare however many they are.
+// oneOf is that a column has one of some keys: as one argument where there are arrays, so that
+// there is one statement to prepare however many they are.
 func (s *Store) oneOf(w *where, column string, keys []string) {
 	if s.dialect.arrays() {
 		w.add(column+" = ANY(?::text[])", keys)
@@ -140,7 +144,8 @@ func (s *Store) oneOf(w *where, column string, keys []string) {
 // batchOfKeys is how many rows are named in one statement.
 const batchOfKeys = 500
 
-// inParts calls do with the condition that rows are of a log and have one of some keys, for as many keys at a time as may be named.
+// inParts calls do with the condition that rows are of a log and have one of some keys, for as many
+// keys at a time as may be named.
 func (s *Store) inParts(log int64, column string, keys []string, do func(*where) error) error {
 	for part := range slices.Chunk(keys, batchOfKeys) {
 		w := &where{}
@@ -153,8 +158,9 @@ func (s *Store) inParts(log int64, column string, keys []string, do func(*where)
 	return nil
 }
 
-// LivingRuns are the runs of a log of pods whose pods are still in the cluster, ended ones too, and the newest of those that are gone and whose jobs are not known.
-// Their recorder has to know them to go on.
+// LivingRuns are the runs of a log of pods whose pods are still in the cluster, ended ones too, and
+// the newest of those that are gone and whose jobs are not known. Their recorder has to know them
+// to go on.
 func (s *Store) LivingRuns(ctx context.Context, pods Log) ([]*Run, error) {
 	living, err := s.runs(ctx, pods, "runs"+s.dialect.use("runs_gone")+" WHERE pods = ? AND gone = 0", pods.ID)
 	if err != nil {
@@ -172,9 +178,11 @@ type Job struct {
 	Parent                                history.Ref  // likewise
 }
 
-// Owns reports whether something of a namespace that was made at a time may belong to the job. Whoever makes it can name a job of another namespace, or one that was in
-// a former namespace of that name: nothing is made in that one after all that was in it is gone. What is made within moments of the deletion counts as the job's:
-// its controller may not have heard of that yet, and when it was is known to a second.
+// Owns reports whether something of a namespace that was made at a time may belong to the job.
+// Whoever makes it can name a job of another namespace, or one that was in a former namespace of
+// that name: nothing is made in that one after all that was in it is gone. What is made within
+// moments of the deletion counts as the job's: its controller may not have heard of that yet, and
+// when it was is known to a second.
 func (j Job) Owns(namespace string, created history.Time) bool {
 	return j.Namespace == namespace && (j.Deleted == 0 || created <= j.Deleted+history.Time(deletionSlack.Milliseconds()))
 }
@@ -210,8 +218,10 @@ type RunAfter struct {
 	Pod     string
 }
 
-// Runs is a page of the runs of a log's jobs, the newest first: ordered by the creation of their pods, then by these' uids. If there are fewer than the
-// limit, there are no more. States, causes and parents of the filter do not count; its times are those of creation, and all else is asked of the jobs.
+// Runs is a page of the runs of a log's jobs, the newest first: ordered by the creation of their
+// pods, then by these' uids. If there are fewer than the limit, there are no more. States, causes
+// and parents of the filter do not count; its times are those of creation, and all else is asked of
+// the jobs.
 func (s *Store) Runs(ctx context.Context, log Log, f Filter, after RunAfter, limit int) (found []*Run, err error) {
 	f.States, f.Causes, f.Parents = nil, nil, nil
 	q := s.search(log, f, search{table: "runs", key: "pod", by: "created", page: "created DESC, pod DESC", order: "runs_created", time: "created"})
@@ -244,8 +254,8 @@ func (s *Store) Runs(ctx context.Context, log Log, f Filter, after RunAfter, lim
 	}
 }
 
-// RunsAfter are the runs of a log's jobs whose last change has a number between two, in order. The work depends on how many lie between the two,
-// however few of them the filter leaves.
+// RunsAfter are the runs of a log's jobs whose last change has a number between two, in order. The
+// work depends on how many lie between the two, however few of them the filter leaves.
 func (s *Store) RunsAfter(ctx context.Context, log Log, f Filter, after, upTo uint64, limit int) ([]*Run, error) {
 	f.States, f.Causes, f.Parents = nil, nil, nil
 	w := s.where(f, log, "runs", "", "created")

@@ -42,7 +42,8 @@ func podUIDs(runs []*Run) (uids []string) {
 	return uids
 }
 
-// What is written of a pod is found again as it was, once, whatever is in it; a run whose job becomes known is nowhere else any more.
+// What is written of a pod is found again as it was, once, whatever is in it; a run whose job
+// becomes known is nowhere else any more.
 func TestRunsAreFoundAgainAndMoveToTheirJobs(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		ctx, log, pods := t.Context(), take(t, s, "a"), takePods(t, s)
@@ -98,7 +99,8 @@ func TestRunsAreFoundAgainAndMoveToTheirJobs(t *testing.T) {
 	})
 }
 
-// Of a run that is written again a database may write less than all; each of its fields is as it was written last, for itself and together with others.
+// Of a run that is written again a database may write less than all; each of its fields is as it
+// was written last, for itself and together with others.
 func TestEachFieldOfARunIsAsItWasWrittenLast(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		log, pods := take(t, s, "a"), takePods(t, s)
@@ -133,7 +135,8 @@ func TestEachFieldOfARunIsAsItWasWrittenLast(t *testing.T) {
 	})
 }
 
-// Whoever makes pods can name jobs that there never were, ever so many, and later than anybody. After a restart the recorder looks for the jobs of others' pods all the same.
+// Whoever makes pods can name jobs that there never were, ever so many, and later than anybody.
+// After a restart the recorder looks for the jobs of others' pods all the same.
 func TestInventedJobsOfOneNamespaceLeaveOthersTheirsAfterARestart(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		s.parked = 20
@@ -182,7 +185,8 @@ func TestInventedJobsOfOneNamespaceLeaveOthersTheirsAfterARestart(t *testing.T) 
 	})
 }
 
-// Whatever is asked for, and wherever a page begins, it has what is found by looking at each run; and in memory a filter means the same.
+// Whatever is asked for, and wherever a page begins, it has what is found by looking at each run;
+// and in memory a filter means the same.
 func TestPagesOfRunsHaveWhatLookingAtEachFinds(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		s.window = 30
@@ -253,8 +257,8 @@ func TestPagesOfRunsHaveWhatLookingAtEachFinds(t *testing.T) {
 	})
 }
 
-// Whatever number of pods a job had, they go with it, in pieces, and a position before the last that is removed is too old. Those of other jobs stay. Somebody
-// writes meanwhile.
+// Whatever number of pods a job had, they go with it, in pieces, and a position before the last
+// that is removed is too old. Those of other jobs stay. Somebody writes meanwhile.
 func TestManyPodsOfAJobAreRemovedInPieces(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		ctx, log, pods := t.Context(), take(t, s, "a"), takePods(t, s)
@@ -331,7 +335,8 @@ func TestManyPodsOfAJobAreRemovedInPieces(t *testing.T) {
 	})
 }
 
-// Nobody records pods for as long as anything is kept, and then somebody does again: the numbers begin anew, so nothing may be left that has one of the old ones.
+// Nobody records pods for as long as anything is kept, and then somebody does again: the numbers
+// begin anew, so nothing may be left that has one of the old ones.
 func TestALogOfPodsThatIsForgottenLeavesNoNumbersBehind(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		ctx, log, former := t.Context(), take(t, s, "a"), takePods(t, s)
@@ -369,7 +374,8 @@ func TestALogOfPodsThatIsForgottenLeavesNoNumbersBehind(t *testing.T) {
 	})
 }
 
-// A pod outlives its job, and changes just when that is removed: no run is left without its job, which nobody would ever remove.
+// A pod outlives its job, and changes just when that is removed: no run is left without its job,
+// which nobody would ever remove.
 func TestARunThatIsWrittenWhileItsJobIsRemovedGoesWithIt(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		ctx, log, pods := t.Context(), take(t, s, "a"), takePods(t, s)

@@ -50,8 +50,8 @@ var migrations = [][]string{{
 		lived BIGINT NOT NULL,
 		PRIMARY KEY (log, uid)
 	) $OPTIONS`,
-	// Behind what orders them, indexes have the other columns that are asked for, so that a row that does not fit is not read. No two entries are
-	// alike in such an index.
+	// Behind what orders them, indexes have the other columns that are asked for, so that a row
+	// that does not fit is not read. No two entries are alike in such an index.
 	`CREATE INDEX IF NOT EXISTS jobs_created ON jobs (log, created, uid, namespace, owner, queue, state, since) $UNLIKE`,
 	`CREATE INDEX IF NOT EXISTS jobs_namespace ON jobs (log, namespace, created, uid, owner, queue, state, since) $UNLIKE`,
 	`CREATE INDEX IF NOT EXISTS jobs_name ON jobs (log, name, created, uid, namespace, owner, queue, state, since) $UNLIKE`,
@@ -123,10 +123,12 @@ var migrations = [][]string{{
 	budgetTables,
 }
 
-// contractions are the versions whose migrations took away or changed something that gateways of earlier versions need. All other migrations only
-// expand: they add tables, columns that may be NULL, and indexes, so that earlier gateways go on reading and writing. What a release does not need any
-// more is taken away two releases later at the earliest: until then an update, and its rollback, have gateways of both side by side. 15 is where this
-// begins: gateways from before do not look at it, and refuse each schema that is newer than theirs.
+// contractions are the versions whose migrations took away or changed something that gateways of
+// earlier versions need. All other migrations only expand: they add tables, columns that may be
+// NULL, and indexes, so that earlier gateways go on reading and writing. What a release does not
+// need any more is taken away two releases later at the earliest: until then an update, and its
+// rollback, have gateways of both side by side. 15 is where this begins: gateways from before do
+// not look at it, and refuse each schema that is newer than theirs.
 var contractions = []int{15}
 
 var (
@@ -143,8 +145,9 @@ type schema struct {
 	release      string // whose gateway has changed it last; empty: it did not say so
 }
 
-// Migrate brings the schema up to date, which takes no right where it is already. If several replicas start at once, one of them does it. The
-// error is ErrNewer if this gateway must not use the schema.
+// Migrate brings the schema up to date, which takes no right where it is already. If several
+// replicas start at once, one of them does it. The error is ErrNewer if this gateway must not use
+// the schema.
 func (s *Store) Migrate(ctx context.Context) (err error) {
 	if err := s.Check(ctx); !errors.Is(err, ErrOlder) {
 		return err
@@ -238,8 +241,8 @@ func readableFrom(version int) int {
 	return version
 }
 
-// Check reports whether the schema is one that this gateway can use: nil, ErrNewer, ErrOlder, or an error of reading it. It makes
-// nothing, no file either.
+// Check reports whether the schema is one that this gateway can use: nil, ErrNewer, ErrOlder, or an
+// error of reading it. It makes nothing, no file either.
 func (s *Store) Check(ctx context.Context) error {
 	found, err := s.schema(ctx)
 	if err == nil {
@@ -259,7 +262,8 @@ func (s *Store) Refused() error {
 	return nil
 }
 
-// schema reads what the database says of its schema. Only one that is newer is asked for more than its version: it has the columns for that.
+// schema reads what the database says of its schema. Only one that is newer is asked for more than
+// its version: it has the columns for that.
 func (s *Store) schema(ctx context.Context) (found schema, err error) {
 	if s.file != "" {
 		if _, err := os.Stat(s.file); errors.Is(err, fs.ErrNotExist) {

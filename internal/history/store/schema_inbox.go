@@ -2,7 +2,8 @@ package store
 
 // inboxTables are those of package notify/inbox.
 var inboxTables = []string{
-	// Numbers of a head begin with the time at which it was made. So they never come again, even if it was removed meanwhile.
+	// Numbers of a head begin with the time at which it was made. So they never come again, even if
+	// it was removed meanwhile.
 	`CREATE TABLE IF NOT EXISTS inbox_heads (
 		owner $KEY NOT NULL PRIMARY KEY,
 		began BIGINT NOT NULL,
@@ -45,8 +46,8 @@ var inboxTables = []string{
 		body $TEXT NOT NULL,
 		PRIMARY KEY (owner, n)
 	) $OPTIONS`,
-	// The one row of inbox_news counts the transactions that have written to inboxes. It is locked from then on until their
-	// end, so whoever has seen a number has seen all below it.
+	// The one row of inbox_news counts the transactions that have written to inboxes. It is locked
+	// from then on until their end, so whoever has seen a number has seen all below it.
 	`CREATE TABLE IF NOT EXISTS inbox_news (id BIGINT NOT NULL PRIMARY KEY, changes BIGINT NOT NULL) $OPTIONS`,
 	`INSERT INTO inbox_news (id, changes) SELECT 1, 0 FROM history_schema WHERE id = 1 AND NOT EXISTS (SELECT 1 FROM inbox_news)`,
 }

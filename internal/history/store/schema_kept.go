@@ -1,7 +1,8 @@
 package store
 
-// keptTables have what is kept of a job beside its states, each kind of it once: its spec, and the end of its log. Rows are their job's, and are
-// removed with it. At is the job's end to which it belongs. Data is compressed (see Pack).
+// keptTables have what is kept of a job beside its states, each kind of it once: its spec, and the
+// end of its log. Rows are their job's, and are removed with it. At is the job's end to which it
+// belongs. Data is compressed (see Pack).
 var keptTables = []string{
 	`CREATE TABLE IF NOT EXISTS kept (
 		log BIGINT NOT NULL,

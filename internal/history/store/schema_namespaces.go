@@ -1,6 +1,7 @@
 package store
 
-// namespaceColumns say which namespace of its name a row is of. Rows of before have NULL: what cannot be known is not made up (see where.living).
+// namespaceColumns say which namespace of its name a row is of. Rows of before have NULL: what
+// cannot be known is not made up (see where.living).
 var namespaceColumns = []string{
 	`ALTER TABLE jobs ADD COLUMN IF NOT EXISTS namespace_uid $KEY`,
 	`ALTER TABLE transitions ADD COLUMN IF NOT EXISTS namespace_uid $KEY`,

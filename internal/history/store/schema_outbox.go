@@ -33,7 +33,8 @@ var outboxTables = []string{
 	`CREATE INDEX IF NOT EXISTS outbox_at ON outbox (target, dead, at)`,
 }
 
-// outboxNamespaces let the namespaces of a target's messages take turns. Messages of before have NULL, and share a turn.
+// outboxNamespaces let the namespaces of a target's messages take turns. Messages of before have
+// NULL, and share a turn.
 var outboxNamespaces = []string{
 	`ALTER TABLE outbox ADD COLUMN IF NOT EXISTS namespace $KEY`,
 	`CREATE INDEX IF NOT EXISTS outbox_namespace ON outbox (target, dead, namespace, due, log, seq)`,

@@ -1,7 +1,8 @@
 package store
 
-// parentColumns say of which job a job is a part. Rows of before have NULL, as those of jobs that are parts of none. Those are most, and where the
-// database can leave them out, they are not in the index.
+// parentColumns say of which job a job is a part. Rows of before have NULL, as those of jobs that
+// are parts of none. Those are most, and where the database can leave them out, they are not in the
+// index.
 var parentColumns = []string{
 	`ALTER TABLE jobs ADD COLUMN IF NOT EXISTS parent_resource $KEY`,
 	`ALTER TABLE jobs ADD COLUMN IF NOT EXISTS parent_name $KEY`,

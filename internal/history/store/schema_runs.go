@@ -1,8 +1,9 @@
 package store
 
-// runTables have a row for each pod of a job. A pod's job is known by its own log, so that a row is its job's as transitions are: it is found, seen and
-// removed with it. Of a pod whose job is not known yet, log is the log of pods itself, and nobody is shown it. Numbers are the log of pods', whatever
-// the job's kind. Gone is when the pod was removed from its cluster, and 0 until then.
+// runTables have a row for each pod of a job. A pod's job is known by its own log, so that a row is
+// its job's as transitions are: it is found, seen and removed with it. Of a pod whose job is not
+// known yet, log is the log of pods itself, and nobody is shown it. Numbers are the log of pods',
+// whatever the job's kind. Gone is when the pod was removed from its cluster, and 0 until then.
 var runTables = []string{
 	`CREATE TABLE IF NOT EXISTS runs (
 		log BIGINT NOT NULL,

@@ -53,8 +53,8 @@ func (s *Store) Jobs(ctx context.Context, log Log, f Filter, after JobAfter, lim
 	}
 }
 
-// Transitions is a page of transitions, the newest first, of those before a number; 0 is before all. Less than the limit are all
-// that there are.
+// Transitions is a page of transitions, the newest first, of those before a number; 0 is before
+// all. Less than the limit are all that there are.
 func (s *Store) Transitions(ctx context.Context, log Log, f Filter, before uint64, limit int) (found []*history.Transition, err error) {
 	q := s.search(log, f, search{table: "transitions", key: "seq", by: "seq", page: "seq DESC", order: s.dialect.primary("transitions"), state: "to_state", time: "at"})
 	upTo := int64(math.MaxInt64)

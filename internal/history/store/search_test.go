@@ -12,9 +12,10 @@ import (
 	"github.com/kubecast/kubecast/internal/history"
 )
 
-// Whatever is asked for, and wherever a page begins, it has what is found by looking at each row: nothing is passed over where a search goes
-// on with a wider window, skips what is of another time, or merges what it found by several columns. It is asked for between batches that are
-// written, and old jobs that are removed.
+// Whatever is asked for, and wherever a page begins, it has what is found by looking at each row:
+// nothing is passed over where a search goes on with a wider window, skips what is of another time,
+// or merges what it found by several columns. It is asked for between batches that are written, and
+// old jobs that are removed.
 func TestPagesHaveWhatLookingAtEachRowFinds(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		s.window = 30 // so that pages are made of several

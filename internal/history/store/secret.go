@@ -8,7 +8,8 @@ import (
 	"fmt"
 )
 
-// secretTables have the secret that all replicas share. It is in the database so that it is copied, granted and backed up with what it seals.
+// secretTables have the secret that all replicas share. It is in the database so that it is copied,
+// granted and backed up with what it seals.
 var secretTables = []string{
 	`CREATE TABLE IF NOT EXISTS secrets (
 		name $KEY NOT NULL,
@@ -17,7 +18,8 @@ var secretTables = []string{
 	) $OPTIONS`,
 }
 
-// Secret is the secret of a name. If there is none, it becomes the one that is proposed, unless another replica comes before.
+// Secret is the secret of a name. If there is none, it becomes the one that is proposed, unless
+// another replica comes before.
 func (s *Store) Secret(ctx context.Context, name string, proposed []byte) ([]byte, error) {
 	secret, err := s.secret(ctx, name)
 	if !errors.Is(err, sql.ErrNoRows) { // so nothing is written where it is there, also to a disk that is full

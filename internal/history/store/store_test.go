@@ -274,8 +274,8 @@ func TestPagesAndFilters(t *testing.T) {
 	})
 }
 
-// What was deleted long ago is removed in small pieces, and what position that makes too old is remembered; what still is in the
-// cluster stays.
+// What was deleted long ago is removed in small pieces, and what position that makes too old is
+// remembered; what still is in the cluster stays.
 func TestWhatWasDeletedLongAgoIsRemoved(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		log := take(t, s, "a")
@@ -460,7 +460,8 @@ func TestALogThatNobodyRecordsIsForgotten(t *testing.T) {
 	})
 }
 
-// PostgreSQL gets a column as an array if it can, and NULL for one of nothing else. Of a column of other types, rows come as they are.
+// PostgreSQL gets a column as an array if it can, and NULL for one of nothing else. Of a column of
+// other types, rows come as they are.
 func TestRowsOfAnyTypesAreInserted(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		if err := s.Transact(t.Context(), func(tx *Tx) error {

@@ -253,7 +253,8 @@ func TestACopyWaitsForNoLease(t *testing.T) {
 	})
 }
 
-// Digests have up to a megabyte, and servers refuse statements that are too large. So nobody's digests keep a history where it is.
+// Digests have up to a megabyte, and servers refuse statements that are too large. So nobody's
+// digests keep a history where it is.
 func TestLargeRowsAreCopied(t *testing.T) {
 	each(t, func(t *testing.T, to *Store) {
 		from := openAt(t, "sqlite://"+t.TempDir()+"/from.db")

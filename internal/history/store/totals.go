@@ -13,8 +13,9 @@ import (
 	"github.com/kubecast/kubecast/internal/history"
 )
 
-// A job may have any number of runs, and is shown on pages of many. So what its runs come to is kept in a row of its own, which is written
-// with them, in their transaction. Runs that are removed while their job stays are taken out.
+// A job may have any number of runs, and is shown on pages of many. So what its runs come to is
+// kept in a row of its own, which is written with them, in their transaction. Runs that are removed
+// while their job stays are taken out.
 
 // totalTables have a row for each job that has runs. Held_until is stillRuns as long as any of them holds its node.
 var totalTables = []string{
@@ -48,7 +49,8 @@ type runChange struct {
 
 func (c runChange) of() jobOf { return jobOf{c.log, c.run.Job.UID} }
 
-// countRuns changes the totals of the jobs of runs. The log of pods that numbers these is locked, so nobody else changes them.
+// countRuns changes the totals of the jobs of runs. The log of pods that numbers these is locked,
+// so nobody else changes them.
 func (s *Store) countRuns(ctx context.Context, tx *sql.Tx, changes []runChange) error {
 	totals, uids := map[jobOf]*history.Total{}, map[int64][]string{}
 	for _, c := range changes {
@@ -157,7 +159,8 @@ func (s *Store) runsBefore(ctx context.Context, tx *sql.Tx, log int64, pods []st
 	return found, err
 }
 
-// countWritten changes totals by the runs of a batch, before these are written. It returns where those are that are there, by pod.
+// countWritten changes totals by the runs of a batch, before these are written. It returns where
+// those are that are there, by pod.
 func (s *Store) countWritten(ctx context.Context, tx *sql.Tx, runs []*Run) (map[string]runPlace, error) {
 	in := map[int64][]string{}
 	var changes []runChange
@@ -182,7 +185,8 @@ func (s *Store) countRemoved(ctx context.Context, tx *sql.Tx, pods Log, runs []r
 	return err
 }
 
-// countInPlaceOf changes totals by runs that come in place of those that are there of some pods, by log. It returns where these are.
+// countInPlaceOf changes totals by runs that come in place of those that are there of some pods, by
+// log. It returns where these are.
 func (s *Store) countInPlaceOf(ctx context.Context, tx *sql.Tx, in map[int64][]string, changes []runChange) (map[string]runPlace, error) {
 	places := map[string]runPlace{}
 	for log, pods := range in {
@@ -227,7 +231,8 @@ func (s *Store) covered(ctx context.Context, cluster string) (c covered, err err
 	return c, nil
 }
 
-// upTo is until when runs that hold their nodes count: since nobody records them any more, nobody knows that they have ended.
+// upTo is until when runs that hold their nodes count: since nobody records them any more, nobody
+// knows that they have ended.
 func (c covered) upTo(now history.Time) history.Time {
 	if c.from == 0 {
 		return now
@@ -267,7 +272,8 @@ func (s *Store) totalsOf(ctx context.Context, log Log, uids []string) (map[strin
 	return found, nil
 }
 
-// Uses is what jobs have used up to now, by uid. A job is not there of which that is not known: it has no run, and may have had some while nobody recorded them.
+// Uses is what jobs have used up to now, by uid. A job is not there of which that is not known: it
+// has no run, and may have had some while nobody recorded them.
 func (s *Store) Uses(ctx context.Context, log Log, jobs []*history.Job, now history.Time) (map[string]history.Use, error) {
 	c, err := s.covered(ctx, log.Cluster)
 	if err != nil {
@@ -312,8 +318,8 @@ func sharesDevices(t *history.Total) bool {
 	return t.Devices > 0 && t.Runs > 1 && t.Runs <= mostSharing
 }
 
-// heldBy calls visit with what the runs of jobs hold or held. Of a job of many runs it is called for some of them at a time. Runs are read some at
-// a time, each time in a turn of its own.
+// heldBy calls visit with what the runs of jobs hold or held. Of a job of many runs it is called
+// for some of them at a time. Runs are read some at a time, each time in a turn of its own.
 func (s *Store) heldBy(ctx context.Context, log Log, uids []string, totals map[string]*history.Total, now history.Time, visit func(uid string, holds []history.Hold) error) error {
 	for len(uids) > 0 {
 		n, runs := 1, totals[uids[0]].Runs

@@ -39,7 +39,8 @@ func newPodWorld(t *testing.T, s *Store, seed uint64) *podWorld {
 	return w
 }
 
-// live writes changes of random pods: they begin, wait for their jobs, are bound, end, or begin anew as those of a restored cluster.
+// live writes changes of random pods: they begin, wait for their jobs, are bound, end, or begin
+// anew as those of a restored cluster.
 func (w *podWorld) live() {
 	b, there := Batch{To: w.pods.Version + 1}, map[string]bool{}
 	for range 60 {
@@ -141,7 +142,8 @@ func TestWhatAJobUsedIsWhatItsRunsHeld(t *testing.T) {
 				}
 			}
 		}
-		// Nobody records pods for so long that these are forgotten. Then somebody does again, and the pods that are still there count once.
+		// Nobody records pods for so long that these are forgotten. Then somebody does again, and
+		// the pods that are still there count once.
 		if err := s.Release(t.Context(), w.pods.LogName, "a"); err != nil {
 			t.Fatal(err)
 		}
@@ -206,7 +208,8 @@ func TestNobodyInventsThatAJobHadNoPods(t *testing.T) {
 	})
 }
 
-// The runs of a log of pods that nobody records any more are removed little by little. Meanwhile nobody takes those that were removed for none.
+// The runs of a log of pods that nobody records any more are removed little by little. Meanwhile
+// nobody takes those that were removed for none.
 func TestRunsThatAreForgottenAreNotTakenForNone(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		const hour = history.Time(3_600_000)
@@ -246,7 +249,8 @@ func TestRunsThatAreForgottenAreNotTakenForNone(t *testing.T) {
 	})
 }
 
-// Nobody records pods any more, so nobody writes that they ended. They count until somebody last looked, and not for ever.
+// Nobody records pods any more, so nobody writes that they ended. They count until somebody last
+// looked, and not for ever.
 func TestPodsThatNobodyRecordsAnyMoreDoNotCountForEver(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		const hour = history.Time(3_600_000)
@@ -326,8 +330,9 @@ func TestAPageOfLargeJobsReadsNoneOfTheirRuns(t *testing.T) {
 	}
 }
 
-// Usage is what pods held, clipped to the span and to each step, by whatever it is summed up and however jobs are filtered; jobs of which nobody recorded the pods
-// count while they were Running. Its parts sum up to the whole.
+// Usage is what pods held, clipped to the span and to each step, by whatever it is summed up and
+// however jobs are filtered; jobs of which nobody recorded the pods count while they were Running.
+// Its parts sum up to the whole.
 func TestUsageIsWhatPodsHeldInEachStep(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		w := newPodWorld(t, s, 2)

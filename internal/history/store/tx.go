@@ -23,8 +23,9 @@ func (t *Tx) within(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithDeadline(ctx, t.ends)
 }
 
-// Transact does something in a transaction, which is undone if it returns an error. It waits for its quotaOwner's turn to write. If the database undoes the transaction, because it and another waited for each other, it is done
-// again. So it must change nothing but the database.
+// Transact does something in a transaction, which is undone if it returns an error. It waits for
+// its quotaOwner's turn to write. If the database undoes the transaction, because it and another
+// waited for each other, it is done again. So it must change nothing but the database.
 func (s *Store) Transact(ctx context.Context, do func(tx *Tx) error) error {
 	return again(ctx, func() error { return s.transact(ctx, do) })
 }
@@ -88,7 +89,8 @@ func (s *Store) QueryRow(ctx context.Context, query string, args ...any) Row {
 	}}
 }
 
-// Exec executes a statement, and returns how many rows it has changed. MariaDB does not count rows that stay as they are.
+// Exec executes a statement, and returns how many rows it has changed. MariaDB does not count rows
+// that stay as they are.
 func (t *Tx) Exec(ctx context.Context, statement string, args ...any) (int64, error) {
 	ctx, done := t.within(ctx)
 	defer done()
@@ -116,8 +118,8 @@ func (t *Tx) QueryRow(ctx context.Context, query string, args ...any) Row {
 	}}
 }
 
-// Insert inserts rows. A row that exists by its key gets new values in the columns to be replaced; if there are none, it stays as
-// it is. Without a key a row that exists is an error.
+// Insert inserts rows. A row that exists by its key gets new values in the columns to be replaced;
+// if there are none, it stays as it is. Without a key a row that exists is an error.
 func (t *Tx) Insert(ctx context.Context, table string, columns []string, rows [][]any, key, replaced []string) error {
 	suffix := ""
 	if len(key) > 0 {
@@ -128,7 +130,8 @@ func (t *Tx) Insert(ctx context.Context, table string, columns []string, rows []
 	return t.store.insert(ctx, t.tx, table, columns, rows, suffix)
 }
 
-// Locks follows a SELECT whose rows nobody else may change before the end of the transaction. In SQLite nobody can anyway.
+// Locks follows a SELECT whose rows nobody else may change before the end of the transaction. In
+// SQLite nobody can anyway.
 func (t *Tx) Locks() string { return t.store.dialect.locks() }
 
 // Now is an expression for the database's clock, in milliseconds since 1970.

@@ -16,7 +16,8 @@ import (
 	"github.com/kubecast/kubecast/internal/history/dbtest"
 )
 
-// nextRelease makes a test's gateways know more migrations from then on, as later releases do. A contraction takes a column away.
+// nextRelease makes a test's gateways know more migrations from then on, as later releases do. A
+// contraction takes a column away.
 func nextRelease(t *testing.T, contracts bool, statements ...string) {
 	t.Helper()
 	migrationsBefore, contractionsBefore := migrations, contractions
@@ -43,7 +44,8 @@ func released(t *testing.T, address, release string) *Store {
 	return s
 }
 
-// recorded records jobs until the context ends, a few in each batch, and gives up the log after each tenth. It returns the names of what it wrote.
+// recorded records jobs until the context ends, a few in each batch, and gives up the log after
+// each tenth. It returns the names of what it wrote.
 func recorded(ctx context.Context, s *Store, resource, holder string) (uids []string, err error) {
 	name := LogName{Cluster: "c1", Resource: resource}
 	for n := 0; ctx.Err() == nil; n++ {
@@ -70,8 +72,8 @@ func recorded(ctx context.Context, s *Store, resource, holder string) (uids []st
 	return uids, s.Release(context.WithoutCancel(ctx), name, holder)
 }
 
-// An update that only expands the schema, and its rollback, take nothing from a gateway of the release before: both record side by side, and in turn, while
-// the schema is changed.
+// An update that only expands the schema, and its rollback, take nothing from a gateway of the
+// release before: both record side by side, and in turn, while the schema is changed.
 func TestGatewaysOfTwoReleasesRecordSideBySide(t *testing.T) {
 	for name, address := range dbtest.Addresses {
 		t.Run(name, func(t *testing.T) {
@@ -162,8 +164,9 @@ func TestGatewaysOfTwoReleasesRecordSideBySide(t *testing.T) {
 	}
 }
 
-// Once a release takes away what an earlier one needs, gateways of the earlier one neither write nor read: also those that ran before, also one that is
-// started. They say which release is needed. Those of releases in between go on if they need nothing of it.
+// Once a release takes away what an earlier one needs, gateways of the earlier one neither write
+// nor read: also those that ran before, also one that is started. They say which release is needed.
+// Those of releases in between go on if they need nothing of it.
 func TestWhatCannotBeUsedAnyMoreIsRefusedByTheNameOfARelease(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		log := take(t, s, "a")

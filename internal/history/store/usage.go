@@ -29,15 +29,18 @@ const (
 // usageRows is about how many rows are read in one turn.
 const usageRows = 1000
 
-// Lives calls visit with what usage needs of all jobs of a log that were created, or held anything, within a span, as they are
-// when they are read. Since and Until of the filter do not count. Visit gets some jobs at a time, and of those with many runs these
-// afterwards; its error ends the reading. It may take its time.
+// Lives calls visit with what usage needs of all jobs of a log that were created, or held anything,
+// within a span, as they are when they are read. Since and Until of the filter do not count. Visit
+// gets some jobs at a time, and of those with many runs these afterwards; its error ends the
+// reading. It may take its time.
 //
-// It is read a stretch of an index after the other, each in a turn of its own. So however much there is, others wait for one
-// stretch only. What changes meanwhile is told as it was at now, and each job once, wherever it has moved to in an index.
+// It is read a stretch of an index after the other, each in a turn of its own. So however much
+// there is, others wait for one stretch only. What changes meanwhile is told as it was at now, and
+// each job once, wherever it has moved to in an index.
 //
-// What a job used is in its total, if all of it lies in one step. Runs are read only of jobs of which it does not. A job from before runs
-// were recorded used what it requested while it was Running.
+// What a job used is in its total, if all of it lies in one step. Runs are read only of jobs of
+// which it does not. A job from before runs were recorded used what it requested while it was
+// Running.
 func (s *Store) Lives(ctx context.Context, log Log, f Filter, by By, span history.Span, now history.Time, visit func([]history.Lived) error) error {
 	f.Since, f.Until = 0, 0
 	l := lives{store: s, log: log, filter: f, by: by, span: span, now: now, amounts: map[string]history.Amounts{}, visit: visit}
@@ -55,8 +58,9 @@ func (s *Store) Lives(ctx context.Context, log Log, f Filter, by By, span histor
 	return nil
 }
 
-// Ends calls visit with the transitions of a log that led jobs to an end, the newest first, some at a time; the states of the filter do not count. Jobs that are parts of
-// others by now are left out, as Lives does not count them. It reads a page after the other, each in turns of its own.
+// Ends calls visit with the transitions of a log that led jobs to an end, the newest first, some at
+// a time; the states of the filter do not count. Jobs that are parts of others by now are left out,
+// as Lives does not count them. It reads a page after the other, each in turns of its own.
 func (s *Store) Ends(ctx context.Context, log Log, f Filter, visit func([]*history.Transition) error) error {
 	f.States = []history.State{history.Succeeded, history.Failed, history.Cancelled}
 	for before := uint64(0); ; {
@@ -157,7 +161,8 @@ func (l *lives) created(ctx context.Context, from, until int64) error {
 	return nil
 }
 
-// read reads one stretch, and calls visit with what counts of it; nil: all of it. Counts is told whether a job has a total.
+// read reads one stretch, and calls visit with what counts of it; nil: all of it. Counts is told
+// whether a job has a total.
 func (l *lives) read(ctx context.Context, from string, args []any, counts func(uid string, total bool) bool) error {
 	l.batch, l.again = l.batch[:0], nil
 	if err := l.store.Each(ctx, func(scan Scan) error {
@@ -217,7 +222,8 @@ func (l *lives) read(ctx context.Context, from string, args []any, counts func(u
 		total := totals[job.uid] != nil
 		return job.Counted && !total || counts != nil && !counts(job.uid, total)
 	})
-	// What holds its node may hold it only since now: then its total is not of now. That it changed is known if it is looked for after the total was read.
+	// What holds its node may hold it only since now: then its total is not of now. That it changed
+	// is known if it is looked for after the total was read.
 	if slices.ContainsFunc(l.batch, func(job livedJob) bool { return totals[job.uid] != nil && totals[job.uid].Holding > 0 }) {
 		if err := l.lookForRuns(ctx); err != nil {
 			return err
@@ -265,8 +271,8 @@ func (l *lives) give(ctx context.Context, totals map[string]*history.Total) erro
 	})
 }
 
-// wholly is what the runs of a job hold, if none of them holds anything within the span, or all of it is within one of its steps. Then it does not matter
-// when which of them did.
+// wholly is what the runs of a job hold, if none of them holds anything within the span, or all of
+// it is within one of its steps. Then it does not matter when which of them did.
 func (l *lives) wholly(t *history.Total) (holds []history.Hold, whole bool) {
 	at := history.Interval{From: t.First, To: t.Until(l.covered.upTo(l.now))}
 	switch {
@@ -279,8 +285,9 @@ func (l *lives) wholly(t *history.Total) (holds []history.Hold, whole bool) {
 	return []history.Hold{{Interval: at, Amounts: history.Amounts{CPUs: sum.CPUs / hours, Memory: sum.Memory / hours, GPUs: sum.GPUs / hours}}}, true
 }
 
-// runs finds when jobs ran that ran several times, and whose pods' runs are not known. If the transitions of such a job were removed in the meantime, all of
-// its time counts from where it began.
+// runs finds when jobs ran that ran several times, and whose pods' runs are not known. If the
+// transitions of such a job were removed in the meantime, all of its time counts from where it
+// began.
 func (l *lives) runs(ctx context.Context) error {
 	found := map[string][]history.Interval{}
 	for uids := range slices.Chunk(slices.Collect(maps.Keys(l.again)), runsAtOnce) {

@@ -10,12 +10,14 @@ import (
 	"slices"
 )
 
-// Jobs that were created before a span of time and held anything in it are found by what they held: in the whole log, by the indexes of until when jobs
-// held something. These are stretches in which jobs move while they are read, so that one could be passed over, or met twice. So it is noted which ones were
-// given, and those that have changed since the reading began are looked up by their uids at the end.
+// Jobs that were created before a span of time and held anything in it are found by what they held:
+// in the whole log, by the indexes of until when jobs held something. These are stretches in which
+// jobs move while they are read, so that one could be passed over, or met twice. So it is noted
+// which ones were given, and those that have changed since the reading began are looked up by their
+// uids at the end.
 //
-// A caller who may see or asks for little of the log does not pay for the whole of it: then all jobs that they may see are looked at, by when they were
-// created, which never changes.
+// A caller who may see or asks for little of the log does not pay for the whole of it: then all
+// jobs that they may see are looked at, by when they were created, which never changes.
 
 // changes are what has changed since a reading began.
 type changes struct {
@@ -55,8 +57,9 @@ func (l *lives) look(ctx context.Context, table, index string, since *int64, int
 
 var givenSeed = maphash.MakeSeed()
 
-// first reports whether a job was not given yet, and notes that it is now. It keeps a hash of 8 bytes, since there may be millions: that two of three
-// million are taken for one is one in four million.
+// first reports whether a job was not given yet, and notes that it is now. It keeps a hash of 8
+// bytes, since there may be millions: that two of three million are taken for one is one in four
+// million.
 func (l *lives) first(uid string) bool {
 	if l.given == nil {
 		l.given = map[uint64]struct{}{}
@@ -96,10 +99,12 @@ func (l *lives) before(ctx context.Context, from int64) error {
 	return l.changed(ctx, from)
 }
 
-// mostCompared is up to how many jobs it is counted what is less to read: what is asked for, or all of the log that held anything.
+// mostCompared is up to how many jobs it is counted what is less to read: what is asked for, or all
+// of the log that held anything.
 const mostCompared = 64_000
 
-// asksForLess reports whether the jobs that are asked for and were created before a time are fewer than those of the log that held anything after it.
+// asksForLess reports whether the jobs that are asked for and were created before a time are fewer
+// than those of the log that held anything after it.
 func (l *lives) asksForLess(ctx context.Context, q *search, from int64) (bool, error) {
 	if len(q.leads) == 0 {
 		return false, nil
@@ -217,7 +222,8 @@ func (l *lives) unrecorded(ctx context.Context, from int64) error {
 	return nil
 }
 
-// changed reads the jobs that have changed while others were read, and were not given: they may have been in none of the places where they were looked for.
+// changed reads the jobs that have changed while others were read, and were not given: they may
+// have been in none of the places where they were looked for.
 func (l *lives) changed(ctx context.Context, from int64) error {
 	if err := l.lookForRuns(ctx); err != nil {
 		return err
@@ -252,8 +258,8 @@ type stretch struct {
 	above, upTo int64
 }
 
-// latest is where a stretch of an index ends, of what has ended by now. What ends later is there because it has changed, and would otherwise be followed for as
-// long as it goes on to.
+// latest is where a stretch of an index ends, of what has ended by now. What ends later is there
+// because it has changed, and would otherwise be followed for as long as it goes on to.
 func (l *lives) latest(ctx context.Context, of index, column string) (latest int64, err error) {
 	err = l.store.QueryRow(ctx, fmt.Sprintf("SELECT %s FROM %s WHERE log = ? AND %s < ? ORDER BY %s DESC LIMIT 1", column, of.table+l.store.dialect.use(of.name), column, column),
 		l.log.ID, int64(stillRuns)).Scan(&latest)

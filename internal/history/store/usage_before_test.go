@@ -13,7 +13,8 @@ import (
 	"github.com/kubecast/kubecast/internal/history/dbtest"
 )
 
-// serialWorld are jobs that begin and end one pod after the other, or run and wait in turn where nobody recorded their pods.
+// serialWorld are jobs that begin and end one pod after the other, or run and wait in turn where
+// nobody recorded their pods.
 type serialWorld struct {
 	t         *testing.T
 	s         *Store
@@ -97,8 +98,9 @@ func (w *serialWorld) usage(f Filter, span history.Span) []history.Used {
 	return usage.Sum()
 }
 
-// Pods begin and end while usage is read, so that their jobs move from one place to another in the indexes by which they are found. Each is counted once all
-// the same, with what it had used when it was asked.
+// Pods begin and end while usage is read, so that their jobs move from one place to another in the
+// indexes by which they are found. Each is counted once all the same, with what it had used when it
+// was asked.
 func TestUsageIsOfOneMomentWhateverChangesMeanwhile(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		w, random := newSerialWorld(t, s), rand.New(rand.NewPCG(4, 1))

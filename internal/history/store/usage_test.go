@@ -131,8 +131,9 @@ func simply(lives []life, span history.Span, now int, key func(life) string) map
 	return sums
 }
 
-// Usage of random lives of which nobody recorded the pods, jobs that run now and those that ran several times included, is what is counted second by
-// second; and the sums of its parts are the whole.
+// Usage of random lives of which nobody recorded the pods, jobs that run now and those that ran
+// several times included, is what is counted second by second; and the sums of its parts are the
+// whole.
 func TestUsageIsWhatIsCountedSecondBySecond(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		const seconds = 600

@@ -12,13 +12,15 @@ import (
 	"github.com/kubecast/kubecast/internal/history"
 )
 
-// A page is looked for in windows: stretches of the order in which pages are, each so short that all of it can be looked
-// at. Of the conditions that are asked for, the one leads by which there is least to look at: an owner's 500 jobs rather
-// than a queue's million. The index of an owner or queue says how far back a given number of rows reaches from where the
-// page begins. So nothing depends on a database's statistics, and a page with few rows costs as much as these, and not
-// as much as the table.
+// A page is looked for in windows: stretches of the order in which pages are, each so short that
+// all of it can be looked at. Of the conditions that are asked for, the one leads by which there is
+// least to look at: an owner's 500 jobs rather than a queue's million. The index of an owner or
+// queue says how far back a given number of rows reaches from where the page begins. So nothing
+// depends on a database's statistics, and a page with few rows costs as much as these, and not as
+// much as the table.
 //
-// Whatever is looked at is in an index with all columns that are asked for. The rows themselves are read last, and no more of them than the page has.
+// Whatever is looked at is in an index with all columns that are asked for. The rows themselves are
+// read last, and no more of them than the page has.
 
 const (
 	// firstWindow is how many rows the first window has. Only after that is it known whether these fill the page.
@@ -32,7 +34,8 @@ const (
 // lead is a condition by which rows can be found: all of one of its parts.
 type lead []led
 
-// led is the part of a lead that one index finds: a column has one of some values, or something else holds, or neither, which means all rows in their order.
+// led is the part of a lead that one index finds: a column has one of some values, or something
+// else holds, or neither, which means all rows in their order.
 type led struct {
 	index  string
 	column string
@@ -271,7 +274,8 @@ func (q *search) rowsOf(by led, bounds *where, limit int) (text string, args []a
 	return text, append(append(args, all.args...), limit)
 }
 
-// rows is what follows FROM to read the first rows by a lead, between bounds: the keys are found in indexes, and only then are so many rows read.
+// rows is what follows FROM to read the first rows by a lead, between bounds: the keys are found in
+// indexes, and only then are so many rows read.
 func (q *search) rows(by lead, bounds *where, limit int) (text string, args []any) {
 	keys, args := q.keys(by, bounds, limit)
 	order := q.table + "." + strings.ReplaceAll(q.page, ", ", ", "+q.table+".")

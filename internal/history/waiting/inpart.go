@@ -8,11 +8,13 @@ import (
 	"github.com/kubecast/kubecast/internal/ownerref"
 )
 
-// A job that runs is told how many of its pods cannot begin, of how many. Pods that run say nothing, and are not kept: they are counted for what controls them, as
-// they come and go. So the answer costs the same however many pods there are in the namespace.
+// A job that runs is told how many of its pods cannot begin, of how many. Pods that run say
+// nothing, and are not kept: they are counted for what controls them, as they come and go. So the
+// answer costs the same however many pods there are in the namespace.
 
-// WhyInPart is why a part of a job does not run that runs: how many of its pods cannot begin, of how many that have not ended, and why not. The zero Reason: all can.
-// Known and steps are as Why's.
+// WhyInPart is why a part of a job does not run that runs: how many of its pods cannot begin, of
+// how many that have not ended, and why not. The zero Reason: all can. Known and steps are as
+// Why's.
 func (w *Watch) WhyInPart(job ownerref.ID) (why history.Reason, known bool, steps int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -35,7 +37,8 @@ func (w *Watch) WhyInPart(job ownerref.ID) (why history.Reason, known bool, step
 // isStuck reports whether a pod says that it cannot begin.
 func (s *statement) isStuck() bool { return s.weight >= aPodIsGated && s.weight <= aPodCannotBegin }
 
-// count takes a pod that has not ended into what is counted of its owner, or with -1 out of it. The caller holds the lock.
+// count takes a pod that has not ended into what is counted of its owner, or with -1 out of it. The
+// caller holds the lock.
 func (w *Watch) count(o *cluster.Object, stuck bool, by int) {
 	if o.Path("metadata.deletionTimestamp").Exists() {
 		return

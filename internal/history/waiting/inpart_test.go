@@ -70,8 +70,9 @@ func TestAPartThatSaysNothingGoesWhileSomethingElseIsSaid(t *testing.T) {
 	})
 }
 
-// A tenant may have a namespace of ever so many pods, and jobs in it that run and have a pod that cannot begin. Who records waits for the answer why, so it
-// costs a few steps: nothing is walked but what stands between the job and its pods.
+// A tenant may have a namespace of ever so many pods, and jobs in it that run and have a pod that
+// cannot begin. Who records waits for the answer why, so it costs a few steps: nothing is walked
+// but what stands between the job and its pods.
 func TestWhyAPartOfAJobDoesNotRunIsNotLookedForAmongAllPods(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := apitest.New(apitest.Jobs, apitest.Pods, apitest.Widgets)
@@ -104,8 +105,8 @@ func TestWhyAPartOfAJobDoesNotRunIsNotLookedForAmongAllPods(t *testing.T) {
 	})
 }
 
-// Pods come, begin, get stuck, end, are deleted, and come again under other owners, while watches break off and everything is read again: the numbers are those of
-// the pods that are there.
+// Pods come, begin, get stuck, end, are deleted, and come again under other owners, while watches
+// break off and everything is read again: the numbers are those of the pods that are there.
 func TestPodsThatCannotBeginAreCountedAsTheyAre(t *testing.T) {
 	for seed := range uint64(5) {
 		synctest.Test(t, func(t *testing.T) {

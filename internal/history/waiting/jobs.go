@@ -22,7 +22,8 @@ type upward struct {
 	isJob  bool // its history is kept
 }
 
-// reads notes that a kind is read, or with nil that it is not any more: until it is read again, or is not there, it is not known what belongs to its objects.
+// reads notes that a kind is read, or with nil that it is not any more: until it is read again, or
+// is not there, it is not known what belongs to its objects.
 func (w *Watch) reads(s source, kind cluster.Kind, using *cache.Store) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -59,9 +60,10 @@ func (w *Watch) Settle(ctx context.Context) {
 	}
 }
 
-// JobOf is the topmost job to which a pod, or another job, belongs, as far as what controls it leads there; the zero Ref if it belongs to none. Known is false while something on
-// the way was not read, or is not there any more: then it may belong to another one. Whether there is a job as it is named, who asks has to find out. The names are
-// parts of objects.
+// JobOf is the topmost job to which a pod, or another job, belongs, as far as what controls it
+// leads there; the zero Ref if it belongs to none. Known is false while something on the way was
+// not read, or is not there any more: then it may belong to another one. Whether there is a job as
+// it is named, who asks has to find out. The names are parts of objects.
 func (w *Watch) JobOf(pod *cluster.Object) (job history.Ref, known bool) {
 	known = true
 	var resource string
@@ -88,7 +90,8 @@ func (w *Watch) JobOf(pod *cluster.Object) (job history.Ref, known bool) {
 	return job, known
 }
 
-// DevicesOf says which devices a resource claim of a namespace was given, by its name; nothing while claims are not read.
+// DevicesOf says which devices a resource claim of a namespace was given, by its name; nothing
+// while claims are not read.
 func (w *Watch) DevicesOf(namespace string) func(claim string) []history.Device {
 	return func(claim string) []history.Device {
 		u, ok, _ := w.up(ownerref.ID{Group: "resource.k8s.io", Kind: "ResourceClaim"})

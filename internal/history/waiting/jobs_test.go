@@ -15,7 +15,8 @@ import (
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
-// A pod belongs to the topmost job that controls it. What is not there, or not read yet, may have another one above it, and that is said.
+// A pod belongs to the topmost job that controls it. What is not there, or not read yet, may have
+// another one above it, and that is said.
 func TestAPodBelongsToTheTopmostJobAsFarAsThatIsKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := apitest.New(apitest.Jobs, apitest.Pods, apitest.Widgets, apitest.Deployments)

@@ -28,8 +28,8 @@ type source struct {
 type statement struct {
 	weight weight
 	history.Reason
-	// evicted is why a queue has taken the job back, until it lets it in again; zero of all others. Meanwhile the Reason may have become another:
-	// why the queue does not let it in.
+	// evicted is why a queue has taken the job back, until it lets it in again; zero of all others.
+	// Meanwhile the Reason may have become another: why the queue does not let it in.
 	evicted history.Reason
 }
 
@@ -55,8 +55,8 @@ var explaining = []source{
 	{kind: "podgroups.scheduling.k8s.io", says: podGroup},
 }
 
-// between are the kinds that stand between a kind of jobs and its pods, whether they have a history or not. Jobs may own
-// jobs: a TrainJob owns a JobSet, whose Jobs own the pods.
+// between are the kinds that stand between a kind of jobs and its pods, whether they have a history
+// or not. Jobs may own jobs: a TrainJob owns a JobSet, whose Jobs own the pods.
 var between = map[string]string{
 	"rayjobs.ray.io": "rayclusters.ray.io", "trainjobs.trainer.kubeflow.org": "jobsets.jobset.x-k8s.io", "pipelineruns.tekton.dev": "taskruns.tekton.dev",
 	"rayservices.ray.io": "rayclusters.ray.io", "leaderworkersets.leaderworkerset.x-k8s.io": "statefulsets.apps",
@@ -126,7 +126,8 @@ func workload(o *cluster.Object) (said statement, ok bool) {
 	return said, ok
 }
 
-// queueing says that Kueue has no quota for the job, has taken it away, has checks that have not passed, or has given it up.
+// queueing says that Kueue has no quota for the job, has taken it away, has checks that have not
+// passed, or has given it up.
 func queueing(o *cluster.Object) (statement, bool) {
 	status := o.Path("status")
 	is := func(c gjson.Result) bool { return c.Get("status").Str == "True" }
@@ -140,8 +141,9 @@ func queueing(o *cluster.Object) (statement, bool) {
 			return from(evicted, aQueueHolds, history.WorkloadSays)
 		}
 		return statement{weight: aQueueHolds, Reason: history.Reason{Reason: deactivated, Message: "the workload is deactivated", Source: history.WorkloadSays}}, true
-	// A workload that is evicted stays admitted until its pods are gone. The first thing that is said of it then is only that it is pending again.
-	// One that was given up stays evicted, too, when it is activated again, until it has quota; then it waits for that.
+	// A workload that is evicted stays admitted until its pods are gone. The first thing that is
+	// said of it then is only that it is pending again. One that was given up stays evicted, too,
+	// when it is activated again, until it has quota; then it waits for that.
 	case is(evicted) && !givenUp && (is(reserved) || slices.Contains([]string{"", "Pending"}, reserved.Get("reason").Str)):
 		return from(evicted, aQueueHolds, history.WorkloadSays)
 	case is(pods.Condition(status, "Admitted")):

@@ -181,8 +181,9 @@ func (w *Watch) follow(ctx context.Context, s source, using *cache.Store, cursor
 	}
 }
 
-// see takes what an object says, and whose it is, or forgets it if that is nothing, which it reports as false. What the object
-// says is a part of its text, which the cache keeps anyway. Old is what it was before, if that was seen.
+// see takes what an object says, and whose it is, or forgets it if that is nothing, which it
+// reports as false. What the object says is a part of its text, which the cache keeps anyway. Old
+// is what it was before, if that was seen.
 func (w *Watch) see(s source, kind cluster.Kind, o, old *cluster.Object, deleted bool) (kept bool) {
 	id, known := ownerref.Of(kind, o), object{of: s.kind}
 	var owners []ownerref.ID
@@ -275,7 +276,8 @@ func (o object) sameAs(other object) bool {
 	return a == b
 }
 
-// notify tells listeners that something else is said of the objects to which an object belongs. The caller holds the lock.
+// notify tells listeners that something else is said of the objects to which an object belongs. The
+// caller holds the lock.
 func (w *Watch) notify(id ownerref.ID) {
 	w.objects.Above(id, func(owner ownerref.ID) {
 		for l := range w.listeners {
@@ -284,8 +286,8 @@ func (w *Watch) notify(id ownerref.ID) {
 	})
 }
 
-// Why is why a job waits; the zero Reason if nothing says so. Known is false until all kinds were read. Until then there
-// may be a reason nevertheless. Steps are what the answer cost.
+// Why is why a job waits; the zero Reason if nothing says so. Known is false until all kinds were
+// read. Until then there may be a reason nevertheless. Steps are what the answer cost.
 func (w *Watch) Why(job ownerref.ID) (why history.Reason, known bool, steps int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -305,8 +307,10 @@ func (w *Watch) best(job ownerref.ID) (best *statement, known bool, steps int) {
 	return best, len(w.unread) == 0, steps
 }
 
-// Queueing is what the job's queue says of it, and evicted why it has taken the job back and not let it in again since; zero if it says nothing of it. A queue's Workload
-// names its job itself, so nothing else is looked at, however much there is below the job: recorders ask this at transitions, of which a namespace may have any number.
+// Queueing is what the job's queue says of it, and evicted why it has taken the job back and not
+// let it in again since; zero if it says nothing of it. A queue's Workload names its job itself, so
+// nothing else is looked at, however much there is below the job: recorders ask this at
+// transitions, of which a namespace may have any number.
 func (w *Watch) Queueing(job ownerref.ID) (why, evicted history.Reason) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package wire has the forms in which jobs and transitions are told to whoever is outside: clients, and the receivers of
-// webhooks (docs/wire.md, "History").
+// Package wire has the forms in which jobs and transitions are told to whoever is outside: clients,
+// and the receivers of webhooks (docs/wire.md, "History").
 package wire
 
 import (
@@ -34,8 +34,8 @@ type Job struct {
 	Reasons      []history.Reason          `json:"reasons"`  // why it waits or waited, the newest last
 	Cause        *history.Cause            `json:"cause"`    // why it is in its state; null: that is not known, or its state has none
 	Progress     *history.Progress         `json:"progress"` // null: not known
-	// Parent is the job of which it is a part; null: of none that its reader may see. Children are how many are parts of it, as far as they may see
-	// these; absent where nobody has counted.
+	// Parent is the job of which it is a part; null: of none that its reader may see. Children are
+	// how many are parts of it, as far as they may see these; absent where nobody has counted.
 	Parent   *Ref  `json:"parent"`
 	Children *int  `json:"children,omitempty"`
 	Log      *bool `json:"log,omitempty"`  // whether the end of its log is kept; only where jobs are asked for
@@ -170,7 +170,8 @@ type Ref struct {
 	UID      string `json:"uid"`
 }
 
-// RunOf returns a run of a cluster, by its name for people. Seq is the number of its last change, as its reader is told it.
+// RunOf returns a run of a cluster, by its name for people. Seq is the number of its last change,
+// as its reader is told it.
 func RunOf(r *store.Run, cluster, seq string) Run {
 	told := Run{
 		Seq: seq, Cluster: cluster, Namespace: r.Namespace, NamespaceUID: known(r.NamespaceUID), Job: Ref(r.Job), Owner: r.Owner, Queue: r.Queue, Name: r.Name, UID: r.UID,

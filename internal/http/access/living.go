@@ -11,13 +11,16 @@ import (
 	"github.com/kubecast/kubecast/internal/cluster"
 )
 
-// A namespace may be deleted, and made anew by somebody else. A permission in a namespace is one in the namespace that lives, so it shows
-// nothing of what was in a former one. The present state of a kind has only objects of namespaces that live. But whoever is told of the past
-// (what happened since a position, a snapshot that was kept) would be told of both. So of that, what is no more has to be asked about.
+// A namespace may be deleted, and made anew by somebody else. A permission in a namespace is one in
+// the namespace that lives, so it shows nothing of what was in a former one. The present state of a
+// kind has only objects of namespaces that live. But whoever is told of the past (what happened
+// since a position, a snapshot that was kept) would be told of both. So of that, what is no more
+// has to be asked about.
 //
-// An object is one of the namespace that lives unless it is older. Versions do not say that: those of two storages cannot be compared. Times
-// are of whole seconds, but between the last object of a namespace and another one of its name lie five: Kubernetes waits for so long before it
-// begins to empty a namespace in which nothing can be made any more.
+// An object is one of the namespace that lives unless it is older. Versions do not say that: those
+// of two storages cannot be compared. Times are of whole seconds, but between the last object of a
+// namespace and another one of its name lie five: Kubernetes waits for so long before it begins to
+// empty a namespace in which nothing can be made any more.
 
 // livingWithin is how long it may take to learn which namespaces live.
 const livingWithin = 3 * time.Second
@@ -43,9 +46,11 @@ func has(sorted []string, s string) bool {
 	return found
 }
 
-// AreTheirs reports whether a caller who may do a verb on a part may also be told of objects of it that were there at one time. It asks which
-// namespaces live, unless all of the objects are there still, in a snapshot that is no older. It reports false if that cannot be known. The
-// permission must have been asked for before: then it counts in the namespaces that are found, or in later ones.
+// AreTheirs reports whether a caller who may do a verb on a part may also be told of objects of it
+// that were there at one time. It asks which namespaces live, unless all of the objects are there
+// still, in a snapshot that is no older. It reports false if that cannot be known. The permission
+// must have been asked for before: then it counts in the namespaces that are found, or in later
+// ones.
 func (a *Access) AreTheirs(ctx context.Context, kinds *cache.Kinds, id *auth.Identity, p Part, verb string, now *cache.Snapshot, objects []*cluster.Object) bool {
 	var past []*cluster.Object
 	namespaces := map[string]bool{}

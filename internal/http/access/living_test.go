@@ -46,7 +46,8 @@ func stored(t *testing.T, url string, kind cluster.Kind) (*cache.Kinds, *cache.S
 	return kinds, store
 }
 
-// What a caller may be told of the past depends on where they may see it, and on whether the namespace that it was in is the one that lives.
+// What a caller may be told of the past depends on where they may see it, and on whether the
+// namespace that it was in is the one that lives.
 func TestThePastIsOfTheNamespaceThatLives(t *testing.T) {
 	api, url := apitest.Start(t)
 	at := func(second int) string {

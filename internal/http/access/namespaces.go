@@ -8,10 +8,12 @@ import (
 	"github.com/kubecast/kubecast/internal/auth"
 )
 
-// This file is about permissions on Namespaces. At the API server each counts as being within itself, so that a role in a
-// namespace may allow to get it. To list or watch Namespaces is a request to the whole cluster there, which no role in a
-// namespace allows. Here a list is narrowed to what its caller may see. So what a role in a namespace says of list and watch
-// counts only if the caller may also get the Namespace: nobody is shown one that the API server would not show them.
+// This file is about permissions on Namespaces. At the API server each counts as being within
+// itself, so that a role in a namespace may allow to get it. To list or watch Namespaces is a
+// request to the whole cluster there, which no role in a namespace allows. Here a list is narrowed
+// to what its caller may see. So what a role in a namespace says of list and watch counts only if
+// the caller may also get the Namespace: nobody is shown one that the API server would not show
+// them.
 
 func areNamespaces(group, resource string) bool { return group == "" && resource == "namespaces" }
 

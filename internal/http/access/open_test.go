@@ -275,7 +275,8 @@ func TestWhatIsMeasuredHasNoWatch(t *testing.T) {
 	})
 }
 
-// TestScopesOfKindsAreWhatCanBeSeen: a role in a namespace shows nothing of what is in none, and nobody anything of what is made up.
+// TestScopesOfKindsAreWhatCanBeSeen: a role in a namespace shows nothing of what is in none, and
+// nobody anything of what is made up.
 func TestScopesOfKindsAreWhatCanBeSeen(t *testing.T) {
 	inBubble(t, func(s *served) {
 		for _, c := range []struct {

@@ -61,8 +61,8 @@ func VisibilityOf(scope auth.Scope, t Target, kind cluster.Kind) (_ *Visibility,
 	return s, true
 }
 
-// applicable is the part of a scope that says something of a kind. What is in no namespace is not shown by a role in one.
-// Namespaces are the exception, since each counts as being within itself.
+// applicable is the part of a scope that says something of a kind. What is in no namespace is not
+// shown by a role in one. Namespaces are the exception, since each counts as being within itself.
 func applicable(scope auth.Scope, kind cluster.Kind) auth.Scope {
 	if kind.Namespaced || areNamespaces(kind.Group, kind.Resource) {
 		return scope

@@ -21,8 +21,8 @@ import (
 // Names are the codings that can be offered.
 var Names = []string{"zstd", "gzip"}
 
-// PieceSize is how many bytes of a long answer are encoded as one piece: with less, what repeats is seen less often, and with
-// more, the first rows come later.
+// PieceSize is how many bytes of a long answer are encoded as one piece: with less, what repeats is
+// seen less often, and with more, the first rows come later.
 const PieceSize = 128 << 10
 
 // Codings are those that a gateway offers.
@@ -82,7 +82,8 @@ type Body struct {
 	size       uint64 // likewise
 }
 
-// Begun is an answer of which something was sent, of which nothing is known. It serves to see what is added: see Follow.
+// Begun is an answer of which something was sent, of which nothing is known. It serves to see what
+// is added: see Follow.
 func Begun() Body { return Body{begun: true} }
 
 // Follow says that an answer was sent what another was sent between two moments.
@@ -149,8 +150,8 @@ var gzipHeader = []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff}
 // smallest is how many bytes are stored as they are: an encoder would find nothing in them.
 const smallest = 64
 
-// deflateBlocks encodes a piece as blocks that refer to nothing before them, with an empty block at the end. Without that, Go's
-// decoder keeps what it has for itself until more comes.
+// deflateBlocks encodes a piece as blocks that refer to nothing before them, with an empty block at
+// the end. Without that, Go's decoder keeps what it has for itself until more comes.
 func deflateBlocks(dst, piece []byte) []byte {
 	if len(piece) < smallest {
 		dst = append(dst, 0, byte(len(piece)), 0, ^byte(len(piece)), 0xff)
@@ -190,7 +191,8 @@ var deflaters = sync.Pool{New: func() any {
 	return &deflater{Writer: w}
 }}
 
-// zstdFrames returns what encodes a piece as one frame. Its encoders are as many as processors, whatever the number of answers.
+// zstdFrames returns what encodes a piece as one frame. Its encoders are as many as processors,
+// whatever the number of answers.
 func zstdFrames() (func(dst, piece []byte) []byte, error) {
 	w, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(maxPart), zstd.WithLowerEncoderMem(true),
 		zstd.WithEncoderCRC(false), zstd.WithEncoderConcurrency(runtime.GOMAXPROCS(0)))

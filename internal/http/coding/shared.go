@@ -9,11 +9,12 @@ import (
 	"github.com/kubecast/kubecast/internal/budget"
 )
 
-// shared keeps pieces that were encoded, for as long as they are asked for. A piece is found by what it contains, so nobody can get
-// another's: whoever finds one has its content already.
+// shared keeps pieces that were encoded, for as long as they are asked for. A piece is found by
+// what it contains, so nobody can get another's: whoever finds one has its content already.
 //
-// A piece is kept from the second time on that it is asked for, and charged to whoever asked then. So what only one client
-// gets does not displace what many get, and a user who asks for much displaces their own pieces first.
+// A piece is kept from the second time on that it is asked for, and charged to whoever asked then.
+// So what only one client gets does not displace what many get, and a user who asks for much
+// displaces their own pieces first.
 type shared struct {
 	memory *budget.Memory
 
@@ -32,8 +33,8 @@ func newShared() *shared {
 	return &shared{memory: budget.NewMemory(keptBytes), kept: map[key]*piece{}, now: map[key]struct{}{}}
 }
 
-// key is what a piece contains. Its hashes are under two random seeds that never leave the process, so that nobody can look for
-// pieces that have the same.
+// key is what a piece contains. Its hashes are under two random seeds that never leave the process,
+// so that nobody can look for pieces that have the same.
 type key struct {
 	coding, length int
 	first, second  uint64
@@ -48,8 +49,8 @@ func keyOf(coding int, piece []byte) key {
 const (
 	// minShared is the size, in bytes, from which a piece is worth being found.
 	minShared = 512
-	// keptBytes is the most that is kept: the lists of a cluster with 20,000 pods are some 6 MB in each coding, and their
-	// streams as much.
+	// keptBytes is the most that is kept: the lists of a cluster with 20,000 pods are some 6 MB in
+	// each coding, and their streams as much.
 	keptBytes = 24 << 20
 	// lifetime is for how long a piece is kept after it was last asked for.
 	lifetime = 10 * time.Second

@@ -1,7 +1,8 @@
 package coding
 
-// The checksum at the end of a gzip stream (RFC 1952, 8) is a remainder of polynomials over GF(2), so that of two parts, one behind the
-// other, follows from theirs: the first is shifted by the length of the second, and added. Go's hash/crc32 does not do that.
+// The checksum at the end of a gzip stream (RFC 1952, 8) is a remainder of polynomials over GF(2),
+// so that of two parts, one behind the other, follows from theirs: the first is shifted by the
+// length of the second, and added. Go's hash/crc32 does not do that.
 
 // polynomial is that of crc32.IEEE; the highest bit is the coefficient of x⁰, as in sums.
 const polynomial = 0xedb88320

@@ -6,9 +6,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tellRoomEarly makes the kernel take no more than earlyRoom before it is sent, and report a connection as writable once
-// less than half of that is still to be sent, not only when a third of its buffer is free. That third may be megabytes,
-// for which a slow client may need longer than a write waits, and which would be copied for a client that takes nothing.
+// tellRoomEarly makes the kernel take no more than earlyRoom before it is sent, and report a
+// connection as writable once less than half of that is still to be sent, not only when a third of
+// its buffer is free. That third may be megabytes, for which a slow client may need longer than a
+// write waits, and which would be copied for a client that takes nothing.
 func tellRoomEarly(conn *net.TCPConn) {
 	if raw, err := conn.SyscallConn(); err == nil {
 		_ = raw.Control(func(fd uintptr) { // fails only if the connection is closed

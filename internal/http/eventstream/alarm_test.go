@@ -47,8 +47,8 @@ func TestHeartbeatsOfManyStreamsAreGathered(t *testing.T) {
 	})
 }
 
-// A time that rang before it had come, whatever the reason, rings again: a stream whose alarm is lost has no heartbeat, and
-// does not end with its caller's token.
+// A time that rang before it had come, whatever the reason, rings again: a stream whose alarm is
+// lost has no heartbeat, and does not end with its caller's token.
 func TestAlarmThatRangEarlyRingsAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAlarm()
@@ -67,8 +67,8 @@ func TestAlarmThatRangEarlyRingsAgain(t *testing.T) {
 	})
 }
 
-// A wall clock may be set back, which must not put anything off; and forth, or stand still while a machine sleeps, which
-// must not let a stream outlive its caller's token.
+// A wall clock may be set back, which must not put anything off; and forth, or stand still while a
+// machine sleeps, which must not let a stream outlive its caller's token.
 func TestDueTimesDoNotDependOnTheWallClock(t *testing.T) {
 	hub := &Hub{alarm: newAlarm(), opts: Options{Times: Times{Heartbeat: time.Hour, MaxAge: time.Hour, Reauthorize: time.Hour}}}
 	ss := &session{hub: hub, id: auth.Identity{ExpiresAt: time.Now().Add(time.Hour).Round(0)}} // a token's end is a time of the wall clock

@@ -8,8 +8,9 @@ import (
 	"github.com/kubecast/kubecast/internal/http/reply"
 )
 
-// Aside is a question that a source asks beside its stream, of somebody who may take long to answer. The other sources of the stream go
-// on meanwhile. A source embeds it. The zero value asks nothing.
+// Aside is a question that a source asks beside its stream, of somebody who may take long to
+// answer. The other sources of the stream go on meanwhile. A source embeds it. The zero value asks
+// nothing.
 type Aside struct {
 	asked *asked
 	then  func(err error) Progress
@@ -21,8 +22,9 @@ type asked struct {
 	err    error // counts once done
 }
 
-// Ask begins to ask, in place of what was asked before. It returns the Progress of the Read that calls it. Once there is an answer, Read
-// is called again, and Answered calls then. What ask finds, it keeps where only then looks for it.
+// Ask begins to ask, in place of what was asked before. It returns the Progress of the Read that
+// calls it. Once there is an answer, Read is called again, and Answered calls then. What ask finds,
+// it keeps where only then looks for it.
 func (a *Aside) Ask(to Sink, ask func(ctx context.Context) error, then func(err error) Progress) Progress {
 	a.Drop()
 	question := &asked{}
@@ -49,8 +51,9 @@ func (a *Aside) Answered() (p Progress, asking bool) {
 	}
 }
 
-// FailureOf is the Progress of a source that cannot be read, since what it asked failed. That its caller asks for much else just now ends a
-// stream of this source alone; on a stream of several it concerns no other source.
+// FailureOf is the Progress of a source that cannot be read, since what it asked failed. That its
+// caller asks for much else just now ends a stream of this source alone; on a stream of several it
+// concerns no other source.
 func FailureOf(err error, prefix string) Progress {
 	if prefix == "" && reply.To(err).Code == http.StatusTooManyRequests {
 		return Progress{Outcome: Limit}

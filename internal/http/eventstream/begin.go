@@ -7,9 +7,10 @@ import (
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
-// begin begins the sources, each where the client's position says. It returns when all have begun, or some have, and the others
-// take long: those begin when they can (see tryToBegin), and keep the client's position in the ids until then. So no id leaves out
-// a source of which the client holds a position, whichever of them can be read first.
+// begin begins the sources, each where the client's position says. It returns when all have begun,
+// or some have, and the others take long: those begin when they can (see tryToBegin), and keep the
+// client's position in the ids until then. So no id leaves out a source of which the client holds a
+// position, whichever of them can be read first.
 func (ss *session) begin(ctx context.Context) Outcome {
 	ss.times = newSchedule(ss)
 	patience := ss.takePlaces()
@@ -31,8 +32,8 @@ func (ss *session) begin(ctx context.Context) Outcome {
 	return outcome
 }
 
-// takePlaces puts something in the place of each source that keeps the client's position until the source begins. It returns until
-// when all of them are waited for.
+// takePlaces puts something in the place of each source that keeps the client's position until the
+// source begins. It returns until when all of them are waited for.
 func (ss *session) takePlaces() (patience time.Time) {
 	ss.names = make([]string, len(ss.sources))
 	ss.epochs = make([]string, len(ss.sources))
@@ -160,8 +161,9 @@ func (ss *session) tryToBegin(i int, b *beginning) Outcome {
 	return GoOn
 }
 
-// giveUp puts a source that cannot be read any more back among those that have not begun, with the client's position. It is opened
-// anew: what it needs may be another now. If it is not served, that may be so for long.
+// giveUp puts a source that cannot be read any more back among those that have not begun, with the
+// client's position. It is opened anew: what it needs may be another now. If it is not served, that
+// may be so for long.
 func (ss *session) giveUp(i int, why error, gone bool) {
 	left := ss.sources[i]
 	var b *beginning

@@ -17,8 +17,9 @@ import (
 )
 
 const (
-	// beginWithin is how long a stream waits for all of its sources before it begins with those that are there, and tells that the
-	// others are stale. Most first lists take less, and nobody is told anything of that.
+	// beginWithin is how long a stream waits for all of its sources before it begins with those
+	// that are there, and tells that the others are stale. Most first lists take less, and nobody
+	// is told anything of that.
 	beginWithin = 500 * time.Millisecond
 	// A source that cannot be begun is tried again so soon at first, then less and less often.
 	tryAgain     = time.Second
@@ -39,9 +40,10 @@ type opened struct {
 	err    error
 }
 
-// beginning is a Source that stands in the place of one that has not begun: it keeps the client's position in the event ids, and
-// tells that the source is stale. A goroutine opens the source if it is not open, waits until it can be read, and has it find
-// where the client goes on. Then the session puts the source itself in this place.
+// beginning is a Source that stands in the place of one that has not begun: it keeps the client's
+// position in the event ids, and tells that the source is stale. A goroutine opens the source if it
+// is not open, waits until it can be read, and has it find where the client goes on. Then the
+// session puts the source itself in this place.
 type beginning struct {
 	opening
 	source Source // nil: it is not open
@@ -100,8 +102,8 @@ func (b *beginning) start(stop context.CancelFunc) bool {
 	return true
 }
 
-// run tries to begin the source until that succeeds, or the context ends. It wakes the session when there is news. Once the source
-// can be read, it may take so long to find where its client goes on.
+// run tries to begin the source until that succeeds, or the context ends. It wakes the session when
+// there is news. Once the source can be read, it may take so long to find where its client goes on.
 func (b *beginning) run(ctx context.Context, id auth.Identity, within time.Duration, wake func()) {
 	defer b.rest()
 	if !backoff.Pause(ctx, b.wait) {
@@ -168,8 +170,9 @@ func (b *beginning) openShared(ctx context.Context, id auth.Identity) (Source, e
 	return now.source, now.err
 }
 
-// find waits until the source can be read, and has it find where to go on. That may take long. If another history begins
-// meanwhile, the client's position means something else, and the source looks again.
+// find waits until the source can be read, and has it find where to go on. That may take long. If
+// another history begins meanwhile, the client's position means something else, and the source
+// looks again.
 func (b *beginning) find(ctx context.Context, source Source, within time.Duration) (epoch string, err error) {
 	if err := source.Ready(ctx); err != nil {
 		return "", err
@@ -267,8 +270,8 @@ func (b *beginning) Read(_ context.Context, to Sink) Progress {
 	return Progress{Behind: true}
 }
 
-// tellWhy tells the client why the source has not begun, if that has not begun for long. One that can be read is not stale, although
-// it may take long to find what the client has missed.
+// tellWhy tells the client why the source has not begun, if that has not begun for long. One that
+// can be read is not stale, although it may take long to find what the client has missed.
 func (b *beginning) tellWhy(to Sink) {
 	if b.looked = time.Now(); b.looked.Before(b.tellAt) || b.over {
 		return

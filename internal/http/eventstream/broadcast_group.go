@@ -15,8 +15,9 @@ import (
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
-// group is a broadcast group: sessions that are idle, have the same group key, and stand at the same place. What is next is read,
-// framed and encoded once for all of them. What is left for each member is a write.
+// group is a broadcast group: sessions that are idle, have the same group key, and stand at the
+// same place. What is next is read, framed and encoded once for all of them. What is left for each
+// member is a write.
 //
 // These must hold:
 //
@@ -149,8 +150,8 @@ func (k *groupIndex) leave(left *peers) {
 	}
 }
 
-// joinGroup makes a session that is about to be idle a member of a group, if it has peers. The session has to be served by itself
-// when it is due.
+// joinGroup makes a session that is about to be idle a member of a group, if it has peers. The
+// session has to be served by itself when it is due.
 func (ss *session) joinGroup(due time.Time) {
 	source, like := ss.shareable()
 	if !like {
@@ -312,9 +313,9 @@ func (c *group) Wake() {
 	}
 }
 
-// enqueue arranges that the group is served, in the turn of a member's user. If groups had turns of their own, a user with streams in
-// many groups would have as many turns. If it were always the same member's turn, all members would wait behind that user's other
-// streams.
+// enqueue arranges that the group is served, in the turn of a member's user. If groups had turns of
+// their own, a user with streams in many groups would have as many turns. If it were always the
+// same member's turn, all members would wait behind that user's other streams.
 func (c *group) enqueue() {
 	var queues [8]*runQueue
 	n := 0

@@ -23,8 +23,8 @@ import (
 	"github.com/kubecast/kubecast/internal/apitest"
 )
 
-// listener is a client of all pods that writes down what it is told. Now and then it does not read for a while, or leaves and comes back
-// with its position.
+// listener is a client of all pods that writes down what it is told. Now and then it does not read
+// for a while, or leaves and comes back with its position.
 type listener struct {
 	r      *running
 	random *rand.Rand
@@ -133,8 +133,9 @@ func (l *listener) note(event string) {
 	}
 }
 
-// TestEachIsToldWhatTheyWouldBeToldAlone: streams of one group key are told together, whatever happens to some of them. So what each
-// is told is compared with what one is told that is like nobody, byte for byte.
+// TestEachIsToldWhatTheyWouldBeToldAlone: streams of one group key are told together, whatever
+// happens to some of them. So what each is told is compared with what one is told that is like
+// nobody, byte for byte.
 //
 // What happens comes from a seed; $KUBECAST_SEED is another one.
 func TestEachIsToldWhatTheyWouldBeToldAlone(t *testing.T) {
@@ -212,7 +213,8 @@ func TestEachIsToldWhatTheyWouldBeToldAlone(t *testing.T) {
 	t.Logf("%d events; %d streams together at most", len(alone[queries[0]].told), together)
 }
 
-// TestMembersOfAGroupHearOfTheirSource: what a source says of itself, and what was found when it was back, comes to each once.
+// TestMembersOfAGroupHearOfTheirSource: what a source says of itself, and what was found when it
+// was back, comes to each once.
 func TestMembersOfAGroupHearOfTheirSource(t *testing.T) {
 	r := run(t, func(c net.Conn) net.Conn { return c })
 	r.api.Put("pods", "team-a/first")
@@ -271,8 +273,8 @@ func (r *running) awaitEnds(all []*listener) {
 	}
 }
 
-// awaitTogether waits until so many streams are told together, while something happens: one that was the first of its kind joins others at
-// its next turn.
+// awaitTogether waits until so many streams are told together, while something happens: one that
+// was the first of its kind joins others at its next turn.
 func (r *running) awaitTogether(n int) {
 	r.t.Helper()
 	for end := time.Now().Add(patience); r.hub.Stats().Together != n; time.Sleep(20 * time.Millisecond) {
@@ -283,7 +285,8 @@ func (r *running) awaitTogether(n int) {
 	}
 }
 
-// TestWhoIsAboutToBeIdleIsNotPassedOver: a batch comes just when a member has joined, and is not idle yet. Nothing else would wake it.
+// TestWhoIsAboutToBeIdleIsNotPassedOver: a batch comes just when a member has joined, and is not
+// idle yet. Nothing else would wake it.
 func TestWhoIsAboutToBeIdleIsNotPassedOver(t *testing.T) {
 	r := run(t, func(c net.Conn) net.Conn { return c })
 	clients := []*bufio.Reader{r.open(), r.open(), r.open()}
@@ -319,8 +322,9 @@ type changedSource struct{ Shareable }
 
 func (changedSource) ShareKey() any { return "changed" }
 
-// TestWhoeverAGroupTellsStillHasItsKey: what a group has told may give its members another key than those who are about to join it: they know that
-// their data is stale, say. Whoever joined it now would never be told that.
+// TestWhoeverAGroupTellsStillHasItsKey: what a group has told may give its members another key than
+// those who are about to join it: they know that their data is stale, say. Whoever joined it now
+// would never be told that.
 func TestWhoeverAGroupTellsStillHasItsKey(t *testing.T) {
 	r := run(t, func(c net.Conn) net.Conn { return c })
 	clients := []*bufio.Reader{r.open(), r.open()}

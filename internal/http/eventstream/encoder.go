@@ -15,7 +15,8 @@ import (
 type encoder interface {
 	// encode appends a message to a buffer. It appends nothing if this form cannot express the message.
 	encode(buf []byte, m message) []byte
-	// relists reports whether clients list again by themselves when they are told a reset. The stream then ends with it.
+	// relists reports whether clients list again by themselves when they are told a reset. The
+	// stream then ends with it.
 	relists() bool
 }
 
@@ -78,8 +79,9 @@ func (v *View) Key() string {
 
 // serverSentEvents is the form for browsers (WHATWG HTML, 9.2), with the events of docs/wire.md, "Event streams".
 type serverSentEvents struct {
-	// Renderings of objects are charged to this memory, and kept for others who want the same. After a restart, thousands
-	// of clients want the same renderings of the same objects, and making one costs much more than sending it.
+	// Renderings of objects are charged to this memory, and kept for others who want the same.
+	// After a restart, thousands of clients want the same renderings of the same objects, and
+	// making one costs much more than sending it.
 	memory     *budget.Memory
 	quotaOwner string
 }
@@ -129,7 +131,8 @@ func (e *serverSentEvents) patched(m message) string {
 	}
 	variant := "patch"
 	if m.event == nil || m.base != m.event.Old { // some were conflated
-		// The version alone does not name what the client has: a definition that changes gives its objects other defaults.
+		// The version alone does not name what the client has: a definition that changes gives its
+		// objects other defaults.
 		variant += " " + m.base.GetResourceVersion() + "-" + strconv.FormatUint(uint64(m.base.Sum()), 36)
 	}
 	if m.view.fields != nil {

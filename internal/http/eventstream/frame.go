@@ -9,8 +9,9 @@ import (
 	"github.com/kubecast/kubecast/internal/http/conn"
 )
 
-// frames collects what is written to a client, and sends it in one piece, with one flush and under one deadline. So many
-// events cost one system call, and a client that takes nothing cannot hold the stream for ever.
+// frames collects what is written to a client, and sends it in one piece, with one flush and under
+// one deadline. So many events cost one system call, and a client that takes nothing cannot hold
+// the stream for ever.
 type frames struct {
 	to          conn.Conn
 	patience    time.Duration // how long a client may take nothing before it is cut
@@ -74,7 +75,8 @@ func (f *frames) drop() {
 // take takes over the rest of a piece that others are sent as well, and of which the client took the beginning.
 func (f *frames) take(rest []byte) { f.buf, f.rest, f.lent = &rest, rest, true }
 
-// complete says that the stream ends with what is collected now, as planned. What is sent then ends as its coding wants.
+// complete says that the stream ends with what is collected now, as planned. What is sent then ends
+// as its coding wants.
 func (f *frames) complete() {
 	if f.last = true; f.coding != nil && f.buf == nil {
 		f.buf = newBuffer()
@@ -84,8 +86,9 @@ func (f *frames) complete() {
 // framing is what a connection needs around a piece.
 type framing interface{ Frame(collected []byte) []byte }
 
-// pack makes a piece of what was collected, encoded and framed. A piece is encoded by itself, so that what many clients are
-// told is encoded once, and so that each of its events can be read when it has arrived.
+// pack makes a piece of what was collected, encoded and framed. A piece is encoded by itself, so
+// that what many clients are told is encoded once, and so that each of its events can be read when
+// it has arrived.
 func (f *frames) pack(framing framing) {
 	if f.buf == nil || f.rest != nil {
 		return

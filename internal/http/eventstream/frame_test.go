@@ -52,8 +52,8 @@ type served struct{ nowhere }
 
 func (*served) Frame(p []byte) []byte { return p[conn.ChunkRoom:] }
 
-// TestBuffersAreAsLargeAsBefore however often they were used: each use would take the room for a chunk's head from them, until
-// there is none left.
+// TestBuffersAreAsLargeAsBefore however often they were used: each use would take the room for a
+// chunk's head from them, until there is none left.
 func TestBuffersAreAsLargeAsBefore(t *testing.T) {
 	f := frames{to: &served{}, patience: time.Second}
 	for range 2000 {

@@ -5,7 +5,8 @@
 // it has missed something. No client waits for another. An idle stream has no goroutine, where its connection needs
 // none. A stream ends soon after the caller's token, session or permissions have ended.
 //
-// What it refuses: to keep a queue for a client. One that falls behind the ring is reset, and one that takes nothing is cut.
+// What it refuses: to keep a queue for a client. One that falls behind the ring is reset, and one
+// that takes nothing is cut.
 package eventstream
 
 import (
@@ -145,7 +146,8 @@ func (h *Hub) Drain(ctx context.Context) {
 // Draining reports whether Drain was called.
 func (h *Hub) Draining() bool { return h.draining.Err() != nil }
 
-// Connections is how many connections streams have for themselves. Those over HTTP/2 share theirs, which net/http still has.
+// Connections is how many connections streams have for themselves. Those over HTTP/2 share theirs,
+// which net/http still has.
 func (h *Hub) Connections() int {
 	h.open.mu.Lock()
 	defer h.open.mu.Unlock()

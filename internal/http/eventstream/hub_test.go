@@ -67,8 +67,9 @@ func (r *running) log() string {
 	return r.written.String()
 }
 
-// patience is how long what must happen may take on a machine that is busy. Nothing that a Hub does by the clock alone comes within
-// it: neither a heartbeat nor another question for permissions wakes a stream that should have been woken before.
+// patience is how long what must happen may take on a machine that is busy. Nothing that a Hub does
+// by the clock alone comes within it: neither a heartbeat nor another question for permissions
+// wakes a stream that should have been woken before.
 const patience = 2 * time.Minute
 
 // run runs a Hub until the test ends. Clients say in a header who they are.

@@ -53,8 +53,8 @@ func TestLiveComesBehindWhatAListFound(t *testing.T) {
 	}
 }
 
-// TestWhoJoinsABroadcastIsToldThatItsSourceIsStale although the others were told before: what they were told in the batch at whose end
-// it joins, it was not.
+// TestWhoJoinsABroadcastIsToldThatItsSourceIsStale although the others were told before: what they
+// were told in the batch at whose end it joins, it was not.
 func TestWhoJoinsABroadcastIsToldThatItsSourceIsStale(t *testing.T) {
 	r := run(t, func(c net.Conn) net.Conn { return c })
 	clients := []*bufio.Reader{r.open(), r.open()}

@@ -6,8 +6,8 @@ import (
 	"github.com/kubecast/kubecast/internal/cluster"
 )
 
-// Identity is all that is told of an object that a client is to forget, because its caller may not see it any more, or because it
-// has left a page.
+// Identity is all that is told of an object that a client is to forget, because its caller may not
+// see it any more, or because it has left a page.
 type Identity struct {
 	APIVersion string           `json:"apiVersion"`
 	Kind       string           `json:"kind"`

@@ -12,8 +12,9 @@ import (
 	"github.com/kubecast/kubecast/internal/http/reply"
 )
 
-// openSources authorizes and opens the sources of a stream, all of them at once. Problems that heal by retrying are returned as a
-// refusal and not as an error. With either of them there are no sources.
+// openSources authorizes and opens the sources of a stream, all of them at once. Problems that heal
+// by retrying are returned as a refusal and not as an error. With either of them there are no
+// sources.
 //
 // Of a stream of several, one that cannot be opened for now, or takes long, does not keep the others from beginning.
 func (ss *session) openSources(ctx context.Context, req streamRequest) (refusal Outcome, err error) {
@@ -122,8 +123,9 @@ func (ss *session) takeOpened(results []chan opened, abandon []func(), errs []er
 	return refusal, err
 }
 
-// outlives reports whether the others of a stream begin although a source is not served: who comes back with a position in it asks for
-// what there was, and who asks for a kind cannot know what its versions are. Anything else may be a mistake, of which the client is told.
+// outlives reports whether the others of a stream begin although a source is not served: who comes
+// back with a position in it asks for what there was, and who asks for a kind cannot know what its
+// versions are. Anything else may be a mistake, of which the client is told.
 func (ss *session) outlives(i int, failed error) bool {
 	switch reply.To(failed).Code {
 	case http.StatusNotFound, http.StatusMethodNotAllowed:

@@ -6,8 +6,8 @@ type Outcome uint8
 const (
 	// GoOn means that the stream goes on.
 	GoOn Outcome = iota
-	// WouldBlock means that the stream goes on, but that the next step may wait, or takes long. A worker leaves it to a goroutine
-	// of the session's own.
+	// WouldBlock means that the stream goes on, but that the next step may wait, or takes long. A
+	// worker leaves it to a goroutine of the session's own.
 	WouldBlock
 
 	// The ends of which the client is not told, or has been told otherwise.

@@ -9,8 +9,8 @@ import (
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
-// resumePoint is where a watch goes on: with a cursor, for a client that knows something. Without a cursor a snapshot is
-// due, with a reset first if there is a reason for one.
+// resumePoint is where a watch goes on: with a cursor, for a client that knows something. Without a
+// cursor a snapshot is due, with a reset first if there is a reason for one.
 type resumePoint struct {
 	cursor *cache.Cursor
 	known  stream.Known
@@ -44,8 +44,9 @@ func (w *watch) Ready(ctx context.Context) error { return w.Store.WaitSynced(ctx
 
 // Epoch implements Source.
 //
-// A store gives its kind's storage another epoch before it begins another history. So a resume point that was found while the epoch
-// stayed the same is in that epoch's history, or its cursor says that it is not.
+// A store gives its kind's storage another epoch before it begins another history. So a resume
+// point that was found while the epoch stayed the same is in that epoch's history, or its cursor
+// says that it is not.
 func (w *watch) Epoch(ctx context.Context) (string, error) {
 	return w.Grant.Epoch(ctx)
 }
@@ -92,8 +93,9 @@ func (w *watch) resume(ctx context.Context, from From) resumePoint {
 	return resumePoint{cursor: cursor, known: known}
 }
 
-// isTheirs fails with ErrExpired unless the caller may be told what has happened already behind a cursor: a permission in a namespace shows
-// nothing of one that had its name before. What happens from here on is told as it happens.
+// isTheirs fails with ErrExpired unless the caller may be told what has happened already behind a
+// cursor: a permission in a namespace shows nothing of one that had its name before. What happens
+// from here on is told as it happens.
 func (w *watch) isTheirs(ctx context.Context, cursor *cache.Cursor) error {
 	if !w.part().IsBound() {
 		return nil
@@ -115,8 +117,9 @@ func (w *watch) isTheirs(ctx context.Context, cursor *cache.Cursor) error {
 	return nil
 }
 
-// resumeAhead finds the resume point of a client whose position is ahead of the store: another replica may have seen more, if
-// only a bookmark. If the version exists, the client needs nothing before it.
+// resumeAhead finds the resume point of a client whose position is ahead of the store: another
+// replica may have seen more, if only a bookmark. If the version exists, the client needs nothing
+// before it.
 func (w *watch) resumeAhead(ctx context.Context, known stream.Known) (*cache.Cursor, error) {
 	if exists, err := w.Kinds.Cluster().HasVersion(ctx, w.Store.Kind(), known.Some); err != nil || !exists {
 		return nil, stream.ErrAhead

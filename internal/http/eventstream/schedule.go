@@ -32,9 +32,9 @@ const (
 
 const (
 	bookmarkEvery = 55 * time.Second // docs/wire.md, rule 6: at least every 60 s
-	// expiringAhead is how long before its end the end of the caller's token is announced. For a token that has little
-	// time left from the start, it is a third of that time. If such a client were told at once, it would renew its token,
-	// and be told at once again.
+	// expiringAhead is how long before its end the end of the caller's token is announced. For a
+	// token that has little time left from the start, it is a third of that time. If such a client
+	// were told at once, it would renew its token, and be told at once again.
 	expiringAhead = time.Minute
 )
 

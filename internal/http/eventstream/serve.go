@@ -12,14 +12,15 @@ import (
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
-// An idle session is served by nobody. A session that is woken is served by a worker, which does what can be done without
-// waiting. When there is something to wait for, the session gets a goroutine of its own: for its beginning, for a client
-// that takes no more at the moment, for its end. Where the connection cannot be written to without waiting, the session
-// has that goroutine until its end.
+// An idle session is served by nobody. A session that is woken is served by a worker, which does
+// what can be done without waiting. When there is something to wait for, the session gets a
+// goroutine of its own: for its beginning, for a client that takes no more at the moment, for its
+// end. Where the connection cannot be written to without waiting, the session has that goroutine
+// until its end.
 //
-// Whichever goroutine serves a session owns it. A worker that serves a group owns each of its idle members for the moment
-// in which it writes to it. The exceptions are what this file, permission.go and
-// shared_permission.go share by atomics, or guard by a mutex.
+// Whichever goroutine serves a session owns it. A worker that serves a group owns each of its idle
+// members for the moment in which it writes to it. The exceptions are what this file, permission.go
+// and shared_permission.go share by atomics, or guard by a mutex.
 
 // Wake implements stream.Waiter: the session is to look what there is to tell or to do.
 func (ss *session) Wake() {
@@ -138,8 +139,8 @@ func (ss *session) park() bool {
 	return ss.idle()
 }
 
-// run serves the session in a goroutine of its own, until it can be parked, or to its end if there is a reason for that.
-// It is false if it panicked.
+// run serves the session in a goroutine of its own, until it can be parked, or to its end if there
+// is a reason for that. It is false if it panicked.
 func (ss *session) run(outcome Outcome) (ok bool) {
 	defer ss.recover()
 	ctx, cancel := context.WithCancel(ss.hub.serving)
@@ -191,9 +192,9 @@ func (ss *session) serve(ctx context.Context) Outcome {
 	}
 }
 
-// turn does what is due, and tells a batch of what there is to tell. It reports whether there may be more; if not, the
-// session is woken once there is. What is due is not put off, however much there is to tell: the token of a client that is always
-// behind ends, too.
+// turn does what is due, and tells a batch of what there is to tell. It reports whether there may
+// be more; if not, the session is woken once there is. What is due is not put off, however much
+// there is to tell: the token of a client that is always behind ends, too.
 func (ss *session) turn(ctx context.Context) (again bool, outcome Outcome) {
 	ss.leaveGroup()
 	if outcome := ss.due(); outcome != GoOn {

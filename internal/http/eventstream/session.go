@@ -253,8 +253,8 @@ func (ss *session) reads() (n int) {
 	return n
 }
 
-// restart tells the client of a source that has given up its place to begin anew from the current state. If another history
-// has begun, it concerns no other source: these have epochs of their own.
+// restart tells the client of a source that has given up its place to begin anew from the current
+// state. If another history has begun, it concerns no other source: these have epochs of their own.
 func (ss *session) restart(ctx context.Context, source int, reason string) Outcome {
 	s := ss.sources[source]
 	if reason == ResetEpoch {
@@ -283,8 +283,8 @@ func (ss *session) reset(s Source, reason string) Outcome {
 	return GoOn
 }
 
-// claim is the event id that names where all sources stand; nil if the client has no position. Of those that have not begun, it
-// is the position that the client sent, so that the client keeps it.
+// claim is the event id that names where all sources stand; nil if the client has no position. Of
+// those that have not begun, it is the position that the client sent, so that the client keeps it.
 func (ss *session) claim() []byte {
 	if !ss.begun() || ss.position != "" {
 		if _, err := stream.ParsePosition(ss.position); err == nil {

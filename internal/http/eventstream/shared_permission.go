@@ -14,16 +14,17 @@ import (
 	"github.com/kubecast/kubecast/internal/http/access"
 )
 
-// permissions are the permissions of all streams. Streams of one caller that show the same have the same answers. So one
-// question is asked for all of them, and an answer wakes only the streams that do not know it. If each of ten thousand
-// idle streams asked for itself, the gateway would do little else.
+// permissions are the permissions of all streams. Streams of one caller that show the same have the
+// same answers. So one question is asked for all of them, and an answer wakes only the streams that
+// do not know it. If each of ten thousand idle streams asked for itself, the gateway would do
+// little else.
 type permissions struct {
 	mu     sync.Mutex
 	shared map[permissionKey]*sharedPermission
 }
 
-// permissionKey is the digest of everything that an answer depends on. The hash must have no known collisions, since two
-// callers with the same key would share an answer.
+// permissionKey is the digest of everything that an answer depends on. The hash must have no known
+// collisions, since two callers with the same key would share an answer.
 type permissionKey [sha256.Size]byte
 
 // sharedPermission asks on behalf of several streams, one question at a time.
@@ -77,8 +78,8 @@ func (ss *session) sharePermission() {
 	}
 }
 
-// permitAlso joins the session to those that ask what it does from now on, because its sources are others. Of what was asked for at
-// a time, no earlier answer counts.
+// permitAlso joins the session to those that ask what it does from now on, because its sources are
+// others. Of what was asked for at a time, no earlier answer counts.
 func (ss *session) permitAlso(asked time.Time) {
 	if ss.permission.shared.Load() == nil {
 		return // it has not joined any

@@ -12,8 +12,9 @@ import (
 	"github.com/kubecast/kubecast/internal/http/access"
 )
 
-// What was asked before a stream began does not say what its caller may see: that could give back what was taken away. An
-// answer that all have had wakes nobody; and who was not told is told the next one, though it is the same.
+// What was asked before a stream began does not say what its caller may see: that could give back
+// what was taken away. An answer that all have had wakes nobody; and who was not told is told the
+// next one, though it is the same.
 func TestAnswerFromBeforeAStreamBeganIsNotForIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hub := &Hub{alarm: newAlarm(), opts: Options{Times: Times{Reauthorize: time.Hour}}}

@@ -12,8 +12,9 @@ import (
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
-// Source is one thing that a stream tells of: the objects that a path names (watch), or anything else that has positions
-// from which it can be read on. A session has one or several sources, and does not know what they are.
+// Source is one thing that a stream tells of: the objects that a path names (watch), or anything
+// else that has positions from which it can be read on. A session has one or several sources, and
+// does not know what they are.
 //
 // A session calls the methods one after the other. First come Ready, Epoch and Find, and then Begin, once. Then comes
 // Read whenever there may be something, with the others between two Reads. Close comes last, in any case. Question and
@@ -22,28 +23,32 @@ type Source interface {
 	// Name is what event ids call the source; "" only if it is the only one of its stream. Two sources of a stream have
 	// different names.
 	Name() string
-	// Ready waits until the source can be read. An error that is a cache.ErrNotServed or a cache.ErrVersions ends the source: it is
-	// opened anew now and then. After any other one it is tried again, from Ready on. If nothing else of the stream can be read, the stream
-	// ends as Gone or Unavailable.
+	// Ready waits until the source can be read. An error that is a cache.ErrNotServed or a
+	// cache.ErrVersions ends the source: it is opened anew now and then. After any other one it is
+	// tried again, from Ready on. If nothing else of the stream can be read, the stream ends as
+	// Gone or Unavailable.
 	Ready(ctx context.Context) error
-	// Epoch is the epoch in which the source's positions count now. Positions of another epoch say nothing. It is asked for
-	// again when the source has missed something because another history has begun.
+	// Epoch is the epoch in which the source's positions count now. Positions of another epoch say
+	// nothing. It is asked for again when the source has missed something because another history
+	// has begun.
 	Epoch(ctx context.Context) (string, error)
-	// Find looks up where a client goes on. It may wait, also for the cluster: it holds up no other source of the stream. What it
-	// finds counts from Begin on. It is called again if the epoch changed meanwhile.
+	// Find looks up where a client goes on. It may wait, also for the cluster: it holds up no other
+	// source of the stream. What it finds counts from Begin on. It is called again if the epoch
+	// changed meanwhile.
 	Find(ctx context.Context, from From)
-	// Begin takes the resume point that Find has found, and what the client was told meanwhile of whether its data is fresh. A
-	// reset that is not "" is the reason why the client has missed something. What the client then needs to know comes with the
-	// first Read.
+	// Begin takes the resume point that Find has found, and what the client was told meanwhile of
+	// whether its data is fresh. A reset that is not "" is the reason why the client has missed
+	// something. What the client then needs to know comes with the first Read.
 	Begin(told Freshness) (reset string)
-	// Read tells the client a batch of what there is. If the client has no place, the state comes first, and then what
-	// follows it. Read may take long, unless Sink.NonBlocking is true: then it returns WouldBlock instead, and is called again where
-	// that is fine. It waits for nobody, since the other sources of the stream would have to: see Aside.
+	// Read tells the client a batch of what there is. If the client has no place, the state comes
+	// first, and then what follows it. Read may take long, unless Sink.NonBlocking is true: then it
+	// returns WouldBlock instead, and is called again where that is fine. It waits for nobody,
+	// since the other sources of the stream would have to: see Aside.
 	Read(ctx context.Context, to Sink) Progress
 	// Due is when Read has to be called at the latest, even if nothing wakes the session; the zero time: never.
 	Due() time.Time
-	// Claim is the client's position, as event ids have it. A Claim without a position leaves the source out of the id: a
-	// client that comes back with that id begins this source anew.
+	// Claim is the client's position, as event ids have it. A Claim without a position leaves the
+	// source out of the id: a client that comes back with that id begins this source anew.
 	Claim() stream.Claim
 	// Bookmark tells the client its position, if it has one.
 	Bookmark(to Sink)
@@ -59,7 +64,8 @@ type Source interface {
 
 // PositionBudgeted is a Source with a long position. An event id has room for one; those of one stream share it.
 type PositionBudgeted interface {
-	// SetPositionBudget says among how many sources the room is shared. It is called before Ready. An error refuses the stream.
+	// SetPositionBudget says among how many sources the room is shared. It is called before Ready.
+	// An error refuses the stream.
 	SetPositionBudget(among int) error
 }
 
@@ -67,14 +73,15 @@ type PositionBudgeted interface {
 type From struct {
 	// Reset is why the client's position counts for nothing (see Source.Begin); "" if it counts, or if there is none.
 	Reset string
-	// Known says that the client has a position. Named says that this source is part of it. If it is Known but not Named,
-	// the client had not been told this source's state to the end, or had not asked for it.
+	// Known says that the client has a position. Named says that this source is part of it. If it
+	// is Known but not Named, the client had not been told this source's state to the end, or had
+	// not asked for it.
 	Known, Named bool
 	Claim        stream.Claim // if it is Named
 }
 
-// cameFrom is what a client's event id says of a source. On a stream of several, an id that does not name the source says nothing
-// of its epoch, either.
+// cameFrom is what a client's event id says of a source. On a stream of several, an id that does
+// not name the source says nothing of its epoch, either.
 func cameFrom(text, name string, several bool) (from From) {
 	if text == "" {
 		return from
@@ -107,11 +114,11 @@ type Progress struct {
 	More bool
 	// Behind says that what there was when the source began is not all here yet, although there is no More.
 	Behind bool
-	// Missed is the reason of a reset, or "". The client has missed something, and the source has given up its place, so
-	// the next Read tells the state.
+	// Missed is the reason of a reset, or "". The client has missed something, and the source has
+	// given up its place, so the next Read tells the state.
 	Missed string
-	// Outcome says whether the stream goes on. If it is Unavailable, a stream of several goes on without this source, which is
-	// begun again from its Claim once that is possible.
+	// Outcome says whether the stream goes on. If it is Unavailable, a stream of several goes on
+	// without this source, which is begun again from its Claim once that is possible.
 	Outcome Outcome
 }
 
@@ -119,10 +126,11 @@ type Progress struct {
 type Question struct {
 	// Key identifies the question. For streams of the same caller, questions with the same key are asked once.
 	Key string
-	// See answers; ok is false if the caller may see nothing, which ends the stream. It is nil if there is nothing to ask.
+	// See answers; ok is false if the caller may see nothing, which ends the stream. It is nil if
+	// there is nothing to ask.
 	See func(ctx context.Context, id auth.Identity) (visible *access.Visibility, ok bool, err error)
-	// Live reports whether an error of See counts. It does not while the cluster is away, since permissions do not change
-	// there.
+	// Live reports whether an error of See counts. It does not while the cluster is away, since
+	// permissions do not change there.
 	Live func() bool
 }
 
@@ -132,8 +140,8 @@ type Sink interface {
 	stream.Waiter
 	// Emit collects an event. The client's position after it is what Claim says now. Data is JSON on one line.
 	Emit(prefix, name, data string)
-	// Tell collects a change of an object, in the form that the client wants. Base is what the client has of an object that
-	// was modified; nil: that is not known.
+	// Tell collects a change of an object, in the form that the client wants. Base is what the
+	// client has of an object that was modified; nil: that is not known.
 	Tell(prefix string, change stream.Type, o, base *cluster.Object, view *View)
 	// Relay sends what was collected, if that is much. A source calls it after each event, or after a few. It stops
 	// reading if the outcome is not GoOn.

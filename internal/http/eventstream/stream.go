@@ -39,8 +39,8 @@ func (h *Hub) Other(w http.ResponseWriter, r *http.Request, id auth.Identity) er
 	return h.other(w, r, id, h.opts.Parsers.of(r.URL.Path), false)
 }
 
-// Text answers a path as lines of text: the data of each event that is called line. An answer that ends before its source does
-// does not look complete.
+// Text answers a path as lines of text: the data of each event that is called line. An answer that
+// ends before its source does does not look complete.
 func (h *Hub) Text(w http.ResponseWriter, r *http.Request, id auth.Identity, parse Parser) error {
 	return h.other(w, r, id, parse, true)
 }
@@ -149,8 +149,8 @@ func (h *Hub) Refuse(w http.ResponseWriter, r *http.Request, refused error) (err
 	return nil
 }
 
-// newSession takes what a stream needs of a request, which the stream outlives. Strings are cloned, since each part of a
-// request keeps all of its header in memory.
+// newSession takes what a stream needs of a request, which the stream outlives. Strings are cloned,
+// since each part of a request keeps all of its header in memory.
 func (h *Hub) newSession(r *http.Request, id auth.Identity) *session {
 	return &session{
 		hub:      h,

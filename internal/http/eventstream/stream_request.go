@@ -86,7 +86,8 @@ func asksLiveQuery(own url.Values) bool {
 // The one of LiveQueries is for the paths of kinds.
 type Parsers map[string]Parser
 
-// LiveQueries is the parser of counts and pages: of paths that would be those of a watch, if their query did not ask for that.
+// LiveQueries is the parser of counts and pages: of paths that would be those of a watch, if their
+// query did not ask for that.
 const LiveQueries = "?"
 
 // of is the parser for a path; nil if the path is that of a kind's objects, or of nothing.
@@ -237,8 +238,8 @@ func isParameter(key string) bool {
 		slices.Contains(liveQueryParameters, key) || slices.Contains(ignoredParameters, key) || slices.Contains(listParameters, key) || slices.Contains(takenParameters, key)
 }
 
-// checkParameters refuses parameters that are unknown or not built. Otherwise a client that asked for less than it gets,
-// or for something else, would find out only by wrong data.
+// checkParameters refuses parameters that are unknown or not built. Otherwise a client that asked
+// for less than it gets, or for something else, would find out only by wrong data.
 func checkParameters(query url.Values) error {
 	for _, key := range slices.Sorted(maps.Keys(query)) {
 		switch {

@@ -1,7 +1,7 @@
 package eventstream
 
-// textLines is the form for those who read lines of text, such as logs with curl: the data of events that are called line, and
-// nothing else.
+// textLines is the form for those who read lines of text, such as logs with curl: the data of
+// events that are called line, and nothing else.
 type textLines struct{}
 
 func (textLines) relists() bool { return false }

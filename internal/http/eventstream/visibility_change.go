@@ -22,13 +22,14 @@ func (w *watch) adopt() {
 	}
 }
 
-// changeVisibility brings a watch's client from one visibility to another, at one version. First it tells what happened to objects
-// that the caller still sees. Then it tells the objects that they see no more as deleted, and those that they see from
-// now on as added.
+// changeVisibility brings a watch's client from one visibility to another, at one version. First it
+// tells what happened to objects that the caller still sees. Then it tells the objects that they
+// see no more as deleted, and those that they see from now on as added.
 func (w *watch) changeVisibility(to Sink) Progress {
 	if to.relists() {
-		// This form's clients list again, and find what their caller may see now. Single deletions and additions would not
-		// do, since a position in this form does not say under which permissions it was made.
+		// This form's clients list again, and find what their caller may see now. Single deletions
+		// and additions would not do, since a position in this form does not say under which
+		// permissions it was made.
 		to.emit(message{kind: msgReset, name: resetPermissions})
 		return Progress{Outcome: endAfterError}
 	}

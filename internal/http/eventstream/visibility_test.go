@@ -135,8 +135,9 @@ func TestOnlyStreamsThatShowTheSameAreToldTogether(t *testing.T) {
 	}
 }
 
-// TestWhatAClientMayHaveBeenToldIsTakenBack: between the two versions of its position, a client was told some of the events,
-// and nobody knows which. An object that came there, and may not be seen any more, must not stay with it.
+// TestWhatAClientMayHaveBeenToldIsTakenBack: between the two versions of its position, a client was
+// told some of the events, and nobody knows which. An object that came there, and may not be seen
+// any more, must not stay with it.
 func TestWhatAClientMayHaveBeenToldIsTakenBack(t *testing.T) {
 	w := watchedPods(t)
 	w.put("a/one", "1")

@@ -5,8 +5,9 @@ import (
 	"github.com/kubecast/kubecast/internal/http/reply"
 )
 
-// VisibilityTracker knows what the client of a source was told that its caller may see, and whether that has changed. A source that
-// can go over from one visibility to another at once embeds it, and Source.Permit with it. A watch cannot: it has objects to tell.
+// VisibilityTracker knows what the client of a source was told that its caller may see, and whether
+// that has changed. A source that can go over from one visibility to another at once embeds it, and
+// Source.Permit with it. A watch cannot: it has objects to tell.
 type VisibilityTracker struct {
 	Visible *access.Visibility // what the client was told
 

@@ -16,9 +16,9 @@ import (
 
 type conflator = stream.Conflator[*cluster.Object]
 
-// watch is the Source of the objects that a path names: those that are there, and what becomes of them. This file has
-// its cursor and what it shows; resume.go finds the resume point, watch_read.go reads on from it, and visibilityChange.go goes over to
-// other permissions.
+// watch is the Source of the objects that a path names: those that are there, and what becomes of
+// them. This file has its cursor and what it shows; resume.go finds the resume point, watch_read.go
+// reads on from it, and visibilityChange.go goes over to other permissions.
 type watch struct {
 	watchRequest
 	access.Grant

@@ -23,15 +23,17 @@ type watchPlace struct {
 	freshness Freshness
 }
 
-// Compare implements Place. Where nothing has happened in between, the versions that clients may claim differ. That changes neither
-// what they are told next nor its ids. A client that was not told that the data is stale is told that next, wherever it stands.
+// Compare implements Place. Where nothing has happened in between, the versions that clients may
+// claim differ. That changes neither what they are told next nor its ids. A client that was not
+// told that the data is stale is told that next, wherever it stands.
 func (p *watchPlace) Compare(other Place) (order int, ok bool) {
 	o := other.(*watchPlace)
 	order, ok = p.cursor.Compare(o.cursor)
 	return order, ok && p.freshness == o.freshness
 }
 
-// ShareKey implements Shareable. Modifications that are conflated are held back from when the client was told last, which is its own.
+// ShareKey implements Shareable. Modifications that are conflated are held back from when the
+// client was told last, which is its own.
 func (w *watch) ShareKey() any {
 	if w.cursor == nil || w.conflate > 0 || w.outdated || w.changing || !w.begun || w.known.Some > w.known.All && !w.open {
 		return nil

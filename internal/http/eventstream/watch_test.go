@@ -170,8 +170,8 @@ func wants(t *testing.T, what string, got []string, want ...string) {
 	}
 }
 
-// TestWatchIsResumedBehindEachEvent: whoever is cut off behind any event, and comes back with the position that came with
-// it, is told what follows, and nothing twice.
+// TestWatchIsResumedBehindEachEvent: whoever is cut off behind any event, and comes back with the
+// position that came with it, is told what follows, and nothing twice.
 func TestWatchIsResumedBehindEachEvent(t *testing.T) {
 	w := watchedPods(t)
 	w.put("a/one", "1")
@@ -247,8 +247,9 @@ func TestWatchGoesOverToOtherPermissionsAtOneVersion(t *testing.T) {
 	wants(t, "from then on", c.events()[7:], "modified three")
 }
 
-// TestWhatWasMadeAnewAndLostIsTakenBack: a client was told by another replica, in the midst of a relist's difference, that an object was made
-// anew. If the new one may not be seen any more, it is told so of both, since it may know either.
+// TestWhatWasMadeAnewAndLostIsTakenBack: a client was told by another replica, in the midst of a
+// relist's difference, that an object was made anew. If the new one may not be seen any more, it is
+// told so of both, since it may know either.
 func TestWhatWasMadeAnewAndLostIsTakenBack(t *testing.T) {
 	w := watchedPods(t)
 	w.put("a/one", "1")

@@ -8,8 +8,8 @@ import (
 	"github.com/kubecast/kubecast/internal/budget"
 )
 
-// workers serve the sessions and broadcast groups that were woken. There are a few workers for all of them, since an idle stream has
-// no goroutine. Each user has a run queue.
+// workers serve the sessions and broadcast groups that were woken. There are a few workers for all
+// of them, since an idle stream has no goroutine. Each user has a run queue.
 //
 // These must hold:
 //
@@ -62,8 +62,8 @@ type runQueue struct {
 	next        *runQueue
 }
 
-// helpAfter is how long one worker works alone. By default, events are gathered for as long. One worker serves some five
-// hundred streams in this time.
+// helpAfter is how long one worker works alone. By default, events are gathered for as long. One
+// worker serves some five hundred streams in this time.
 const helpAfter = 5 * time.Millisecond
 
 func newWorkers() *workers {
@@ -101,7 +101,8 @@ func (w *workers) push(s runnable) {
 	w.wait(s)
 }
 
-// pushAmong does the same for one that is served for several users. It waits in the first of their queues that is empty.
+// pushAmong does the same for one that is served for several users. It waits in the first of their
+// queues that is empty.
 func (w *workers) pushAmong(s runnable, queues []*runQueue) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -177,8 +178,9 @@ func (w *workers) run() {
 		if long = s.work(&task); !long {
 			continue
 		}
-		// Goroutines that were woken on this processor wait for this one. And Go looks for what came from the network only
-		// on a processor that has nothing else to do, while another one may be collecting garbage.
+		// Goroutines that were woken on this processor wait for this one. And Go looks for what
+		// came from the network only on a processor that has nothing else to do, while another one
+		// may be collecting garbage.
 		if turns++; turns%lookAround == 0 && w.shared() {
 			time.Sleep(time.Microsecond)
 		} else {
@@ -210,8 +212,8 @@ func (w *workers) turned(q *runQueue, long bool) {
 	}
 }
 
-// pop returns what is served next. The worker names the run queue that it has served last, and whether that turn took a whole
-// slice.
+// pop returns what is served next. The worker names the run queue that it has served last, and
+// whether that turn took a whole slice.
 func (w *workers) pop(last *runQueue, long bool) runnable {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -94,8 +94,8 @@ func TestStreamsAreServedByUserInTurn(t *testing.T) {
 	}
 }
 
-// However many groups the streams of one user are in, they have one turn; and a group with many users' streams does not wait behind
-// one user's.
+// However many groups the streams of one user are in, they have one turn; and a group with many
+// users' streams does not wait behind one user's.
 func TestGroupsAreServedInTheTurnsOfTheirMembers(t *testing.T) {
 	w := newWorkers()
 	w.total = 2

@@ -139,7 +139,8 @@ func (h *Handler) grant(ctx context.Context, id auth.Identity, t access.Target, 
 	return g, kind, own, err
 }
 
-// permit is grant, but nothing of it is told to the audit log, and permissions in a namespace count for former ones of its name, too.
+// permit is grant, but nothing of it is told to the audit log, and permissions in a namespace count
+// for former ones of its name, too.
 func (h *Handler) permit(ctx context.Context, id auth.Identity, t access.Target, verb string, asksForOwn bool) (g access.Grant, kind cluster.Kind, own bool, err error) {
 	own = h.opts.SeeTheirOwn && asksForOwn && !id.Anonymous // all anonymous callers have the same name
 	g, kind, err = h.opts.Access.Find(ctx, id, t, verb)

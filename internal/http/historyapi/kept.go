@@ -16,7 +16,8 @@ import (
 // isOfOneJob reports whether the question is for what is kept of one job.
 func (q *question) isOfOneJob() bool { return q.view == viewSpec || q.view == viewLog }
 
-// job reads which job is asked about. There is no owner=me: callers are shown what the object said if they may get it, whoever is named as its owner.
+// job reads which job is asked about. There is no owner=me: callers are shown what the object said
+// if they may get it, whoever is named as its owner.
 func (q *question) job(query url.Values, t access.Target) (err error) {
 	for name := range query {
 		if name != "view" && name != "uid" {
@@ -67,8 +68,9 @@ func notKept(q question) error {
 	return reply.NotFound("there is no such job, or its " + q.view + " is not kept")
 }
 
-// withLogs completes a filter with what the caller may see of jobs who may read the logs of all pods in their namespace. As with jobs, a permission in a namespace
-// is one in the namespace that lives: it shows nothing that was written in a former one of its name.
+// withLogs completes a filter with what the caller may see of jobs who may read the logs of all
+// pods in their namespace. As with jobs, a permission in a namespace is one in the namespace that
+// lives: it shows nothing that was written in a former one of its name.
 func (h *Handler) withLogs(ctx context.Context, id auth.Identity, t access.Target, f store.Filter) (store.Filter, error) {
 	logs := access.Target{Cluster: t.Cluster, Version: "v1", Resource: "pods", Namespace: t.Namespace, Subresource: "log"}
 	g, kind, err := h.opts.Access.Find(ctx, id, logs, "get")

@@ -30,8 +30,9 @@ func (p *page) isFull() bool { return p.body.Len() >= pageBytes }
 // chunk is how many rows are read at once, since the rows of a page may be large.
 const chunk = 100
 
-// fill makes a page of up to so many rows. Read gives what follows the last row that was told, at most so many; told is a row as it is told; goOn is
-// the token with which a page goes on behind the last row that was.
+// fill makes a page of up to so many rows. Read gives what follows the last row that was told, at
+// most so many; told is a row as it is told; goOn is the token with which a page goes on behind the
+// last row that was.
 func fill[T any](p *page, limit int, read func(most int) ([]T, error), told func(T) any, goOn func() string) error {
 	for {
 		n := min(limit-p.items, chunk)

@@ -14,7 +14,8 @@ import (
 	"github.com/kubecast/kubecast/internal/http/reply"
 )
 
-// What a job is a part of, and what its parts are, are jobs of other kinds. A caller is told of them what they would find in these kinds' own lists.
+// What a job is a part of, and what its parts are, are jobs of other kinds. A caller is told of
+// them what they would find in these kinds' own lists.
 
 // links are what a page says of its jobs' parents and children.
 type links struct {

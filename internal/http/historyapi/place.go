@@ -12,8 +12,9 @@ import (
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
-// Numbers count the transitions of all callers. So they are told as they are to those only who may see all of the kind. Others are told them sealed
-// (package seal), and their positions move only when they are told something, or a bookmark is due: else these would tell when something happens
+// Numbers count the transitions of all callers. So they are told as they are to those only who may
+// see all of the kind. Others are told them sealed (package seal), and their positions move only
+// when they are told something, or a bookmark is due: else these would tell when something happens
 // that they may not see.
 
 // place is where a client stands in a log.
@@ -101,8 +102,8 @@ func visibilityOf(claim stream.Claim) string {
 	return claim.Visibility
 }
 
-// take goes to the place that a client claims, or says why that does not count. What is said of a number that a caller who may not see all cannot have
-// depends on nothing that was recorded.
+// take goes to the place that a client claims, or says why that does not count. What is said of a
+// number that a caller who may not see all cannot have depends on nothing that was recorded.
 func (p *place) take(claim stream.Claim) (reset string) {
 	sealed, _, isSealed := strings.Cut(strings.TrimPrefix(claim.Own, beforeSealed), "-")
 	seq, ok := claim.All, claim.Some == claim.All
@@ -132,7 +133,8 @@ func (p *place) token() token {
 	return token{Seq: p.seq}
 }
 
-// before is the number before which a page goes on, 0 of the first page. As in take, the answer to a number that a caller cannot have is always the same.
+// before is the number before which a page goes on, 0 of the first page. As in take, the answer to
+// a number that a caller cannot have is always the same.
 func (p *place) before(at token) (uint64, error) {
 	seq, ok := at.Seq, at.Seq == 0 || !p.isSealed()
 	if at.Row != "" {

@@ -46,7 +46,8 @@ func TestPlacesComeBackThroughEventIDs(t *testing.T) {
 	}
 }
 
-// A stream of as many histories as there may be, with the longest names, has an id that can be read, also beside the longest position that a source may have.
+// A stream of as many histories as there may be, with the longest names, has an id that can be
+// read, also beside the longest position that a source may have.
 func TestTheIDOfTheMostHistoriesIsReadable(t *testing.T) {
 	p := &place{numbers: seal.New(seal.NewKey(), "c", "jobs.batch"), visible: part(t), placed: true}
 	p.mark()

@@ -199,8 +199,10 @@ func (s *changes) Read(_ context.Context, to eventstream.Sink) eventstream.Progr
 	return s.follow()
 }
 
-// isOfAnotherNamespace reports whether a change would be told if its namespace were one that lives, and it is not known that it does not: it may have been made
-// anew. One of which it is not known where it was is of no other life if some namespace of its name lived already: then its job is older than that.
+// isOfAnotherNamespace reports whether a change would be told if its namespace were one that lives,
+// and it is not known that it does not: it may have been made anew. One of which it is not known
+// where it was is of no other life if some namespace of its name lived already: then its job is
+// older than that.
 func (s *changes) isOfAnotherNamespace(c archive.Change) bool {
 	name, uid := c.Namespace()
 	switch {
@@ -331,8 +333,8 @@ func (s *changes) encode(c archive.Change) string {
 	return reply.MustJSON(s.number(wire.TransitionOf(c.Transition, s.in.Kinds.Cluster().Name(), s.target.Qualified()), c.Seq))
 }
 
-// ask asks the database in the caller's turn, since a client that was away for long has much to be told. What is found counts only if the
-// caller may still see the same.
+// ask asks the database in the caller's turn, since a client that was away for long has much to be
+// told. What is found counts only if the caller may still see the same.
 func (s *changes) ask(question func(ctx context.Context) error, then func() eventstream.Progress) eventstream.Progress {
 	return s.Ask(s.to, func(ctx context.Context) error {
 		release, err := s.turns.Take(ctx, s.quotaOwner)

@@ -12,11 +12,12 @@ import (
 	"github.com/kubecast/kubecast/internal/http/reply"
 )
 
-// A permission in a namespace is one in the namespace that lives. What was in one of the same name before is somebody else's, as Kubernetes shows a namespace
-// that is made anew as empty. Only callers who may see a kind in all namespaces see what is of former ones.
+// A permission in a namespace is one in the namespace that lives. What was in one of the same name
+// before is somebody else's, as Kubernetes shows a namespace that is made anew as empty. Only
+// callers who may see a kind in all namespaces see what is of former ones.
 
-// narrow is what a caller may see of a target, who may see so much of it now. It is nil only for callers who may see all of the kind: all of a namespace, or of
-// a name, is less than that.
+// narrow is what a caller may see of a target, who may see so much of it now. It is nil only for
+// callers who may see all of the kind: all of a namespace, or of a name, is less than that.
 func (h *Handler) narrow(ctx context.Context, kinds *cache.Kinds, id auth.Identity, t access.Target, kind cluster.Kind, verb string, visible *access.Visibility) (*access.Visibility, error) {
 	if visible != nil || t.Namespace == "" && t.Name == "" {
 		return visible, nil
@@ -39,11 +40,13 @@ func isWhole(visible *access.Visibility, t access.Target) bool {
 	return shows.All || shows.SeesNamespace(t.Namespace) || t.Namespace == "" && t.Name != "" && shows.Sees("", t.Name)
 }
 
-// maxWithin is how many namespaces and objects may be asked about at once. Databases have such a limit, too: SQLite takes 32,766 values, of which each object has four.
+// maxWithin is how many namespaces and objects may be asked about at once. Databases have such a
+// limit, too: SQLite takes 32,766 values, of which each object has four.
 const maxWithin = 8_000
 
-// restrict completes a filter, which says which namespace is asked about, with what may be seen of that. It asks which namespaces live, and so has to
-// come after the permission: then these are the ones in which it counts, or later ones.
+// restrict completes a filter, which says which namespace is asked about, with what may be seen of
+// that. It asks which namespaces live, and so has to come after the permission: then these are the
+// ones in which it counts, or later ones.
 func restrict(ctx context.Context, f *store.Filter, c *cluster.Cluster, visible *access.Visibility) (err error) {
 	if f.Within, err = within(visible.Shows(), f.Namespace); err != nil || f.Within == nil {
 		return err

@@ -12,8 +12,8 @@ import (
 	"github.com/kubecast/kubecast/internal/http/reply"
 )
 
-// TestOfAHistoryIsAskedOnlyWhatMayBeSeen, and of one namespace only what may be seen there: else whoever may see very much could see the
-// history of no namespace.
+// TestOfAHistoryIsAskedOnlyWhatMayBeSeen, and of one namespace only what may be seen there: else
+// whoever may see very much could see the history of no namespace.
 func TestOfAHistoryIsAskedOnlyWhatMayBeSeen(t *testing.T) {
 	some := auth.Scope{Namespaces: []string{"a", "b"}, Names: map[string][]string{"c": {"x"}, "": {"y"}}}
 	var many auth.Scope

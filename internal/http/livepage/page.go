@@ -24,11 +24,13 @@ type page struct {
 	possiblyPartial bool              // the client may have been told a part of what came then, by another replica that has seen more
 }
 
-// Find implements eventstream.Source. If nothing of the selection has changed since the client's position, the client holds
-// the page, and is told nothing. Else it is told the page anew: nobody knows what stood on its places then.
+// Find implements eventstream.Source. If nothing of the selection has changed since the client's
+// position, the client holds the page, and is told nothing. Else it is told the page anew: nobody
+// knows what stood on its places then.
 //
-// The position is the same within the batch that follows the page. So the client may have been told a part of that, by a replica
-// that had seen more than this one has. Then the next change makes this the page anew.
+// The position is the same within the batch that follows the page. So the client may have been told
+// a part of that, by a replica that had seen more than this one has. Then the next change makes
+// this the page anew.
 func (p *page) Find(ctx context.Context, from eventstream.From) {
 	p.from, p.told, p.claim, p.shown, p.pageSent = from, livequery.Ref{}, stream.Claim{}, nil, false
 	known := from.Claim.Known
@@ -51,8 +53,9 @@ func (p *page) Find(ctx context.Context, from eventstream.From) {
 	p.told, p.claim = view.Ref, from.Claim
 }
 
-// unchanged reports whether a view is what a client knows that was told one before. Of a version that came in parts, the client may
-// have been told the first only, though its position does not say so.
+// unchanged reports whether a view is what a client knows that was told one before. Of a version
+// that came in parts, the client may have been told the first only, though its position does not
+// say so.
 func unchanged(view *livequery.Snapshot, known stream.Known) bool {
 	changed := view.Changed
 	return known.Some <= view.Version && (changed.Version < known.All || changed.Version == known.All && changed.Part == 1)

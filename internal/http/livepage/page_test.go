@@ -44,9 +44,10 @@ func (t *teller) Relay() eventstream.Outcome { return eventstream.GoOn }
 
 func (t *teller) Step(int) bool { return !t.hasty }
 
-// TestPlacesThatAreAsBeforeAreToldIfSomethingCameAndLeft: a client is told that one object left its page and another came, and before the page
-// is told, it is the old one again. Its order and total are those that the client was told last. But the client waits for the page that ends
-// what it was told since.
+// TestPlacesThatAreAsBeforeAreToldIfSomethingCameAndLeft: a client is told that one object left its
+// page and another came, and before the page is told, it is the old one again. Its order and total
+// are those that the client was told last. But the client waits for the page that ends what it was
+// told since.
 func TestPlacesThatAreAsBeforeAreToldIfSomethingCameAndLeft(t *testing.T) {
 	onPods(t, func(api *apitest.API, p *page) {
 		to := &teller{}
@@ -85,8 +86,8 @@ func TestPlacesThatAreAsBeforeAreToldIfSomethingCameAndLeft(t *testing.T) {
 	})
 }
 
-// TestPagesOfWhichMoreIsToBeToldAreNotTheSame: who joins those who are told together stands where they do. If they know of a total that it was
-// not told, it would never be told it.
+// TestPagesOfWhichMoreIsToBeToldAreNotTheSame: who joins those who are told together stands where
+// they do. If they know of a total that it was not told, it would never be told it.
 func TestPagesOfWhichMoreIsToBeToldAreNotTheSame(t *testing.T) {
 	one, other := new(cluster.Object), new(cluster.Object)
 	at := func(change func(*pagePlace)) *pagePlace {

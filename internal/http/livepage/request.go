@@ -134,8 +134,8 @@ func (req *request) parsePage(query url.Values) (err error) {
 	return nil
 }
 
-// mark names what is asked, and what of it may be seen, in event ids: a position says nothing of another page. It has the form
-// of a visibility's name.
+// mark names what is asked, and what of it may be seen, in event ids: a position says nothing of
+// another page. It has the form of a visibility's name.
 func (req *request) mark(visible *access.Visibility) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %d %d %q %q", req.target, req.selector.Key(), req.order, req.offset, req.limit, req.fields, visible.Tag()))
 	seen := markAll

@@ -10,9 +10,10 @@ import (
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
-// Clients that look at the same places of the same question are told the same. So what is next of counts and pages is made once for
-// all of them (eventstream.Shareable). A client that was told alone may be told again before its conflate has passed, once. From then
-// on it is told when the others are.
+// Clients that look at the same places of the same question are told the same. So what is next of
+// counts and pages is made once for all of them (eventstream.Shareable). A client that was told
+// alone may be told again before its conflate has passed, once. From then on it is told when the
+// others are.
 
 // shareKey is the ShareKey of counts and pages.
 type shareKey struct {
@@ -23,8 +24,8 @@ type shareKey struct {
 	stale    eventstream.Freshness
 }
 
-// shareKey is nil while there is something to tell to the client alone. What has to be told anew is told at once. Only a page may be
-// cut off then; it counts as moved until it is told to its end.
+// shareKey is nil while there is something to tell to the client alone. What has to be told anew is
+// told at once. Only a page may be cut off then; it counts as moved until it is told to its end.
 func (s *source) shareKey() any {
 	if !s.begun || s.Outdated() || s.next != nil || s.last || s.told.IsZero() {
 		return nil

@@ -18,7 +18,8 @@ import (
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
-// source is what counts and pages have in common: the question that they ask for their caller, and when they tell of it.
+// source is what counts and pages have in common: the question that they ask for their caller, and
+// when they tell of it.
 type source struct {
 	request
 	eventstream.VisibilityTracker
@@ -108,8 +109,9 @@ func (s *source) Begin(told eventstream.Freshness) (reset string) {
 // Upstream is how the watch of the kind is.
 func (s *source) Upstream() cache.Upstream { return s.in.Store.Upstream() }
 
-// look returns the view that the client is to be told now; nil: there is none yet, or it is not time. The outcome of the
-// stream is GoOn if it goes on. Of places, unless they are nil, the session is woken only by what changes on them.
+// look returns the view that the client is to be told now; nil: there is none yet, or it is not
+// time. The outcome of the stream is GoOn if it goes on. Of places, unless they are nil, the
+// session is woken only by what changes on them.
 func (s *source) look(to eventstream.Sink, places *livequery.Window) (*livequery.Snapshot, eventstream.Outcome) {
 	if !s.begun {
 		s.begun = true
@@ -167,8 +169,8 @@ func (s *source) look(to eventstream.Sink, places *livequery.Window) (*livequery
 	return view, eventstream.GoOn
 }
 
-// isBack reports whether the client is to be told that its data is fresh again. It then has to be told what was missed, whenever it was told
-// last.
+// isBack reports whether the client is to be told that its data is fresh again. It then has to be
+// told what was missed, whenever it was told last.
 func (s *source) isBack(view *livequery.Snapshot) bool {
 	return view != nil && view.Upstream.Live && s.freshness.IsStale()
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
-// BenchmarkChange is what a change costs each of 50 queries about 20,000 pods, with the snapshot that is made after it. Of the change
-// all queries see both states, and a third of them select it.
+// BenchmarkChange is what a change costs each of 50 queries about 20,000 pods, with the snapshot
+// that is made after it. Of the change all queries see both states, and a third of them select it.
 func BenchmarkChange(b *testing.B) {
 	const pods, queries = 20000, 50
 	random := rand.New(rand.NewPCG(1, 1))

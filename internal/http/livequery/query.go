@@ -24,8 +24,9 @@ type Snapshot struct {
 // Ref is what is left of a Snapshot when nobody needs its objects any more. No two snapshots have the same.
 type Ref struct {
 	stream.Revision // at which it is true
-	// Changed is since when it is: at all revisions between the two it is the same. It may be later than the true one, since
-	// the time before the query was kept is not known; it is never earlier.
+	// Changed is since when it is: at all revisions between the two it is the same. It may be later
+	// than the true one, since the time before the query was kept is not known; it is never
+	// earlier.
 	Changed stream.Revision
 
 	all    uint64        // everything up to this version is in it; less than its own, if there may be more of that
@@ -143,11 +144,13 @@ func (q *query) build(task *budget.Task) bool {
 // batchSize is how many events are read at a time.
 const batchSize = 128
 
-// sameRevision is for how long the rest of a revision is waited for that deletes something. There may be more of it, which mostly comes
-// with it, and nothing says where it ends. What comes later is one more change of the answer, at the same version.
+// sameRevision is for how long the rest of a revision is waited for that deletes something. There
+// may be more of it, which mostly comes with it, and nothing says where it ends. What comes later
+// is one more change of the answer, at the same version.
 const sameRevision = 5 * time.Millisecond
 
-// mostUntold is after how many events at the latest an answer is shown, where a revision ends: changes that do not end would show nothing.
+// mostUntold is after how many events at the latest an answer is shown, where a revision ends:
+// changes that do not end would show nothing.
 const mostUntold = 8 * batchSize
 
 // follow brings the answer up to date, and shows it. It is false if it has to be made anew.
@@ -203,8 +206,9 @@ func (q *query) workFor(task *budget.Task) {
 	}
 }
 
-// tell shows the answer and the status of its store, and wakes those for whom it may be another. Before is since when it was what was
-// shown last. Pays says whether it has what was promised to those who asked for a refresh.
+// tell shows the answer and the status of its store, and wakes those for whom it may be another.
+// Before is since when it was what was shown last. Pays says whether it has what was promised to
+// those who asked for a refresh.
 func (q *query) tell(task *budget.Task, before stream.Revision, now upstreamStatus, pays bool) {
 	shown, stood := q.snapshot.Load(), q.upstreamStatus
 	q.upstreamStatus = now
@@ -300,8 +304,9 @@ func (q *query) refresh() <-chan struct{} {
 	return q.asked
 }
 
-// take takes over what was asked for until now, and returns in whose name to work: any of those who wait. In the name of
-// one alone, whose other work is endless, all of them would wait for that. It is "" if nobody waits.
+// take takes over what was asked for until now, and returns in whose name to work: any of those who
+// wait. In the name of one alone, whose other work is endless, all of them would wait for that. It
+// is "" if nobody waits.
 func (q *query) take() (user string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

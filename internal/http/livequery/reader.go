@@ -27,15 +27,17 @@ func (r *Reader) Ready(ctx context.Context) error {
 	return err
 }
 
-// Snapshot is the newest snapshot. It is nil as long as there is none that was made since the reader asked, or asked anew. The
-// waiter, unless it is nil, is woken once when there is another snapshot, or something to be told of the store. If a window is given,
-// a snapshot is another one only if something else stands in the window, or the total has changed. An error says why there is no
-// answer any more.
+// Snapshot is the newest snapshot. It is nil as long as there is none that was made since the
+// reader asked, or asked anew. The waiter, unless it is nil, is woken once when there is another
+// snapshot, or something to be told of the store. If a window is given, a snapshot is another one
+// only if something else stands in the window, or the total has changed. An error says why there is
+// no answer any more.
 func (r *Reader) Snapshot(w stream.Waiter, of *Window) (*Snapshot, error) {
 	return r.snapshot(awaited{waiter: w}, of)
 }
 
-// Stand is Snapshot, but the waiter is woken only once there is something to be told of the store, or no answer any more.
+// Stand is Snapshot, but the waiter is woken only once there is something to be told of the store,
+// or no answer any more.
 func (r *Reader) Stand(w stream.Waiter) (*Snapshot, error) {
 	return r.snapshot(awaited{waiter: w, still: true}, nil)
 }
@@ -67,7 +69,8 @@ func (r *Reader) snapshot(a awaited, of *Window) (*Snapshot, error) {
 // Refresh asks anew: the next snapshot is one of everything that the store knows now.
 func (r *Reader) Refresh() { r.fresh = r.query.refresh() }
 
-// Touch brings the snapshot up to what the store knows, which is more than the answer's last change. Nobody waits for that.
+// Touch brings the snapshot up to what the store knows, which is more than the answer's last
+// change. Nobody waits for that.
 func (r *Reader) Touch() { r.query.wakes.Wake() }
 
 // Suspend says that the waiter is to be woken no more, until Snapshot is called again.
@@ -78,7 +81,8 @@ func (r *Reader) Suspend() {
 	q.awaitNoMore(r)
 }
 
-// Clone returns another reader of the query, which counts against no quota. It reads for others, and not longer than they do.
+// Clone returns another reader of the query, which counts against no quota. It reads for others,
+// and not longer than they do.
 func (r *Reader) Clone() *Reader {
 	return &Reader{registry: r.registry, key: r.key, query: r.query, user: r.user, fresh: r.fresh, uncounted: true}
 }

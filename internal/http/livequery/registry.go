@@ -85,8 +85,9 @@ func (b *Registry) Run(ctx context.Context) {
 	b.running.Wait()
 }
 
-// Ask returns a reader of a query about a store for a user, who may come to pay for it: see reassign. The reader must be closed. An error
-// is ErrFull or ErrClosed, or that of cache.Kinds.Use.
+// Ask returns a reader of a query about a store for a user, who may come to pay for it: see
+// reassign. The reader must be closed. An error is ErrFull or ErrClosed, or that of
+// cache.Kinds.Use.
 func (b *Registry) Ask(kinds *cache.Kinds, store *cache.Store, asked Query, user string) (*Reader, error) {
 	b.mu.Lock()
 	r, err := b.ask(kinds, store, asked, user)
@@ -134,8 +135,8 @@ func (b *Registry) ask(kinds *cache.Kinds, store *cache.Store, asked Query, user
 	return &Reader{registry: b, key: of, query: q, user: user}, nil
 }
 
-// Find is the snapshot of a query if it is kept already, and the same as at all revisions between two; nil if it is not. A nil
-// registry keeps nothing.
+// Find is the snapshot of a query if it is kept already, and the same as at all revisions between
+// two; nil if it is not. A nil registry keeps nothing.
 func (b *Registry) Find(store *cache.Store, asked Query, first, last stream.Revision) *Snapshot {
 	if b == nil {
 		return nil
@@ -182,9 +183,10 @@ func (b *Registry) pay(q *query, user string) {
 	b.paid[user]++
 }
 
-// reassign makes a user who asks a query pay for it if the one who does asks it no more, or pays for more than the user then will. So who
-// has left pays for nothing that others keep, and who has asked first what many ask is not the first to lose. The lock is held; what
-// is returned is to be called without it.
+// reassign makes a user who asks a query pay for it if the one who does asks it no more, or pays
+// for more than the user then will. So who has left pays for nothing that others keep, and who has
+// asked first what many ask is not the first to lose. The lock is held; what is returned is to be
+// called without it.
 func (b *Registry) reassign(q *query, to string) (settle func()) {
 	before := q.ownership.Load()
 	if before.user == to || q.askers[before.user] > 0 && b.paid[to]+1 >= b.paid[before.user] {
@@ -243,8 +245,9 @@ func (b *Registry) dropIdle() bool {
 	return false
 }
 
-// displace makes room for another query of a user at the cost of whoever pays for most, as the memory does: so nobody can keep
-// others from asking. It is false if nobody pays for more than the user will. The lock is held.
+// displace makes room for another query of a user at the cost of whoever pays for most, as the
+// memory does: so nobody can keep others from asking. It is false if nobody pays for more than the
+// user will. The lock is held.
 func (b *Registry) displace(user string) bool {
 	var victim key
 	most := b.paid[user] + 1

@@ -299,7 +299,8 @@ type watcher struct {
 
 func (w *watcher) Wake() { w.snapshots = append(w.snapshots, w.snapshot(w.reader, w)) }
 
-// TestChangesThatDoNotEndAreShownMeanwhile looks at a burst that the query finds as a whole: one that goes on for ever looks the same to it.
+// TestChangesThatDoNotEndAreShownMeanwhile looks at a burst that the query finds as a whole: one
+// that goes on for ever looks the same to it.
 func TestChangesThatDoNotEndAreShownMeanwhile(t *testing.T) {
 	const burst = 5 * mostUntold
 	withRing(t, 2*burst, 10, 16<<20, func(a *asked) {
@@ -338,7 +339,8 @@ func TestChangesThatDoNotEndAreShownMeanwhile(t *testing.T) {
 	})
 }
 
-// TestAQuestionThatIsOverTakesNoOtherWithIt that asks the same, when it learns late that it could not wait for its kind, or that the memory is full.
+// TestAQuestionThatIsOverTakesNoOtherWithIt that asks the same, when it learns late that it could
+// not wait for its kind, or that the memory is full.
 func TestAQuestionThatIsOverTakesNoOtherWithIt(t *testing.T) {
 	inBubble(t, 1, 1<<20, func(a *asked) {
 		before, _ := a.ask("spec.n", "ann")

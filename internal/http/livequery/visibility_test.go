@@ -14,8 +14,9 @@ import (
 	"github.com/kubecast/kubecast/internal/http/access"
 )
 
-// TestNobodyIsGivenTheAnswerToAnotherQuestion: queries differ in what may be seen, in the target, the selectors, the order or the
-// grouping, and in nothing else. Each is answered for itself, also once something has changed.
+// TestNobodyIsGivenTheAnswerToAnotherQuestion: queries differ in what may be seen, in the target,
+// the selectors, the order or the grouping, and in nothing else. Each is answered for itself, also
+// once something has changed.
 func TestNobodyIsGivenTheAnswerToAnotherQuestion(t *testing.T) {
 	inBubble(t, 20, 1<<20, func(a *asked) {
 		target := access.Target{Version: "v1", Resource: "pods"}

@@ -16,8 +16,8 @@ func (w Window) Of(snapshot *Snapshot) []*cluster.Object {
 	return snapshot.Ranking.Window(make([]*cluster.Object, 0, min(w.Limit, max(0, snapshot.Ranking.Len()-w.Offset))), w.Offset, w.Limit)
 }
 
-// subscription is a subscribed window: what stands in it, for all who wait until that is something else. Most changes are
-// elsewhere. To find that out once is cheaper than to wake everybody.
+// subscription is a subscribed window: what stands in it, for all who wait until that is something
+// else. Most changes are elsewhere. To find that out once is cheaper than to wake everybody.
 type subscription struct {
 	window  Window
 	objects []*cluster.Object
@@ -33,8 +33,8 @@ type awaited struct {
 	still        bool          // no change, only what is to be told of the store
 }
 
-// mostSubscribed is how many subscribed windows a query has at most. Whoever asks for more of them finds out alone what a change
-// means to them.
+// mostSubscribed is how many subscribed windows a query has at most. Whoever asks for more of them
+// finds out alone what a change means to them.
 const mostSubscribed = 64
 
 // await has a reader be woken who has a snapshot. The lock is held.

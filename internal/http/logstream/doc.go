@@ -1,12 +1,13 @@
-// Package logstream owns the event streams of logs: of a pod, of a selection of pods, of all that belong to a job or to whoever
-// owns pods.
+// Package logstream owns the event streams of logs: of a pod, of a selection of pods, of all that
+// belong to a job or to whoever owns pods.
 //
-// What it promises: each line of each container once, in the order of its file, with where it began and ended, also for pods and runs
-// that come later; or that lines are missing. A client goes on where it was at any replica. It is told of the pods whose
-// logs its caller may get at that time, and of no others.
+// What it promises: each line of each container once, in the order of its file, with where it began
+// and ended, also for pods and runs that come later; or that lines are missing. A client goes on
+// where it was at any replica. It is told of the pods whose logs its caller may get at that time,
+// and of no others.
 //
-// What it refuses: more than maxContainers on one stream. Which connections there are to API servers, and what is kept of the lines, is
-// the concern of internal/logs.
+// What it refuses: more than maxContainers on one stream. Which connections there are to API
+// servers, and what is kept of the lines, is the concern of internal/logs.
 package logstream
 
 import (

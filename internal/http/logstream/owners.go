@@ -11,9 +11,9 @@ import (
 	"github.com/kubecast/kubecast/internal/ownerref"
 )
 
-// ownerTree knows which pods belong to an object: those that name it as an owner, or whose owners belong to it, such as the pods of a
-// JobSet's jobs. What its caller may not get is as if it were not there, and what is there under a reference's name but is another
-// object, too.
+// ownerTree knows which pods belong to an object: those that name it as an owner, or whose owners
+// belong to it, such as the pods of a JobSet's jobs. What its caller may not get is as if it were
+// not there, and what is there under a reference's name but is another object, too.
 type ownerTree struct {
 	access    *access.Access
 	kinds     *cache.Kinds
@@ -46,9 +46,10 @@ func newOwnerTree(a *access.Access, kinds *cache.Kinds, id auth.Identity, head a
 	return t, err
 }
 
-// belongs reports whether an object belongs to the tree. Known is false as long as that cannot be said: an object may come
-// before its owner, by another watch. If what stands between cannot be read at all for now, unread says how that is. It takes no less time
-// where the caller may not know.
+// belongs reports whether an object belongs to the tree. Known is false as long as that cannot be
+// said: an object may come before its owner, by another watch. If what stands between cannot be
+// read at all for now, unread says how that is. It takes no less time where the caller may not
+// know.
 func (t *ownerTree) belongs(ctx context.Context, o *cluster.Object) (yes, known bool, unread *cache.Upstream) {
 	known = true
 	ownerref.Above(ownerref.Owners(o), func(up ownerref.ID) ([]ownerref.ID, bool) {

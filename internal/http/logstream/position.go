@@ -17,9 +17,10 @@ type place struct {
 	told    *logs.Position // nil: that the run has begun, and no more
 }
 
-// position is what an event id says of a stream of logs: a letter p, then a digit of flags, then for each container its key, twice the
-// restart, and one more if its end was told, and the logs.Position, as numbers to the base 36 (seconds before 1970 as odd ones). All are
-// separated by hyphens.
+// position is what an event id says of a stream of logs: a letter p, then a digit of flags, then
+// for each container its key, twice the restart, and one more if its end was told, and the
+// logs.Position, as numbers to the base 36 (seconds before 1970 as odd ones). All are separated by
+// hyphens.
 type position struct {
 	synced, over bool
 	places       map[string]place // by the container's key

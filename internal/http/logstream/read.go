@@ -179,7 +179,8 @@ func (s *source) pod(ctx context.Context, o *cluster.Object) (keys []string) {
 	return keys
 }
 
-// follows reports whether a container of a pod is followed already: then it belongs to the owner, whatever has become of that.
+// follows reports whether a container of a pod is followed already: then it belongs to the owner,
+// whatever has become of that.
 func (s *source) follows(o *cluster.Object) bool {
 	return slices.ContainsFunc(s.order, func(c *container) bool { return c.uid == o.UID() })
 }
@@ -242,8 +243,9 @@ func (s *source) unavailable(c *container, why error) {
 	s.missing(c, eventstream.Unavailable.String(), message)
 }
 
-// fail notes whether the node says that it cannot tell more of a container's log, and is true if that is to be told: what was there
-// has not come within a while, or was told, and for a while nothing more can be.
+// fail notes whether the node says that it cannot tell more of a container's log, and is true if
+// that is to be told: what was there has not come within a while, or was told, and for a while
+// nothing more can be.
 func (c *container) fail(trouble error) bool {
 	var said *logs.NodeError
 	switch {
@@ -406,8 +408,8 @@ func (s *source) nextRun(c *container) (start logs.Start, restart int, ok bool) 
 	return s.start, r.restart, there
 }
 
-// end tells that a run has ended, once its pod says how. It is false if that has to be waited for. Of a run that could not be read
-// to its end it says nothing, since that was told as missing.
+// end tells that a run has ended, once its pod says how. It is false if that has to be waited for.
+// Of a run that could not be read to its end it says nothing, since that was told as missing.
 func (s *source) end(c *container) bool {
 	data, known := c.endedData()
 	if !known && !c.unreadable && time.Since(c.finished) < endWithin {

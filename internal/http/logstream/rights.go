@@ -16,9 +16,10 @@ type need struct {
 	verb string
 }
 
-// needs are what a caller must be allowed to do, which is what kubectl logs would have to be: to read the text, of each pod;
-// to list the pods, unless one is named; and to get the object to which they belong. So nothing is found in objects that the
-// caller may not see, and none of these is looked for before all is allowed.
+// needs are what a caller must be allowed to do, which is what kubectl logs would have to be: to
+// read the text, of each pod; to list the pods, unless one is named; and to get the object to which
+// they belong. So nothing is found in objects that the caller may not see, and none of these is
+// looked for before all is allowed.
 func (q *question) needs() []need {
 	all := []need{{q.pods, "get"}}
 	if q.pods.Name == "" {

@@ -35,8 +35,8 @@ func statuses(pod *cluster.Object) (all []status) {
 	return all
 }
 
-// runsOf reads a ContainerStatus. While a container waits to be started again, its restartCount is that of the run which has ended (kubelet,
-// convertToAPIContainerStatuses).
+// runsOf reads a ContainerStatus. While a container waits to be started again, its restartCount is
+// that of the run which has ended (kubelet, convertToAPIContainerStatuses).
 func runsOf(c gjson.Result) (runs []run) {
 	restarts := int(c.Get("restartCount").Int())
 	running, ended, last := c.Get("state.running"), c.Get("state.terminated"), c.Get("lastState.terminated")

@@ -23,8 +23,8 @@ import (
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
-// maxContainers is how many are followed on one stream: the client's position names each of them. Several sources of logs on one
-// stream share them evenly.
+// maxContainers is how many are followed on one stream: the client's position names each of them.
+// Several sources of logs on one stream share them evenly.
 const maxContainers = 64
 
 // source is the eventstream.Source of logs. This file has its place and what may be seen; read.go tells what there is.
@@ -108,7 +108,8 @@ func (s *source) SetPositionBudget(among int) error {
 // most is how many containers are followed.
 func (s *source) most() int { return maxContainers / s.among }
 
-// check refuses what can be seen to ask for too much, or for a container that there is not, as far as the pods are known.
+// check refuses what can be seen to ask for too much, or for a container that there is not, as far
+// as the pods are known.
 func (s *source) check() error {
 	if !s.in.Store.Upstream().Synced || s.owners != nil {
 		return nil
@@ -167,7 +168,8 @@ func (s *source) Ready(ctx context.Context) error {
 // Upstream is how the watch of the pods is.
 func (s *source) Upstream() cache.Upstream { return s.in.Store.Upstream() }
 
-// Epoch implements eventstream.Source. It is the objects' one, so that a client which adds logs to its stream is not reset everywhere.
+// Epoch implements eventstream.Source. It is the objects' one, so that a client which adds logs to
+// its stream is not reset everywhere.
 func (s *source) Epoch(ctx context.Context) (string, error) { return s.in.Kinds.Cluster().Epoch(ctx) }
 
 // Find implements eventstream.Source. A position is looked for in the logs themselves, once these are read.
@@ -190,8 +192,8 @@ func (s *source) Begin(told eventstream.Freshness) (reset string) {
 	return s.reset
 }
 
-// Claim implements eventstream.Source. Other sources may have something to tell before this one is read for the first time: until then
-// the client keeps its position.
+// Claim implements eventstream.Source. Other sources may have something to tell before this one is
+// read for the first time: until then the client keeps its position.
 func (s *source) Claim() stream.Claim {
 	if s.began.IsZero() {
 		return stream.Claim{Own: s.own}

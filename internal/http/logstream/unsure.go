@@ -11,8 +11,9 @@ import (
 const (
 	// sureAfter is when it is looked at again whether pods belong to the owner; their own owners come by other watches.
 	sureAfter = 200 * time.Millisecond
-	// sureWithin is for how long. Some owners are gone, and left their pods. Of a kind that cannot be read, nobody knows what is gone: then it
-	// is looked at again for as long as that lasts, less often after some time. A client that asks only for what is there does not wait longer.
+	// sureWithin is for how long. Some owners are gone, and left their pods. Of a kind that cannot
+	// be read, nobody knows what is gone: then it is looked at again for as long as that lasts,
+	// less often after some time. A client that asks only for what is there does not wait longer.
 	sureWithin = 10 * time.Second
 	sureSeldom = 2 * time.Second
 	// unreadWithin is how long a kind may take to be read before the client is told that something is missing.
@@ -55,8 +56,8 @@ func (s *source) lookAgain() {
 	}
 }
 
-// unread is how a kind is that stands between, and cannot be read for longer than most first lists take; nil: there is none. Since is when that was
-// found.
+// unread is how a kind is that stands between, and cannot be read for longer than most first lists
+// take; nil: there is none. Since is when that was found.
 func (s *source) unread() (how *cache.Upstream, since time.Time) {
 	for _, d := range s.unsure {
 		if d.unread != nil && time.Since(d.since) >= unreadWithin && (how == nil || d.since.Before(since)) {

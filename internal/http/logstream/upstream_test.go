@@ -11,8 +11,9 @@ import (
 	"github.com/kubecast/kubecast/internal/logs"
 )
 
-// A log is asked for by its pod's name. A pod that was made anew under that name is another pod, before its log is asked for and
-// while it is: nothing of it is told as of the one before, which has not simply ended.
+// A log is asked for by its pod's name. A pod that was made anew under that name is another pod,
+// before its log is asked for and while it is: nothing of it is told as of the one before, which
+// has not simply ended.
 func TestPodThatIsMadeAnewIsNotTheOneBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := apitest.New(apitest.Pods)

@@ -41,10 +41,11 @@ func (h *Handler) Stream(name, path string, query url.Values) (eventstream.Opene
 	}, nil
 }
 
-// source is the eventstream.Source of a user's inbox. Its position is a number: all up to it was told, or is not to be seen.
+// source is the eventstream.Source of a user's inbox. Its position is a number: all up to it was
+// told, or is not to be seen.
 //
-// When its caller may see something else from now on, the client is reset: what it holds and may not see any more goes that way,
-// and what is unread is counted anew.
+// When its caller may see something else from now on, the client is reset: what it holds and may
+// not see any more goes that way, and what is unread is counted anew.
 type source struct {
 	eventstream.VisibilityTracker
 	eventstream.Aside
@@ -88,8 +89,8 @@ func (s *source) Name() string { return s.name }
 
 func (s *source) Ready(ctx context.Context) error { return s.follower.Ready(ctx) }
 
-// Epoch implements eventstream.Source. It is the epoch of the default cluster. So a client that adds its notifications to a
-// stream of that cluster is not reset everywhere.
+// Epoch implements eventstream.Source. It is the epoch of the default cluster. So a client that
+// adds its notifications to a stream of that cluster is not reset everywhere.
 func (s *source) Epoch(ctx context.Context) (string, error) {
 	kinds, err := s.handler.opts.Access.Cluster("")
 	if err != nil {

@@ -18,8 +18,9 @@ import (
 	"github.com/kubecast/kubecast/internal/notify/inbox"
 )
 
-// What callers may see of their notifications is about several clusters and kinds. It is put into one Visibility, in which a
-// namespace is named CLUSTER/KIND/NAMESPACE, and all namespaces CLUSTER/KIND/*. No part of these names contains a slash.
+// What callers may see of their notifications is about several clusters and kinds. It is put into
+// one Visibility, in which a namespace is named CLUSTER/KIND/NAMESPACE, and all namespaces
+// CLUSTER/KIND/*. No part of these names contains a slash.
 
 // everywhere stands for all namespaces.
 const everywhere = "*"
@@ -31,8 +32,8 @@ func within(clusterID, kind, namespace string) string {
 // questionsAtOnce is how many questions to the authorizer are asked at once for one caller.
 const questionsAtOnce = 4
 
-// see decides what a caller may see: the kinds whose history is kept, where the caller may get them. What a cluster that cannot be
-// reached would have to decide may not be seen meanwhile.
+// see decides what a caller may see: the kinds whose history is kept, where the caller may get
+// them. What a cluster that cannot be reached would have to decide may not be seen meanwhile.
 func (h *Handler) see(ctx context.Context, id auth.Identity) (*access.Visibility, error) {
 	if h.opts.SeeTheirOwn {
 		return nil, nil
@@ -97,11 +98,13 @@ func (h *Handler) seeKind(ctx context.Context, id auth.Identity, kinds *cache.Ki
 	return s, nil
 }
 
-// oneTime is how long after a namespace was made something must have been seen in one of its name to have been in this one, whichever clocks say so.
+// oneTime is how long after a namespace was made something must have been seen in one of its name
+// to have been in this one, whichever clocks say so.
 const oneTime = history.Time(time.Minute / time.Millisecond)
 
-// seesOf says of places whether they may be seen. A permission in a namespace counts for the one that lives, which is asked for now: after the permission. What was
-// in one of its name before is somebody else's.
+// seesOf says of places whether they may be seen. A permission in a namespace counts for the one
+// that lives, which is asked for now: after the permission. What was in one of its name before is
+// somebody else's.
 func (h *Handler) seesOf(ctx context.Context, visible *access.Visibility) (inbox.Sees, error) {
 	scope := visible.Shows()
 	if scope.All {

@@ -33,7 +33,8 @@ type ended struct {
 func (e *ended) Error() string { return e.reason }
 func (e *ended) Unwrap() error { return e.public }
 
-// reasonOf is why an answer ended whose log was read to an error, or nil, and whose context ended for a cause, or has not.
+// reasonOf is why an answer ended whose log was read to an error, or nil, and whose context ended
+// for a cause, or has not.
 func reasonOf(err, cause error) string {
 	var by *ended
 	switch {

@@ -1,12 +1,12 @@
-// Package podlog owns the answers to requests for the logs of containers: those of the API server, passed on byte by byte, so
-// that kubectl logs works, with and without -f.
+// Package podlog owns the answers to requests for the logs of containers: those of the API server,
+// passed on byte by byte, so that kubectl logs works, with and without -f.
 //
-// What it promises: what the API server writes is passed on at once, with its errors. An answer that was cut says so: the
-// connection breaks, and what came before does not look complete. It ends soon after what its caller signed in with, or is
-// permitted, has ended.
+// What it promises: what the API server writes is passed on at once, with its errors. An answer
+// that was cut says so: the connection breaks, and what came before does not look complete. It ends
+// soon after what its caller signed in with, or is permitted, has ended.
 //
-// What it refuses: to keep anything. Each request has a connection to the API server, so there are only so many at a time, in
-// all and of a user. A client that takes nothing is cut.
+// What it refuses: to keep anything. Each request has a connection to the API server, so there are
+// only so many at a time, in all and of a user. A client that takes nothing is cut.
 package podlog
 
 import (
@@ -63,8 +63,8 @@ func New(opts Options) *Handler {
 	return h
 }
 
-// Drain lets no new answers begin, and ends the running ones at random moments within Options.Drain. It returns when all
-// have ended, or the context has.
+// Drain lets no new answers begin, and ends the running ones at random moments within
+// Options.Drain. It returns when all have ended, or the context has.
 func (h *Handler) Drain(ctx context.Context) {
 	h.quota.close()
 	h.drain()

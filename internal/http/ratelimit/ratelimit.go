@@ -1,5 +1,5 @@
-// Package ratelimit bounds how often a user may ask for something, and how soon they are told a refusal. It also bounds how
-// many answers a user may have made at the same time (Turns).
+// Package ratelimit bounds how often a user may ask for something, and how soon they are told a
+// refusal. It also bounds how many answers a user may have made at the same time (Turns).
 //
 // A bound on the requests under way does not bound how often a user begins a new one. And a refusal that comes at once
 // invites the next attempt.
@@ -16,8 +16,9 @@ import (
 )
 
 const (
-	// BurstSeconds says how large a burst after a rest may be, in seconds' worth of requests. A client of Kubernetes begins
-	// with some hundred requests at once, to discover what a cluster can do, and begins as many watches.
+	// BurstSeconds says how large a burst after a rest may be, in seconds' worth of requests. A
+	// client of Kubernetes begins with some hundred requests at once, to discover what a cluster
+	// can do, and begins as many watches.
 	BurstSeconds = 4
 	LongestWait  = 2 * time.Second // how long a request that comes too early may wait
 

@@ -195,11 +195,13 @@ func (d *difference) whole(tree fieldTree, is string) {
 	d.inexact = d.inexact || hasNull(d.patch[mark:])
 }
 
-// hasNull reports whether a JSON value has a null that a merge patch cannot express: as the value itself, as a member of an
-// object, since it would remove that, and as an element of an array, since some libraries drop it and so make the array shorter.
+// hasNull reports whether a JSON value has a null that a merge patch cannot express: as the value
+// itself, as a member of an object, since it would remove that, and as an element of an array,
+// since some libraries drop it and so make the array shorter.
 //
-// Within an array, a member that is null is what RFC 7386 says: arrays are taken as they are. So the conditions of pods can be told,
-// of which each has such a member (lastProbeTime). The libraries that drop it there make an object that means the same to Kubernetes.
+// Within an array, a member that is null is what RFC 7386 says: arrays are taken as they are. So
+// the conditions of pods can be told, of which each has such a member (lastProbeTime). The
+// libraries that drop it there make an object that means the same to Kubernetes.
 func hasNull(value []byte) bool {
 	if !bytes.Contains(value, []byte("null")) {
 		return false

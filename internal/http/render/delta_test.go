@@ -46,7 +46,8 @@ func merged(target, patch any) any {
 	return result
 }
 
-// byLibrary is what a client has that applies a patch by the library that Kubernetes uses. It drops nulls within arrays.
+// byLibrary is what a client has that applies a patch by the library that Kubernetes uses. It drops
+// nulls within arrays.
 func byLibrary(t testing.TB, before, patch string) any {
 	t.Helper()
 	got, err := jsonpatch.MergePatch([]byte(before), []byte(patch))
@@ -121,8 +122,8 @@ func TestPatchIsExactOrNone(t *testing.T) {
 	}
 }
 
-// Whatever objects become, a patch gives exactly the next state of what is wanted to who has the one before, and no more
-// than that.
+// Whatever objects become, a patch gives exactly the next state of what is wanted to who has the
+// one before, and no more than that.
 func TestRandomPatchesAreExact(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	fields, _ := ParseFields("k1,k2.k3,k4.k0.k1,long")

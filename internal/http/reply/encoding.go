@@ -6,9 +6,10 @@ import (
 	"strings"
 )
 
-// Encoding chooses the content coding in which an answer is sent, among those that are offered, the best first; "" means
-// that it is sent as it is. The client's q-values decide (RFC 9110, 12.5.3), and between equal ones the order of the
-// offer. A client that names no coding gets none, although it could not complain about one.
+// Encoding chooses the content coding in which an answer is sent, among those that are offered, the
+// best first; "" means that it is sent as it is. The client's q-values decide (RFC 9110, 12.5.3),
+// and between equal ones the order of the offer. A client that names no coding gets none, although
+// it could not complain about one.
 //
 // A client that refuses everything that is offered, and identity too, is answered without a coding: it can do more with
 // that than with an error.

@@ -95,6 +95,6 @@ func MustJSON(value any) string {
 // answer, it loads, runs and frames nothing, whatever an object contains.
 const AnswerPolicy = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// DiffersBy is the Vary header of answers from the cache: they depend on the form, the coding and the caller. A browser that
-// keeps an answer reuses it only for the same caller.
+// DiffersBy is the Vary header of answers from the cache: they depend on the form, the coding and
+// the caller. A browser that keeps an answer reuses it only for the same caller.
 const DiffersBy = "Accept, Accept-Encoding, Authorization, Cookie"

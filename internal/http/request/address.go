@@ -30,9 +30,10 @@ func LastHop(hops string) (before, last string) {
 	return hops[:max(comma, 0)], strings.Trim(hops[comma+1:], " \t")
 }
 
-// ParseHop reads the address of a hop. Some proxies write the client's port behind it, some write IPv6 in brackets, and some
-// put it in quotes (RFC 7239, 6). The port is another one for each connection, and a zone means something only to the machine
-// that wrote it, so neither is part of the address. A hop that is unknown or hidden on purpose has none.
+// ParseHop reads the address of a hop. Some proxies write the client's port behind it, some write
+// IPv6 in brackets, and some put it in quotes (RFC 7239, 6). The port is another one for each
+// connection, and a zone means something only to the machine that wrote it, so neither is part of
+// the address. A hop that is unknown or hidden on purpose has none.
 func ParseHop(hop string) (address netip.Addr, ok bool) {
 	if len(hop) >= 2 && hop[0] == '"' && hop[len(hop)-1] == '"' {
 		hop = hop[1 : len(hop)-1]

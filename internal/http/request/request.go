@@ -53,5 +53,6 @@ func Query(r *http.Request) (url.Values, error) {
 	return query, nil
 }
 
-// TicketParameter is where a ticket stands in an address (package signin). It is taken out before anybody reads what was asked for.
+// TicketParameter is where a ticket stands in an address (package signin). It is taken out before
+// anybody reads what was asked for.
 const TicketParameter = "ticket"

@@ -43,8 +43,9 @@ func resourceOf(t access.Target) schema.GroupVersionResource {
 // maxReview is the size of a review's body in bytes.
 const maxReview = 16 << 10
 
-// PostReview answers a review that was posted (Kubernetes' authorization.k8s.io/v1 and authentication.k8s.io/v1). The
-// gateway's own rules decide, and so does what the gateway serves: it says yes where it would show the caller something.
+// PostReview answers a review that was posted (Kubernetes' authorization.k8s.io/v1 and
+// authentication.k8s.io/v1). The gateway's own rules decide, and so does what the gateway serves:
+// it says yes where it would show the caller something.
 func (h *Handler) PostReview(w http.ResponseWriter, r *http.Request, id auth.Identity) error {
 	t, _ := access.Parse(r.URL.Path)
 	kinds, err := h.access.Cluster(t.Cluster)
@@ -210,8 +211,8 @@ func isServed(path string) bool {
 // servedPaths are the paths whose permissions are told by their names, as Kubernetes' own roles name them.
 var servedPaths = append([]string{"/api", "/api/*", "/apis", "/apis/*", "/openapi", "/openapi/*", "/version", "/version/"}, HealthPaths...)
 
-// reviewRules says what the caller may read in a namespace. What cannot be decided in time is left out, and the answer is
-// then incomplete.
+// reviewRules says what the caller may read in a namespace. What cannot be decided in time is left
+// out, and the answer is then incomplete.
 func (h *Handler) reviewRules(ctx context.Context, kinds *cache.Kinds, id auth.Identity, review *authorizationv1.SelfSubjectRulesReview) error {
 	namespace := review.Spec.Namespace
 	if namespace == "" {

@@ -18,9 +18,10 @@ import (
 )
 
 const (
-	// renewalCookieName is the cookie that renews a session. It is sent only to /auth, where it is needed: it would bring
-	// the headers of other requests near to the size that proxies accept. A cookie for one path cannot be tied to the host.
-	// So its value names the session to which it belongs.
+	// renewalCookieName is the cookie that renews a session. It is sent only to /auth, where it is
+	// needed: it would bring the headers of other requests near to the size that proxies accept. A
+	// cookie for one path cannot be tied to the host. So its value names the session to which it
+	// belongs.
 	renewalCookieName = "__Secure-kubecast-renewal"
 	renewalPath       = "/auth"
 	// renewalKept is how long a browser keeps the cookie that renews its session.

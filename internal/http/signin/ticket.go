@@ -13,7 +13,8 @@ import (
 	"github.com/kubecast/kubecast/internal/http/request"
 )
 
-// maxTicketPath bounds the path and query of a ticket's request, in bytes, so that a request line has room for the ticket.
+// maxTicketPath bounds the path and query of a ticket's request, in bytes, so that a request line
+// has room for the ticket.
 const maxTicketPath = 8 << 10
 
 // presented is the ticket in a request: its text, and the request in the form to which tickets are bound (see boundTo).

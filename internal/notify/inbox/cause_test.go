@@ -10,8 +10,9 @@ import (
 	"github.com/kubecast/kubecast/internal/history/store"
 )
 
-// A title says why a job ended as its cause does, in few words whatever the controller wrote, and what waits in a digest has its cause, too. What was written before
-// there were causes says what it said.
+// A title says why a job ended as its cause does, in few words whatever the controller wrote, and
+// what waits in a digest has its cause, too. What was written before there were causes says what it
+// said.
 func TestATitleSaysWhyAJobEnded(t *testing.T) {
 	each(t, func(t *testing.T, open func() replica) {
 		r := open()
@@ -69,7 +70,8 @@ func TestATitleSaysWhyAJobEnded(t *testing.T) {
 	})
 }
 
-// A job that its queue has given up does not go on by itself. Its owner is told who wants to be told of failures, as everybody does who has not chosen otherwise.
+// A job that its queue has given up does not go on by itself. Its owner is told who wants to be
+// told of failures, as everybody does who has not chosen otherwise.
 func TestThatAJobWasGivenUpIsToldAsAFailureIs(t *testing.T) {
 	each(t, func(t *testing.T, open func() replica) {
 		r := open()

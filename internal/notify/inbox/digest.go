@@ -14,7 +14,8 @@ import (
 const (
 	// maxItems is how many transitions a digest has. Of more it has the number.
 	maxItems = 100
-	// maxShare is how many transitions of a namespace wait for a digest at most, and maxWaiting how many wait in all. Others are not counted.
+	// maxShare is how many transitions of a namespace wait for a digest at most, and maxWaiting how
+	// many wait in all. Others are not counted.
 	maxShare, maxWaiting = 1000, 10_000
 	// digestsEach is how often it is looked for digests that are due.
 	digestsEach = time.Second
@@ -147,8 +148,8 @@ func (w *waitingFor) read(ctx context.Context, from interface {
 	return read, err
 }
 
-// makeDigest makes a notification of what waits. It is read before anything is locked; only what has come since is read then. If
-// another replica was quicker, nothing is made.
+// makeDigest makes a notification of what waits. It is read before anything is locked; only what
+// has come since is read then. If another replica was quicker, nothing is made.
 func (i *Inbox) makeDigest(ctx context.Context, owner string) error {
 	before, err := headOf(ctx, i.store, owner)
 	if err != nil {

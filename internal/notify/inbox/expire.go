@@ -12,7 +12,8 @@ import (
 const (
 	// expireAtOnce is how many rows are removed in one transaction, of which others wait for their users' heads only.
 	expireAtOnce = 500
-	// expireRest is how long nothing is removed after a removal, as a multiple of the time that it took; at least leastRest.
+	// expireRest is how long nothing is removed after a removal, as a multiple of the time that it
+	// took; at least leastRest.
 	expireRest, leastRest = 3, 200 * time.Millisecond
 	// expireAgain is how long after everything was removed the next search for more begins.
 	expireAgain = time.Minute
@@ -86,8 +87,9 @@ func remove(ctx context.Context, tx *store.Tx, owner string, upTo uint64) (n int
 	return n, err
 }
 
-// forget removes the heads of users who have no notifications, have chosen nothing, and were told nothing for long: whoever
-// invents owners leaves nothing for ever. It returns how many it has looked at.
+// forget removes the heads of users who have no notifications, have chosen nothing, and were told
+// nothing for long: whoever invents owners leaves nothing for ever. It returns how many it has
+// looked at.
 func (i *Inbox) forget(ctx context.Context) (looked int, err error) {
 	// Whoever writes to an inbox moves its head. So where that has happened meanwhile, the head stays.
 	unused := "moved < " + i.store.Now() + " - ? AND states = '' AND digest = -1 AND paused = 0 AND due = 0 AND NOT EXISTS (SELECT 1 FROM inbox WHERE inbox.owner = inbox_heads.owner)"

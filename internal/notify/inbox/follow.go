@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// pollEach is how often the database is asked what is new, while somebody follows an inbox. What this replica writes itself
-	// it says itself.
+	// pollEach is how often the database is asked what is new, while somebody follows an inbox.
+	// What this replica writes itself it says itself.
 	pollEach = 250 * time.Millisecond
 	// headsAtOnce is how many inboxes with news are read at once.
 	headsAtOnce = 1000
@@ -20,8 +20,8 @@ const (
 	awayAfter = 3 * time.Second
 )
 
-// follows are the inboxes that are followed at this replica. One question to the database is asked for all of them, however many
-// there are: what inboxes have changed since the last one.
+// follows are the inboxes that are followed at this replica. One question to the database is asked
+// for all of them, however many there are: what inboxes have changed since the last one.
 type follows struct {
 	nudged *stream.WakeChannel
 
@@ -99,8 +99,8 @@ func (f *Follower) Ready(ctx context.Context) error {
 	return all.err
 }
 
-// Next reports whether there may be something behind a number. If not, the waiter is woken once, when there may be. The error
-// wraps ErrAway.
+// Next reports whether there may be something behind a number. If not, the waiter is woken once,
+// when there may be. The error wraps ErrAway.
 func (f *Follower) Next(after uint64, w stream.Waiter) (more bool, err error) {
 	all := &f.inbox.follows
 	all.mu.Lock()

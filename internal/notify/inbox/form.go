@@ -91,7 +91,8 @@ func (r row) notification(sees Sees, seal Seal) (n Notification, ok bool) {
 	return n, len(n.Digest)+n.More > 0
 }
 
-// told is a transition as a reader is told it, who may not see all of its kind: its number would tell how much else happens.
+// told is a transition as a reader is told it, who may not see all of its kind: its number would
+// tell how much else happens.
 func told(cluster string, text json.RawMessage, seal Seal) json.RawMessage {
 	var t wire.Transition
 	if json.Unmarshal(text, &t) != nil {

@@ -59,8 +59,9 @@ func headOf(ctx context.Context, from *store.Store, owner string) (*head, error)
 
 // goesOn reports whether a reader may go on behind a number: nil, ErrAhead or ErrExpired.
 //
-// A number before the head's first is of a head that was removed, or of a time when there was none. Heads are removed only
-// when they were unused for as long as notifications are kept. So in a shorter time there was none, and nothing is missing.
+// A number before the head's first is of a head that was removed, or of a time when there was none.
+// Heads are removed only when they were unused for as long as notifications are kept. So in a
+// shorter time there was none, and nothing is missing.
 func (h *head) goesOn(after uint64, keep time.Duration) error {
 	switch {
 	case after > h.seq:
@@ -76,8 +77,9 @@ func find(ctx context.Context, tx *store.Tx, owners []string) (map[string]*head,
 	return heads(ctx, tx, owners, "")
 }
 
-// lock locks the heads of owners, in the order of their names, and makes those that are missing. All transactions lock in this
-// order, so that no two of them wait for each other. Existing are the owners that have one already, as far as is known.
+// lock locks the heads of owners, in the order of their names, and makes those that are missing.
+// All transactions lock in this order, so that no two of them wait for each other. Existing are the
+// owners that have one already, as far as is known.
 func lock(ctx context.Context, tx *store.Tx, owners []string, existing map[string]*head) (map[string]*head, error) {
 	slices.Sort(owners)
 	missing := slices.DeleteFunc(slices.Clone(owners), func(owner string) bool { return existing[owner] != nil })

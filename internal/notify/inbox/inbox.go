@@ -23,7 +23,8 @@ type Options struct {
 	Log        *slog.Logger
 }
 
-// Inbox is the inboxes of all users. It is a store.Writer. Its other methods need Use first, and may be called concurrently.
+// Inbox is the inboxes of all users. It is a store.Writer. Its other methods need Use first, and
+// may be called concurrently.
 type Inbox struct {
 	opts    Options
 	metrics *metrics
@@ -34,7 +35,8 @@ type Inbox struct {
 	seal    Seal
 }
 
-// Seal makes of a transition's number, in the log of a cluster and kind, the text with which it is told to those who may not see all of the kind.
+// Seal makes of a transition's number, in the log of a cluster and kind, the text with which it is
+// told to those who may not see all of the kind.
 type Seal func(log store.LogName, seq uint64) string
 
 // Errors of reading.
@@ -54,8 +56,8 @@ func New(opts Options) *Inbox {
 	return &Inbox{opts: opts, metrics: newMetrics(opts.Registerer), follows: newFollows(), hurry: make(chan struct{}, 1)}
 }
 
-// Use says which database is read, what is closed once its schema is as it must be, and how numbers are told from then on. It comes before everything else but
-// Write.
+// Use says which database is read, what is closed once its schema is as it must be, and how numbers
+// are told from then on. It comes before everything else but Write.
 func (i *Inbox) Use(s *store.Store, ready <-chan struct{}, seal Seal) {
 	i.store, i.ready, i.seal = s.For(store.System("inboxes")), ready, seal
 }
@@ -63,8 +65,8 @@ func (i *Inbox) Use(s *store.Store, ready <-chan struct{}, seal Seal) {
 // of is the database in the name of a user.
 func (i *Inbox) of(owner string) *store.Store { return i.store.For(store.User(owner)) }
 
-// Run makes digests, removes what was kept for long enough, and finds out what is new for those who follow an inbox. It returns
-// when the context has ended.
+// Run makes digests, removes what was kept for long enough, and finds out what is new for those who
+// follow an inbox. It returns when the context has ended.
 func (i *Inbox) Run(ctx context.Context) error {
 	var running sync.WaitGroup
 	running.Go(func() { i.follow(ctx) })
@@ -81,7 +83,8 @@ func (i *Inbox) Run(ctx context.Context) error {
 // within is how long one question to the database may take.
 const within = 10 * time.Second
 
-// ask does something with the database. An error wraps ErrAway or store.ErrBusy, or is of the context, or one of those that are given.
+// ask does something with the database. An error wraps ErrAway or store.ErrBusy, or is of the
+// context, or one of those that are given.
 func (i *Inbox) ask(ctx context.Context, what string, do func(context.Context) error, own ...error) error {
 	if i.store != nil {
 		if err := i.store.Refused(); err != nil {

@@ -176,7 +176,8 @@ func TestPagesAndMarksOfWhatIsUnread(t *testing.T) {
 	})
 }
 
-// TestAPageOfLongTextsEndsBeforeItsLimit: what one page holds in memory is bounded, and what did not fit is on the next one.
+// TestAPageOfLongTextsEndsBeforeItsLimit: what one page holds in memory is bounded, and what did
+// not fit is on the next one.
 func TestAPageOfLongTextsEndsBeforeItsLimit(t *testing.T) {
 	const texts, length = 6, 1 << 20
 	each(t, func(t *testing.T, open func() replica) {
@@ -212,7 +213,8 @@ func TestAPageOfLongTextsEndsBeforeItsLimit(t *testing.T) {
 	})
 }
 
-// Logs of several recorders write for the same users, while these read, choose and mark, and other replicas make digests.
+// Logs of several recorders write for the same users, while these read, choose and mark, and other
+// replicas make digests.
 func TestNumbersHaveNoGapsAndNothingIsLostBetweenWriters(t *testing.T) {
 	const logs, batches, owners = 3, 12, 6
 	each(t, func(t *testing.T, open func() replica) {

@@ -19,9 +19,11 @@ type Mark struct {
 // markAtOnce is how many notifications are marked in one transaction. So others never wait for one who marks thousands.
 const markAtOnce = 200
 
-// Read marks notifications of a user as read: all up to a number, and those with given numbers. What is read already, not there, or not to be
-// seen is left out: a mark tells nothing of it. What is to be marked is found before anything is written, and where there is
-// nothing, nothing is written. Of many there are several marks, the oldest notifications first. Errors are those of Settings.
+// Read marks notifications of a user as read: all up to a number, and those with given numbers.
+// What is read already, not there, or not to be seen is left out: a mark tells nothing of it. What
+// is to be marked is found before anything is written, and where there is nothing, nothing is
+// written. Of many there are several marks, the oldest notifications first. Errors are those of
+// Settings.
 func (i *Inbox) Read(ctx context.Context, owner string, sees Sees, upTo uint64, ids []uint64) error {
 	var before, named []uint64
 	err := i.ask(ctx, "look for what is to be marked as read", func(ctx context.Context) error {

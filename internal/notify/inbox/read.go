@@ -61,8 +61,8 @@ const (
 	pageBytes = 4 << 20
 )
 
-// Page are a user's notifications below a number (0: all), the newest first, at most so many. Next is the number below which there
-// are more, 0 if there are none. Errors are those of Settings.
+// Page are a user's notifications below a number (0: all), the newest first, at most so many. Next
+// is the number below which there are more, 0 if there are none. Errors are those of Settings.
 func (i *Inbox) Page(ctx context.Context, owner string, sees Sees, below uint64, unread bool, limit int) (found []Notification, next uint64, err error) {
 	err = i.ask(ctx, "read notifications", func(ctx context.Context) error {
 		found, next, err = i.page(ctx, owner, sees, below, unread, limit)
@@ -105,7 +105,8 @@ func (i *Inbox) page(ctx context.Context, owner string, sees Sees, below uint64,
 	}
 }
 
-// selectUnread reads what of an inbox is unread. A body is needed only of digests, and where it is not known which namespace it is about.
+// selectUnread reads what of an inbox is unread. A body is needed only of digests, and where it is
+// not known which namespace it is about.
 const selectUnread = "SELECT seq, kind, cluster, resource, namespace, name, COALESCE(namespace_uid, ''), CASE WHEN kind = '" + kindDigest +
 	"' OR namespace_uid IS NULL THEN body ELSE '' END FROM inbox WHERE owner = ? AND read_at = 0"
 
@@ -185,7 +186,8 @@ type State struct {
 	Unread int
 }
 
-// State is how an inbox stands now, with so many of its newest notifications, the oldest first. Errors are those of Settings.
+// State is how an inbox stands now, with so many of its newest notifications, the oldest first.
+// Errors are those of Settings.
 func (i *Inbox) State(ctx context.Context, owner string, sees Sees, newest int) (s State, err error) {
 	err = i.ask(ctx, "read notifications", func(ctx context.Context) error {
 		h, err := headOf(ctx, i.of(owner), owner)
@@ -210,8 +212,8 @@ type Change struct {
 	Mark         *Mark         // nil: nothing was read
 }
 
-// After are the changes that follow a number, in order, at most so many. Beside the errors of Settings there are ErrAhead and
-// ErrExpired.
+// After are the changes that follow a number, in order, at most so many. Beside the errors of
+// Settings there are ErrAhead and ErrExpired.
 func (i *Inbox) After(ctx context.Context, owner string, sees Sees, after uint64, limit int) (found []Change, err error) {
 	err = i.ask(ctx, "read notifications", func(ctx context.Context) error {
 		all, err := rows(ctx, i.of(owner), "WHERE owner = ? AND seq > ? ORDER BY seq LIMIT ?", owner, int64(after), limit)

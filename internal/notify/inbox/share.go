@@ -8,11 +8,12 @@ import (
 	"github.com/kubecast/kubecast/internal/history/store"
 )
 
-// Anybody who may write jobs somewhere can name any owner, and so fill another's inbox. So where there is too much, the namespaces
-// share the room, and the one of which there is most makes room first.
+// Anybody who may write jobs somewhere can name any owner, and so fill another's inbox. So where
+// there is too much, the namespaces share the room, and the one of which there is most makes room
+// first.
 
-// room is how many rows an inbox has at most, and slack how many more it may have until some are removed, so that not each new
-// row removes one. Tests change them.
+// room is how many rows an inbox has at most, and slack how many more it may have until some are
+// removed, so that not each new row removes one. Tests change them.
 var room, slack = uint64(10_000), uint64(500)
 
 // where is a place without what does not count for a share.

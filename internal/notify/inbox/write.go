@@ -76,8 +76,9 @@ func inOrder(locked map[string]*head) []*head {
 
 // tellable are the transitions of a batch that may be told, by owner.
 //
-// What a first start finds is told to nobody. What was found late is told if nothing follows it, since its owner has missed
-// it; what lies behind something newer is past. Of a job that is a part of another one, nobody is told.
+// What a first start finds is told to nobody. What was found late is told if nothing follows it,
+// since its owner has missed it; what lies behind something newer is past. Of a job that is a part
+// of another one, nobody is told.
 func tellable(log store.Log, b store.Batch) map[string][]*history.Transition {
 	if log.Version == 0 {
 		return nil

@@ -50,8 +50,9 @@ func (d *deduplicating) take(t *testing.T, m *Message) {
 	d.heard[about]++
 }
 
-// A gateway is given a new database, and later its backup from before. Numbers begin again, and a receiver must not take what
-// happens to other jobs for what it knows. What is found again is not news.
+// A gateway is given a new database, and later its backup from before. Numbers begin again, and a
+// receiver must not take what happens to other jobs for what it knows. What is found again is not
+// news.
 func TestAReceiverThatDeduplicatesHearsEachEndWhateverBecameOfTheDatabase(t *testing.T) {
 	target := Target{Name: "backend", States: ends}
 	receiver := &deduplicating{ids: map[string]string{}, heard: map[string]int{}}

@@ -62,8 +62,9 @@ func scanMessage(scan store.Scan) (*Message, error) {
 	return &m, err
 }
 
-// Namespaces are those with messages that wait, behind a name, in the order of their names; at most so many. The first, "", is
-// of what has no namespace, and is there whether or not anything waits in it.
+// Namespaces are those with messages that wait, behind a name, in the order of their names; at most
+// so many. The first, "", is of what has no namespace, and is there whether or not anything waits
+// in it.
 func (b *Store) Namespaces(ctx context.Context, target, after string, most int) (names []string, err error) {
 	for len(names) < most { // each is found by its place in the index, however many messages the one before has
 		name := ""
@@ -79,9 +80,9 @@ func (b *Store) Namespaces(ctx context.Context, target, after string, most int) 
 	return names, nil
 }
 
-// Due are jobs of a namespace with messages that may be sent now, each perhaps several times: first those that were tried
-// before, and then those that were not. Of each there are at most so many. The latter begin after a place; next is where to go
-// on, or the zero Place if there are no more.
+// Due are jobs of a namespace with messages that may be sent now, each perhaps several times: first
+// those that were tried before, and then those that were not. Of each there are at most so many.
+// The latter begin after a place; next is where to go on, or the zero Place if there are no more.
 func (b *Store) Due(ctx context.Context, target, namespace string, now history.Time, after Place, most int) (jobs []Job, next Place, err error) {
 	fail := func(err error) ([]Job, Place, error) { return nil, Place{}, fmt.Errorf("find what is due: %w", err) }
 	of, args := "target = ? AND dead = 0 AND namespace = ?", []any{target, namespace}
@@ -127,8 +128,8 @@ func (b *Store) Oldest(ctx context.Context, target string, job Job) (*Message, e
 	return m, nil
 }
 
-// Postpone makes the messages of a job that are behind a message as late as that one. Otherwise they would be found to be due
-// again and again.
+// Postpone makes the messages of a job that are behind a message as late as that one. Otherwise
+// they would be found to be due again and again.
 func (b *Store) Postpone(ctx context.Context, target string, behind *Message) error {
 	const atOnce = 500
 	for {

@@ -161,8 +161,9 @@ func (b *Store) Dead(ctx context.Context, target string, most int) ([]*Message, 
 	return messages, nil
 }
 
-// Resend makes dead letters wait again, as if they had never been tried: the one with an id, or if that is empty, those that
-// were written from a time on and before another one. It returns how many.
+// Resend makes dead letters wait again, as if they had never been tried: the one with an id, or if
+// that is empty, those that were written from a time on and before another one. It returns how
+// many.
 func (b *Store) Resend(ctx context.Context, target, id string, since, until history.Time) (n int64, err error) {
 	condition, args := "id = ?", []any{target, id}
 	if id == "" {

@@ -98,9 +98,9 @@ func (w *Writer) Write(ctx context.Context, tx *store.Tx, log store.Log, b store
 	return nil
 }
 
-// idOf is the id of a message. It is made of what the message tells, and of no number of the database: those begin again with
-// another database or a backup, and a receiver would take a message for one that it knows. A transition that is written again
-// has the id that it had.
+// idOf is the id of a message. It is made of what the message tells, and of no number of the
+// database: those begin again with another database or a backup, and a receiver would take a
+// message for one that it knows. A transition that is written again has the id that it had.
 func idOf(log store.LogName, t *history.Transition, target string) string {
 	return idFrom(
 		log.Cluster, log.Resource, t.UID, strconv.FormatUint(t.Version, 10), string(t.From), string(t.To), strconv.Itoa(t.Attempt), target,

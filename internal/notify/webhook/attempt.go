@@ -107,7 +107,8 @@ func failed(err error) result {
 	return result{outcome: unreachable, answer: readable(err.Error())}
 }
 
-// readable is a text that databases accept, and that people read as it stands: one line, and no directions for a terminal.
+// readable is a text that databases accept, and that people read as it stands: one line, and no
+// directions for a terminal.
 func readable(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == utf8.RuneError {

@@ -15,7 +15,8 @@ import (
 )
 
 const (
-	// bodyCost bounds the evaluation of a body in CEL's units. A digest of 1,000 transitions can be walked several times.
+	// bodyCost bounds the evaluation of a body in CEL's units. A digest of 1,000 transitions can be
+	// walked several times.
 	bodyCost = 1_000_000
 	// bodyMost bounds a body in bytes.
 	bodyMost = 1 << 20

@@ -63,7 +63,8 @@ func TestAnAttemptThatTheGatewayBreaksOffIsNoFailure(t *testing.T) {
 	}
 }
 
-// A renewal of a lease reads whether the target is on. Until it is written that the target is gone, it says what was before.
+// A renewal of a lease reads whether the target is on. Until it is written that the target is gone,
+// it says what was before.
 func TestATargetThatIsGoneStaysOffUntilThatIsWritten(t *testing.T) {
 	p := newPast(t, outbox.Target{Name: "a"})
 	k := &leaseRenewer{store: p.store, holder: "this", times: quick}

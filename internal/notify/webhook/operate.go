@@ -82,7 +82,8 @@ func (s *Senders) find(name string) (*target, error) {
 	return s.targets[i], nil
 }
 
-// Test sends a target a message of its own type at once, whether or not it is switched off, and returns what it answered.
+// Test sends a target a message of its own type at once, whether or not it is switched off, and
+// returns what it answered.
 func (s *Senders) Test(ctx context.Context, name string) (answer string, err error) {
 	t, err := s.find(name)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/kubecast/kubecast/internal/notify/outbox"
 )
 
-// rotation is the jobs that wait to be sent to a target, a line for each namespace, which take turns: whoever has much happen in
-// a namespace keeps no other waiting. It is a workqueue.Queue.
+// rotation is the jobs that wait to be sent to a target, a line for each namespace, which take
+// turns: whoever has much happen in a namespace keeps no other waiting. It is a workqueue.Queue.
 type rotation struct {
 	mu      sync.Mutex
 	of      map[outbox.Job]place

@@ -18,8 +18,9 @@ var schedule = []time.Duration{
 const (
 	// mostHold bounds for how long a target may ask to be left alone.
 	mostHold = 24 * time.Hour
-	// uncounted is for how long the attempts of a message do not count to which the target answers when it wants to be asked
-	// again. After that they do, or a target that always says so would never be given up.
+	// uncounted is for how long the attempts of a message do not count to which the target answers
+	// when it wants to be asked again. After that they do, or a target that always says so would
+	// never be given up.
 	uncounted = 4 * 24 * time.Hour
 )
 

@@ -73,7 +73,8 @@ type target struct {
 	counted bool // there are counts of this term
 }
 
-// New reads the secrets, and compiles the bodies. Its errors name the target's field, with its place in the list of targets.
+// New reads the secrets, and compiles the bodies. Its errors name the target's field, with its
+// place in the list of targets.
 func New(opts Options) (*Senders, error) {
 	s := &Senders{keep: opts.Keep, times: usual, log: opts.Log}
 	for i, configured := range opts.Targets {

@@ -39,7 +39,8 @@ func TestMessagesArriveOnceInTheOrderOfTheirJob(t *testing.T) {
 	}
 }
 
-// However a target behaves, the others get theirs as if it did not exist: measured beside a gateway that has none but the good one.
+// However a target behaves, the others get theirs as if it did not exist: measured beside a gateway
+// that has none but the good one.
 func TestNoTargetDelaysAnother(t *testing.T) {
 	hang := make(chan struct{})
 	defer close(hang)
@@ -113,7 +114,8 @@ func TestNoTargetDelaysAnother(t *testing.T) {
 	}
 	alone, beside := measure(false), measure(true)
 	t.Logf("median from the transition to the good target: %v alone, %v beside %d bad ones", alone, beside, len(bad)+1)
-	// Beside others there are nine times as many rows to write. Whoever waits for one that hangs waits for all of attemptWithin.
+	// Beside others there are nine times as many rows to write. Whoever waits for one that hangs
+	// waits for all of attemptWithin.
 	if beside > 20*alone && beside > attemptWithin/3 {
 		t.Errorf("%v beside bad targets, %v alone", beside, alone)
 	}

@@ -23,8 +23,8 @@ type times struct {
 var usual = times{lease: 5 * time.Second, poll: 500 * time.Millisecond, grace: 2 * time.Second}
 
 const (
-	// knownMost is about how many jobs with messages are in memory, and leastShare how many of each namespace at least; the others
-	// are read when these are fewer.
+	// knownMost is about how many jobs with messages are in memory, and leastShare how many of each
+	// namespace at least; the others are read when these are fewer.
 	knownMost  = 1000
 	leastShare = 16
 	// namespacesAtOnce is of how many namespaces it is read at once what is due.
