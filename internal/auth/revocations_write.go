@@ -11,6 +11,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubecast/kubecast/internal/backoff"
 )
 
 const (
@@ -153,10 +155,7 @@ func (r *Revocations) writeAgain(ctx context.Context) {
 				break
 			}
 			r.opts.Log.Error("what was revoked cannot be written down: other replicas do not know of it", "error", err)
-			select {
-			case <-ctx.Done():
-			case <-time.After(revocationsLast):
-			}
+			backoff.Pause(ctx, revocationsLast)
 		}
 	}
 }

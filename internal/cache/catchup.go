@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/kubecast/kubecast/internal/backoff"
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/stream"
 )
@@ -187,10 +188,8 @@ func (c *catchUps) run(ctx context.Context, s *Store) {
 		case <-forget.C:
 			c.kept.forget(c)
 		case <-c.ready:
-			select {
-			case <-ctx.Done():
+			if !backoff.Pause(ctx, boarding) {
 				return
-			case <-time.After(boarding):
 			}
 			c.fly(ctx, s)
 			forget.Reset(keepCatchUp)

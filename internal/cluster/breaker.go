@@ -12,6 +12,8 @@ import (
 	"time"
 
 	utilnet "k8s.io/apimachinery/pkg/util/net"
+
+	"github.com/kubecast/kubecast/internal/backoff"
 )
 
 // breaker is the transport to the API server, and a circuit breaker. It knows whether the API server answers, whatever
@@ -145,10 +147,8 @@ func (c *Cluster) Run(ctx context.Context) error {
 		}
 		for c.breaker.lost() != nil {
 			c.probe(ctx)
-			select {
-			case <-ctx.Done():
+			if !backoff.Pause(ctx, probeEvery) {
 				return nil
-			case <-time.After(probeEvery):
 			}
 		}
 	}

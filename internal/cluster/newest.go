@@ -8,6 +8,8 @@ import (
 	"github.com/tidwall/gjson"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+
+	"github.com/kubecast/kubecast/internal/backoff"
 )
 
 // newest is the newest version of a kind at some moment.
@@ -43,9 +45,7 @@ func (c *Cluster) HasVersion(ctx context.Context, kind Kind, version uint64) (bo
 		case version <= now || again:
 			return version <= now, nil
 		}
-		select {
-		case <-time.After(newestAgain):
-		case <-ctx.Done():
+		if !backoff.Pause(ctx, newestAgain) {
 			return false, ctx.Err()
 		}
 	}
@@ -79,10 +79,7 @@ func (c *Cluster) Newest(ctx context.Context, kind Kind) (uint64, error) {
 }
 
 func (c *Cluster) askNewest(ctx context.Context, kind Kind) (newest, error) {
-	select {
-	case <-time.After(newestTogether):
-	case <-ctx.Done():
-	}
+	backoff.Pause(ctx, newestTogether)
 	found := newest{asked: time.Now()}
 	var err error
 	if found.version, err = newestVersion(ctx, c.client, kind); err != nil {

@@ -17,6 +17,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kubecast/kubecast/internal/backoff"
 )
 
 // watcher reads the events of one watch from its body.
@@ -149,22 +151,12 @@ func (w *watcher) seekProof(ctx context.Context) (wait func()) {
 					ask = time.Time{}
 					w.askNewest(ctx, passed)
 				}
-				pause(ctx, max(shortWatch-quiet, shortWatch/10))
+				backoff.Pause(ctx, max(shortWatch-quiet, shortWatch/10))
 			}
 			w.prove(ctx, false)
 		})
 	}
 	return seeking.Wait
-}
-
-// pause waits, or until the context ends.
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
 }
 
 // askNewest asks for the kind's newest version.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kubecast/kubecast/internal/backoff"
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/history"
 	"github.com/kubecast/kubecast/internal/history/store"
@@ -27,10 +28,8 @@ func (a *Archive) forget(ctx context.Context) {
 		return
 	}
 	for wait := leastRest; ; {
-		select {
-		case <-ctx.Done():
+		if !backoff.Pause(ctx, wait) {
 			return
-		case <-time.After(wait):
 		}
 		if !a.forgetting.TryLock() {
 			wait = forgetAgain

@@ -15,6 +15,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/kubecast/kubecast/internal/backoff"
 	"github.com/kubecast/kubecast/internal/history"
 	"github.com/kubecast/kubecast/internal/notify/outbox"
 	"github.com/kubecast/kubecast/internal/stream"
@@ -154,10 +155,8 @@ const (
 // expire removes what has been kept for long enough. All replicas do so; those that come later find less.
 func (s *Senders) expire(ctx context.Context, store *outbox.Store) {
 	for wait := time.Second; ; {
-		select {
-		case <-ctx.Done():
+		if !backoff.Pause(ctx, jittered(wait)) {
 			return
-		case <-time.After(jittered(wait)):
 		}
 		removed, err := store.Expire(ctx, time.Now().Add(-s.keep), expireAtOnce)
 		s.metrics.expired.Add(float64(removed))

@@ -45,10 +45,7 @@ func (t *target) run(ctx context.Context, store *outbox.Store, batcher *batcher,
 		if err != nil && !errors.Is(err, outbox.ErrHeld) && ctx.Err() == nil && news.Is(err) {
 			t.log.Warn("nothing is sent to a webhook for now", "error", err)
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(jittered(t.times.poll)):
-		}
+		backoff.Pause(ctx, jittered(t.times.poll))
 	}
 }
 
@@ -343,10 +340,8 @@ func (t *term) count(ctx context.Context) {
 			t.counts, t.counted = counts, true
 			t.mu.Unlock()
 		}
-		select {
-		case <-ctx.Done():
+		if !backoff.Pause(ctx, max(t.times.lease, rest*time.Since(began))) {
 			return
-		case <-time.After(max(t.times.lease, rest*time.Since(began))):
 		}
 	}
 }
