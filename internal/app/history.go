@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -54,15 +53,16 @@ func historyRules(cfg config.History) (*rules.Set, error) {
 	return rules.New(opts)
 }
 
-// OpenHistory opens the database of a configuration, without connecting to it. The errors name the key.
-func OpenHistory(cfg config.History, version string) (*store.Store, error) {
-	if cfg.Database == config.HistoryNone {
-		return nil, errors.New("history.database: none: there is no history")
-	}
-	database, err := historyDatabase(cfg, version)
+// openHistory opens the database of a configuration, without connecting to it. The errors name the key.
+func openHistory(cfg config.History) (*store.Store, error) {
+	database, err := historyDatabase(cfg, "")
 	if err != nil {
 		return nil, err
 	}
+	return openDatabase(database)
+}
+
+func openDatabase(database store.Options) (*store.Store, error) {
 	s, err := store.New(database)
 	if err != nil {
 		return nil, fmt.Errorf("history.database: %w", err)
@@ -73,7 +73,7 @@ func OpenHistory(cfg config.History, version string) (*store.Store, error) {
 // CheckHistory looks whether the schema of a configuration's database is the one that this gateway
 // needs, and changes nothing.
 func CheckHistory(ctx context.Context, cfg config.History) error {
-	s, err := OpenHistory(cfg, "")
+	s, err := openHistory(cfg)
 	if err != nil {
 		return err
 	}
@@ -82,14 +82,16 @@ func CheckHistory(ctx context.Context, cfg config.History) error {
 
 // MigrateHistory brings it up to date. The version is the gateway's.
 func MigrateHistory(ctx context.Context, cfg config.History, version string) error {
-	s, err := OpenHistory(cfg, version)
+	database, err := historyDatabase(cfg, version)
+	if err == nil {
+		err = hasDirectory(database, false)
+	}
 	if err != nil {
 		return err
 	}
-	if database, err := historyDatabase(cfg, version); err == nil {
-		if err := hasDirectory(database, false); err != nil {
-			return errors.Join(err, s.Close())
-		}
+	s, err := openDatabase(database)
+	if err != nil {
+		return err
 	}
 	return ofHistory(s.Migrate(ctx), s)
 }
@@ -126,7 +128,7 @@ func CopyHistory(ctx context.Context, from, to string, out io.Writer) (err error
 			}
 			history = cfg.History
 		}
-		if both[i], err = OpenHistory(history, ""); err != nil {
+		if both[i], err = openHistory(history); err != nil {
 			return fmt.Errorf("%s: %w", [2]string{"from", "to"}[i], err)
 		}
 		defer func() { err = errors.Join(err, both[i].Close()) }()
@@ -136,6 +138,9 @@ func CopyHistory(ctx context.Context, from, to string, out io.Writer) (err error
 
 // historyDatabase says where the database is. The errors name the key of what is missing.
 func historyDatabase(cfg config.History, version string) (store.Options, error) {
+	if cfg.Database == config.HistoryNone {
+		return store.Options{}, errors.New("history.database: none: there is no history")
+	}
 	opts := store.Options{Address: cfg.Database, StateDir: cfg.StateDir, PasswordFile: cfg.PasswordFile, KeepBudget: int64(cfg.KeepBudget), Release: version}
 	if cfg.PasswordFile != "" {
 		if _, err := os.ReadFile(cfg.PasswordFile); err != nil {
@@ -160,11 +165,10 @@ func hasDirectory(opts store.Options, dry bool) error {
 		}
 		return nil
 	}
-	address, err := url.Parse(opts.Address)
-	if err != nil || address.Scheme != "sqlite" {
+	if opts.File() == "" {
 		return nil // which is looked at by package store
 	}
-	directory := filepath.Dir(address.Path)
+	directory := filepath.Dir(opts.File())
 	switch info, err := os.Stat(directory); {
 	case err != nil:
 		return fmt.Errorf("history.database: %w", err)

@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	neturl "net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -27,7 +26,7 @@ import (
 // transitions are those of the only log in a configuration's database, by their states.
 func transitions(t *testing.T, cfg config.Config) (states []string) {
 	t.Helper()
-	db, err := OpenHistory(cfg.History, "")
+	db, err := openHistory(cfg.History)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,12 +238,8 @@ func TestAGatewayRecordsAllWithTheGrantedRights(t *testing.T) {
 			if err := MigrateHistory(t.Context(), owned, "test"); err != nil {
 				t.Fatal(err)
 			}
-			create := "CREATE ROLE gatewayonly LOGIN PASSWORD 'x'"
-			if name == "MariaDB" {
-				create = "CREATE USER 'gatewayonly'@'%' IDENTIFIED BY 'x'"
-			}
-			server.Exec(t, create)
-			owner, err := OpenHistory(owned, "")
+			_, as := server.Role(t, "gatewayonly", owned.Database)
+			owner, err := openHistory(owned)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -268,11 +263,7 @@ func TestAGatewayRecordsAllWithTheGrantedRights(t *testing.T) {
 			api.Logs = func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "its last words\n") }
 			cfg, token := configuration(t, url)
 			cfg.History.StateDir = ""
-			at, err := neturl.Parse(owned.Database)
-			if err != nil {
-				t.Fatal(err)
-			}
-			cfg.History.Database = server.Address(strings.TrimPrefix(at.Path, "/"), "gatewayonly", "x")
+			cfg.History.Database = as
 			cfg.Webhooks = []config.Webhook{{Name: "backend", URL: receiver.URL, States: []string{"Failed"}, Concurrency: 1}}
 			g := start(t, cfg, token)
 			rows := func(table string) (n int) {

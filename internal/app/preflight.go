@@ -14,6 +14,7 @@ import (
 
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/config"
+	"github.com/kubecast/kubecast/internal/history/archive"
 	"github.com/kubecast/kubecast/internal/history/store"
 )
 
@@ -112,7 +113,7 @@ func Preflight(ctx context.Context, opts Options, out io.Writer) error {
 		p.cluster(ctx, m.kinds.Cluster(), rights(opts.Config, i == 0))
 	}
 	if g.jobs != nil {
-		p.database(ctx, g.jobs.Database(), opts.Config.History)
+		p.database(ctx, g.jobs, opts.Config.History)
 	}
 	if p.missing > 0 {
 		return fmt.Errorf("preflight: %d things are missing", p.missing)
@@ -217,11 +218,11 @@ func (p *preflight) clock(whose string, ahead time.Duration) {
 	}
 }
 
-func (p *preflight) database(ctx context.Context, s *store.Store, cfg config.History) {
+func (p *preflight) database(ctx context.Context, jobs *archive.Archive, cfg config.History) {
 	ctx, cancel := context.WithTimeout(ctx, databaseWithin)
 	defer cancel()
-	opts, _ := historyDatabase(cfg, "") // it was built of this
-	fmt.Fprintf(p.out, "database %s\n", opts.Place())
+	s := jobs.Database()
+	fmt.Fprintf(p.out, "database %s\n", jobs.Place())
 	switch err := s.Check(ctx); {
 	case errors.Is(err, store.ErrOlder) && cfg.Migrate:
 		fmt.Fprintf(p.out, "  %v: serve changes that at its start, for which its user has to own the tables\n", err)

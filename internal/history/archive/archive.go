@@ -124,7 +124,7 @@ func (a *Archive) Run(ctx context.Context) error {
 		a.err = err
 		a.mu.Unlock()
 		if news.Is(err) {
-			a.log.Warn("the history's database cannot be used for now; all else goes on", "database", a.opts.Database.Place(), "cause", string(store.CauseOf(err)), "error", err)
+			a.log.Warn("the history's database cannot be used for now; all else goes on", "database", a.Place(), "cause", string(store.CauseOf(err)), "error", err)
 		}
 		if !retry.Wait(ctx) {
 			return nil
@@ -166,6 +166,9 @@ func (a *Archive) migrate(ctx context.Context) error {
 	}
 	return err
 }
+
+// Place is the database's address as it is shown to people.
+func (a *Archive) Place() string { return a.opts.Database.Place() }
 
 // Refused is why the gateway must not use the database since its start: its schema is another
 // release's. It is nil if it may, while the database is away, and once it could be used: from then
@@ -268,7 +271,7 @@ func (a *Archive) recordRuns(ctx context.Context, kinds *cache.Kinds, waits *wai
 func (a *Archive) run(ctx context.Context, kinds *cache.Kinds, log string, opts recorder.Options) error {
 	opts.Cluster, opts.Database, opts.Expiring = kinds.Cluster(), a.database.For(store.Recorder(kinds.Cluster().Name()+"/"+log)), a.database.For(store.System("retention"))
 	opts.Holder, opts.Keep, opts.KeepSpec, opts.Wrote = a.holder+rand.Text()[:10], a.opts.Keep, a.opts.KeepSpec, a.wrote
-	opts.Metrics, opts.Log = a.metrics, a.log.With("database", a.opts.Database.Place())
+	opts.Metrics, opts.Log = a.metrics, a.log.With("database", a.Place())
 	r := recorder.New(opts)
 	a.begin(r)
 	defer a.end(r)

@@ -15,6 +15,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -264,6 +265,22 @@ func (s *Server) Database(t testing.TB) string {
 		s.Exec(t, "DROP DATABASE "+name)
 	})
 	return s.Address(name, "root", "")
+}
+
+// Role makes a user who has no right yet, and gives its name as statements have it, and the address
+// of a database for it.
+func (s *Server) Role(t testing.TB, name, database string) (role, address string) {
+	t.Helper()
+	at, err := url.Parse(database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	role, create := `"`+name+`"`, "CREATE ROLE %s LOGIN PASSWORD 'x'"
+	if s.Kind == "mysql" {
+		role, create = "'"+name+"'@'%'", "CREATE USER %s IDENTIFIED BY 'x'"
+	}
+	s.Exec(t, fmt.Sprintf(create, role))
+	return role, s.Address(strings.TrimPrefix(at.Path, "/"), name, "x")
 }
 
 // Address is that of a database for a user.

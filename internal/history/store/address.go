@@ -38,7 +38,7 @@ type Options struct {
 // Place is the database's address as it is shown to people, without a password or parameters.
 func (o Options) Place() string {
 	if o.Address == "sqlite" {
-		return filepath.Join(o.StateDir, fileName)
+		return o.File()
 	}
 	address, err := url.Parse(o.Address)
 	if err != nil {
@@ -51,8 +51,8 @@ func (o Options) Place() string {
 	return place.String()
 }
 
-// file is the path of SQLite's file; empty: a server.
-func (o Options) file() string {
+// File is the path of SQLite's file; empty: a server.
+func (o Options) File() string {
 	if o.Address == "sqlite" {
 		return filepath.Join(o.StateDir, fileName)
 	}
@@ -94,7 +94,7 @@ type database struct {
 // New reads the address. It does not connect, so its errors are those of what was configured. The
 // Store is the gateway's own until For says otherwise.
 func New(opts Options) (*Store, error) {
-	s := &database{writers: opts.Writers, window: firstWindow, bounds: firstRunBounds, parked: mostParked, budget: opts.KeepBudget, release: opts.Release, file: opts.file()}
+	s := &database{writers: opts.Writers, window: firstWindow, bounds: firstRunBounds, parked: mostParked, budget: opts.KeepBudget, release: opts.Release, file: opts.File()}
 	for _, pool := range []struct {
 		of   **sql.DB
 		most int
@@ -130,7 +130,7 @@ func open(opts Options, recorders bool) (*sql.DB, dialect, error) {
 		if opts.StateDir == "" {
 			return nil, nil, errors.New("sqlite needs a state directory")
 		}
-		return openSQLite(opts, filepath.Join(opts.StateDir, fileName), recorders)
+		return openSQLite(opts, recorders)
 	}
 	address, err := url.Parse(opts.Address)
 	if err != nil {
@@ -144,7 +144,7 @@ func open(opts Options, recorders bool) (*sql.DB, dialect, error) {
 		if address.Host != "" || address.Path == "" {
 			return nil, nil, errors.New("of a file begins with three slashes: sqlite:///path")
 		}
-		return openSQLite(opts, address.Path, recorders)
+		return openSQLite(opts, recorders)
 	case "postgres", "postgresql":
 		return openPostgres(opts)
 	case "mysql":
@@ -153,7 +153,8 @@ func open(opts Options, recorders bool) (*sql.DB, dialect, error) {
 	return nil, nil, fmt.Errorf("has the scheme %q; known are sqlite, postgres and mysql", address.Scheme)
 }
 
-func openSQLite(opts Options, path string, recorders bool) (*sql.DB, dialect, error) {
+func openSQLite(opts Options, recorders bool) (*sql.DB, dialect, error) {
+	path := opts.File()
 	if opts.PasswordFile != "" {
 		return nil, nil, errors.New("is a file, which takes no passwordFile")
 	}

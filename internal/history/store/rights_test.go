@@ -2,7 +2,6 @@ package store
 
 import (
 	"errors"
-	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -18,11 +17,7 @@ func TestTheRightThatIsMissingAtTheDatabaseIsNamed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			address := server.Database(t)
 			owner := migrated(t, address)
-			role, who := `"someone"`, "CREATE ROLE someone LOGIN PASSWORD 'x'"
-			if name == "MariaDB" {
-				role, who = "'someone'@'%'", "CREATE USER 'someone'@'%' IDENTIFIED BY 'x'"
-			}
-			server.Exec(t, who)
+			role, as := server.Role(t, "someone", address)
 			grants, err := Grants(Options{Address: address}, "someone")
 			if err != nil {
 				t.Fatal(err)
@@ -36,11 +31,7 @@ func TestTheRightThatIsMissingAtTheDatabaseIsNamed(t *testing.T) {
 			for _, statement := range grants {
 				say(statement)
 			}
-			at, err := url.Parse(address)
-			if err != nil {
-				t.Fatal(err)
-			}
-			s := openAt(t, server.Address(strings.TrimPrefix(at.Path, "/"), "someone", "x"))
+			s := openAt(t, as)
 			missing := func(want ...string) {
 				t.Helper()
 				if got, err := s.Missing(t.Context()); err != nil || !slices.Equal(got, want) {

@@ -3,8 +3,6 @@ package outbox
 import (
 	"errors"
 	"log/slog"
-	"net/url"
-	"strings"
 	"testing"
 	"time"
 
@@ -21,15 +19,7 @@ func TestTheGrantedRightsAreEnoughForAllThatAGatewayWrites(t *testing.T) {
 	for name, server := range map[string]*dbtest.Server{"PostgreSQL": dbtest.PostgreSQL, "MariaDB": dbtest.Maria} {
 		t.Run(name, func(t *testing.T) {
 			address := server.Database(t)
-			at, err := url.Parse(address)
-			if err != nil {
-				t.Fatal(err)
-			}
-			create := "CREATE ROLE gatewayonly LOGIN PASSWORD 'x'"
-			if name == "MariaDB" {
-				create = "CREATE USER 'gatewayonly'@'%' IDENTIFIED BY 'x'"
-			}
-			server.Exec(t, create)
+			_, as := server.Role(t, "gatewayonly", address)
 			owner, err := store.New(store.Options{Address: address})
 			if err != nil {
 				t.Fatal(err)
@@ -50,7 +40,7 @@ func TestTheGrantedRightsAreEnoughForAllThatAGatewayWrites(t *testing.T) {
 					t.Fatal(statement, err)
 				}
 			}
-			works(t, server.Address(strings.TrimPrefix(at.Path, "/"), "gatewayonly", "x"))
+			works(t, as)
 		})
 	}
 }
