@@ -3,7 +3,7 @@
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo development)
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: build demo test soak mutations conformance bench lint gateway devcluster devissuer controlplane portal clean
+.PHONY: build demo test soak mutations conformance bench lint gateway devcluster devissuer devcontrollers controlplane portal clean
 
 build: gateway devcluster
 
@@ -29,6 +29,11 @@ devissuer:
 	@echo building bin/devissuer
 	@scripts/downloads.sh devissuer go build -C devissuer -o ../bin/devissuer .
 
+# Kueue's controllers, for the tests of the history: about three minutes on two cores, once.
+devcontrollers:
+	@echo building bin/devcontrollers
+	@scripts/downloads.sh devcontrollers devcontrollers/build.sh bin/devcontrollers
+
 # etcd, kube-apiserver and the rest, from source: about ten minutes on two cores, once.
 controlplane:
 	@scripts/downloads.sh devcluster devcluster/build.sh bin/controlplane
@@ -40,12 +45,13 @@ test:
 	@scripts/test.sh
 
 # The model tests for long: random faults, clients of every sort, several gateways; over a fake API server in virtual time,
-# then over a real one; and 1,000 jobs of which each change has to be recorded. Each lasts for SOAK=1h, or ten minutes. Each
+# then over a real one; 1,000 jobs of which each change has to be recorded; and random lives under real controllers. Each lasts for SOAK=1h, or ten minutes. Each
 # seed is named as it begins, and the first that finds something ends it. SEED=n begins with a seed.
-soak: build controlplane
+soak: build controlplane devcontrollers
 	KUBECAST_SOAK=$(or $(SOAK),10m) KUBECAST_SEED=$(SEED) go test -count=1 -timeout 0 -v -run TestClientsEndWithTheClustersState ./internal/http
 	KUBECAST_SOAK=$(or $(SOAK),10m) go test -race -count=1 -timeout 0 -v -run TestRandomFaults ./e2e
 	KUBECAST_SOAK=$(or $(SOAK),10m) go test -race -count=1 -timeout 0 -v -run TestEachTransitionIsRecordedOnce ./e2e
+	KUBECAST_SOAK=$(or $(SOAK),10m) go test -race -count=1 -timeout 0 -v -run TestLivesAreToldAsTheirPodsLivedThem ./e2e
 
 # What the tests would not see: small changes of the packages where users meet. It goes on where an earlier run has ended.
 mutations:
@@ -59,14 +65,16 @@ bench: build controlplane
 	scripts/bench.sh
 
 lint: web/node_modules/.package-lock.json
-	test -z "$$(gofmt -l cmd internal scripts web/*.go e2e bench clients/*.go clients/golang conformance devcluster devissuer | tee /dev/stderr)"
+	test -z "$$(gofmt -l cmd internal scripts web/*.go e2e bench clients/*.go clients/golang conformance devcluster devissuer devcontrollers | tee /dev/stderr)"
 	go vet ./...
 	go vet -C devcluster ./...
 	go vet -C devissuer ./...
+	go vet -C devcontrollers ./...
 	go vet -C clients/golang ./...
 	go run $(STATICCHECK) ./...
 	cd devcluster && go run $(STATICCHECK) ./...
 	cd devissuer && go run $(STATICCHECK) ./...
+	cd devcontrollers && go run $(STATICCHECK) ./...
 	cd clients/golang && go run $(STATICCHECK) ./...
 	npm --prefix web run lint --silent
 
