@@ -25,6 +25,7 @@ type Circumstances struct {
 	Deadline time.Duration           // that the job's object sets; 0: none, or not known
 	Evicted  Reason                  // why its queue has taken it back, and not let it in since, as that says now; zero: it says nothing
 	Stays    bool                    // the job is in this state still
+	Queues   bool                    // what queues say is read, so that a queue that says nothing had no pod's end as its reason
 	NameOf   func(uid string) string // the job that has a uid, as namespace/name; "" if it is not known, or NameOf is nil
 }
 
@@ -56,7 +57,7 @@ func CauseOf(j *Job, runs []*Run, c Circumstances) *Cause {
 	case j.State == Cancelled:
 		cause = &Cause{Reason: "Cancelled", Text: said("cancelled", j.Message)}
 	case j.State == Queued:
-		if cause = dequeued(j, c); cause == nil && run != nil && (run.Reason == Preempted || run.Reason == Evicted || run.Reason == NodeLost) {
+		if cause = dequeued(j, c); cause == nil && !c.Queues && run != nil && (run.Reason == Preempted || run.Reason == Evicted || run.Reason == NodeLost) {
 			cause = run.cause(runs, j.Since+causeSlack)
 		}
 	case j.pastDeadline():

@@ -79,6 +79,8 @@ func TestACauseIsWhatDecidedTheEnd(t *testing.T) {
 		"evicted by its queue":                           {queued(kueue("ClusterQueueStopped", "m")), nil, Circumstances{}, "evicted: its queue was stopped Evicted 0"},
 		"its queue waits for quota":                      {queued(kueue("Pending", "m")), nil, Circumstances{}, ""},
 		"preempted long ago":                             {queued(Reason{At: 1, Reason: Preempted, Message: by, Source: "Workload"}), nil, Circumstances{}, ""},
+		"a pod was evicted before nobody read its queue": {queued(), []*Run{pod(2, minute-500, Evicted, "", 0)}, Circumstances{}, "evicted on gpu-02 Evicted 1"},
+		"a pod was evicted before its queue took it":     {queued(), []*Run{pod(2, minute-500, Evicted, "", 0)}, Circumstances{Queues: true}, ""},
 		"it never ran":                                   {&Job{State: Queued, Since: minute, Reasons: []Reason{kueue(Preempted, by)}}, nil, Circumstances{}, ""},
 		"a deadline":                                     {failed("DeadlineExceeded", "m"), []*Run{pod(1, minute, Removed, "trainer", 143)}, Circumstances{Deadline: 90 * time.Minute}, "deadline of 1 h 30 min exceeded Deadline 0"},
 		"a deadline that nobody tells":                   {failed("", "Max duration limit exceeded"), nil, Circumstances{}, "deadline exceeded Deadline 0"},

@@ -127,6 +127,7 @@ func (r *Recorder) circumstances(job *history.Job, o *cluster.Object) (known his
 		_, known.Evicted = r.opts.Waits.Queueing(r.idOf(job.Identity))
 		now := r.living[job.UID]
 		known.Stays = now != nil && now.Version == job.Version
+		known.Queues = r.opts.Waits.ReadsQueues()
 	}
 	return known
 }

@@ -320,6 +320,14 @@ func (w *Watch) Queueing(job ownerref.ID) (why, evicted history.Reason) {
 	return why, evicted
 }
 
+// ReadsQueues reports whether it is read now what queues say of jobs.
+func (w *Watch) ReadsQueues() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	_, read := w.upwards[kindOf{"kueue.x-k8s.io", "Workload"}]
+	return read
+}
+
 // Job is one of which something else may be said.
 type Job struct{ Namespace, UID string }
 
