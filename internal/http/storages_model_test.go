@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -69,6 +70,7 @@ type storagesModel struct {
 	storages map[string]*storage // by what the watches of it are called
 	clients  []*storagesClient
 	checked  map[string]int
+	resting  atomic.Bool // nobody breaks off any more
 }
 
 // storagesClient follows some of the storages on one stream, others after a reconnect.
@@ -155,7 +157,8 @@ func (m *storagesModel) play(gateways []*gateway, ring stream.Options) {
 		}
 	}
 	m.heal()
-	pass(2 * time.Minute)
+	m.resting.Store(true)
+	pass(4 * time.Minute) // two until who is connected was cut, and two for whoever came again
 	m.compare("at the end", true)
 	close(done)
 	for _, s := range m.storages {
@@ -288,8 +291,11 @@ func (m *storagesModel) rest() {
 // compare compares what clients have with what is there: at the end all of it, else of what their replicas can read.
 func (m *storagesModel) compare(when string, all bool) {
 	synctest.Wait()
-	for _, c := range m.clients {
+	for i, c := range m.clients {
 		c.mu.Lock()
+		if all && c.since.IsZero() {
+			c.fault("%s: client %d is not connected", when, i)
+		}
 		for _, name := range c.asks {
 			s, own := m.storages[name], c.copies[name]
 			store := s.store(c.replica)
@@ -309,7 +315,8 @@ func (m *storagesModel) compare(when string, all bool) {
 			}
 			m.checked["compared"]++
 			if c.stale[name] != "" || own.snapshot || own.behind || own.told != nil {
-				c.fault("%s: %s has not begun, or is told to be stale: %s; it is %+v", when, name, c.stale[name], store.Upstream())
+				c.fault("%s: %s, followed for %s, has not begun (a snapshot: %t, before its bookmark: %t), or is told to be stale: %s; it is %+v", when, name,
+					time.Since(c.since), own.snapshot || own.told != nil, own.behind, c.stale[name], store.Upstream())
 				continue
 			}
 			objects := s.api.Objects(s.resource)
@@ -379,6 +386,9 @@ func (c *storagesClient) run(done <-chan struct{}) {
 		over := c.since.IsZero()
 		c.mu.Unlock()
 		cut := time.AfterFunc(time.Duration(1+c.random.IntN(120000))*time.Millisecond, s.close)
+		if c.m.resting.Load() {
+			cut.Stop()
+		}
 		for !over {
 			f, err := s.read()
 			if err != nil {
@@ -392,7 +402,7 @@ func (c *storagesClient) run(done <-chan struct{}) {
 				return
 			default:
 			}
-			if c.random.IntN(150) == 0 {
+			if c.random.IntN(150) == 0 && !c.m.resting.Load() {
 				break
 			}
 		}
