@@ -34,6 +34,7 @@ func commands() []command {
 		{"serve", "run the gateway (the default)", func(ctx context.Context, args []string, out io.Writer) error { return serve(ctx, args, out) }},
 		{"check", "build all that serve builds, and report all faults at once; changes nothing", check},
 		{"preflight", "connect to the clusters and the database, and list what is missing", preflight},
+		{"config", "print the configuration that serve would use, without its secrets", printConfig},
 		{"history", "migrate or check the schema of the history's database, print the rights it needs, copy it", historyCommand},
 		{"watch", "print an event stream of a gateway in the terminal", watch},
 		{"token", "sign a token with a development key", token},
@@ -129,7 +130,9 @@ func serve(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	log := logger(cfg.Log)
+	level := &slog.LevelVar{}
+	level.Set(cfg.Log.SlogLevel())
+	log := logger(cfg.Log, level)
 	klog.SetSlogLogger(log.With("from", "client-go"))
 
 	ctx, cancel := context.WithCancel(ctx)
@@ -150,13 +153,13 @@ func serve(ctx context.Context, args []string, out io.Writer) error {
 			}
 		}
 	})
+	again := make(chan os.Signal, 1)
+	signal.Notify(again, syscall.SIGHUP)
 	limitMemory(log)
-	return app.Run(ctx, app.Options{Config: cfg, Version: version, Log: log, Drain: drain, Reload: load})
+	return app.Run(ctx, app.Options{Config: cfg, Version: version, Log: log, Level: level, Drain: drain, Reload: load, Again: again})
 }
 
-func logger(cfg config.Log) *slog.Logger {
-	var level slog.Level
-	_ = level.UnmarshalText([]byte(cfg.Level)) // cannot fail: the configuration is valid
+func logger(cfg config.Log, level slog.Leveler) *slog.Logger {
 	opts := &slog.HandlerOptions{Level: level}
 	if cfg.Format == "json" {
 		return slog.New(slog.NewJSONHandler(os.Stderr, opts))
@@ -186,6 +189,24 @@ func check(_ context.Context, args []string, out io.Writer) error {
 	}
 	fmt.Fprintln(out, from.file, "is valid")
 	return nil
+}
+
+func printConfig(_ context.Context, args []string, out io.Writer) error {
+	flags := newFlags("config", "prints the configuration that serve would use: the defaults, the file and the flags, without secrets", out)
+	var from configured
+	from.addTo(flags)
+	if err := flags.parse(args, 0); err != nil {
+		return err
+	}
+	cfg, err := from.load()
+	if err != nil {
+		return err
+	}
+	text, err := config.Print(cfg)
+	if err == nil {
+		_, err = out.Write(text)
+	}
+	return err
 }
 
 func preflight(ctx context.Context, args []string, out io.Writer) error {

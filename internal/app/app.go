@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"sync"
 	"time"
 
@@ -23,10 +24,13 @@ type Options struct {
 	Config  config.Config
 	Version string
 	Log     *slog.Logger
-	// Reload, if not nil, reads Config again. A change of its clusters takes effect while the gateway runs.
+	Level   *slog.LevelVar // of Log; nil: it cannot be changed
+	// Reload, if not nil, reads Config again. What changes takes effect while the gateway runs, as far as it can.
 	Reload func() (config.Config, error)
-	// Poll is how often Reload is called, and the clusters' kubeconfigs are looked at; 0: every two seconds.
-	Poll time.Duration
+	// Poll is how often Reload is called, and the files that the configuration names are looked at; 0: every two
+	// seconds. Again asks for it at once, and may be nil.
+	Poll  time.Duration
+	Again <-chan os.Signal
 	// Drain begins the shutdown when it is done: readiness ends, then the streams, then the rest. When Run's own
 	// context is done, everything ends at once.
 	Drain context.Context
@@ -77,7 +81,8 @@ func Run(ctx context.Context, opts Options) error {
 	if g.hooks != nil {
 		group.Go(func() error { return runWebhooks(feeding, g.hooks, g.jobs) })
 	}
-	reload := newReload(opts, g.clusters, g.certificate)
+	reload := newReload(opts, g)
+	g.ops.Config = reload.print
 	group.Go(func() error { return reload.Run(feeding) })
 	// Requests end with `serving` at the latest. Nothing else knows the connection of a stream.
 	serving, stopServing := context.WithCancel(ctx)

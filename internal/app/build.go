@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -20,6 +21,7 @@ import (
 	"github.com/kubecast/kubecast/internal/history/archive"
 	kubecasthttp "github.com/kubecast/kubecast/internal/http"
 	"github.com/kubecast/kubecast/internal/notify/inbox"
+	"github.com/kubecast/kubecast/internal/notify/outbox"
 	"github.com/kubecast/kubecast/internal/notify/webhook"
 	"github.com/kubecast/kubecast/web"
 )
@@ -35,7 +37,8 @@ type assembly struct {
 
 	authorizer    authorizer
 	box           *inbox.Inbox          // nil: no history is kept
-	hooks         *webhook.Senders      // nil: there are none
+	hooks         *webhook.Senders      // nil: no history is kept
+	outbox        *outbox.Writer        // of messages for them
 	jobs          *archive.Archive      // nil: no history is kept
 	accounts      *auth.ServiceAccounts // nil: none is accepted
 	revocations   *auth.Revocations
@@ -45,6 +48,7 @@ type assembly struct {
 	login         *oidc.Login  // nil: there is none
 	certificate   *certificate // nil: plain HTTP
 	auditLog      *audit.Log   // nil: there is none
+	opsTokens     opsTokens
 	ops           kubecasthttp.OpsOptions
 	server        *kubecasthttp.Server
 }
@@ -145,7 +149,10 @@ func (g *assembly) buildAuthenticator() (err error) {
 }
 
 func (g *assembly) buildSealer() (err error) {
-	g.sealer, err = newSealer(g.cfg.Auth.CookieKeyFile)
+	keys, err := cookieKeys(g.cfg.Auth.CookieKeyFile)
+	if err == nil {
+		g.sealer, err = session.NewSealer(keys...)
+	}
 	return err
 }
 
@@ -181,7 +188,7 @@ func (g *assembly) buildAuditLog() (err error) {
 }
 
 func (g *assembly) buildOps() (err error) {
-	g.ops, err = newOpsOptions(g.cfg, g.registry)
+	g.ops, err = g.opsTokens.options(g.cfg, g.registry)
 	return err
 }
 
@@ -205,12 +212,7 @@ func (g *assembly) buildServer() (err error) {
 			Retry:        cfg.Stream.Retry.Std(),
 			Reauthorize:  reauthorize(cfg.Authorizer),
 		},
-		Limits: kubecasthttp.Limits{
-			PerUser: cfg.Stream.PerUser, PerAddress: cfg.Stream.PerAddress, Total: cfg.Stream.Total,
-			WatchesPerUser: cfg.Stream.WatchesPerUser, RequestsPerUser: cfg.Requests.PerUser, RequestsPerSecond: cfg.Requests.PerSecond,
-		},
-		Connections: connectionLimits(cfg.Stream),
-		Logs:        kubecasthttp.LogLimits{Total: cfg.Logs.Upstreams, PerUser: cfg.Logs.PerUser},
+		Limits:      limits(cfg),
 		LogRing:     int(cfg.Logs.Ring),
 		Drain:       cfg.Drain.Std(),
 		Compress:    cfg.Stream.Compress,
@@ -232,10 +234,15 @@ func (g *assembly) buildServer() (err error) {
 }
 
 func (g *assembly) authOptions() auth.Options {
-	cfg := g.cfg
-	opts := auth.Options{Anonymous: cfg.Auth.Anonymous, ServiceAccounts: g.accounts, Revocations: g.revocations, Registerer: g.registry}
-	for _, j := range cfg.Auth.JWT {
-		opts.Issuers = append(opts.Issuers, auth.Issuer{
+	return auth.Options{
+		Anonymous: g.cfg.Auth.Anonymous, Issuers: issuers(g.cfg.Auth), ServiceAccounts: g.accounts, Revocations: g.revocations, Registerer: g.registry,
+	}
+}
+
+// issuers are those whose tokens are accepted.
+func issuers(cfg config.Auth) (all []auth.Issuer) {
+	for _, j := range cfg.JWT {
+		all = append(all, auth.Issuer{
 			Issuer:        j.Issuer,
 			Audiences:     j.Audiences,
 			JWKSURL:       j.JWKSURL,
@@ -245,31 +252,44 @@ func (g *assembly) authOptions() auth.Options {
 			Claims:        auth.Claims(j.Claims),
 		})
 	}
-	return opts
+	return all
 }
 
-// newOpsOptions reads the tokens of the ops listener once, so that faults in their file show at the start.
-func newOpsOptions(cfg config.Config, gatherer prometheus.Gatherer) (kubecasthttp.OpsOptions, error) {
+// opsTokens is the file with the tokens of the ops listener. It is read for each request.
+type opsTokens struct{ file atomic.Pointer[string] }
+
+// options reads the tokens once, so that faults in their file show at the start.
+func (t *opsTokens) options(cfg config.Config, gatherer prometheus.Gatherer) (kubecasthttp.OpsOptions, error) {
 	opts := kubecasthttp.OpsOptions{Gatherer: gatherer, Profiles: cfg.Ops.Pprof, Open: !cfg.OpsShowsLittle()}
 	if cfg.Ops.TokenFile == "" {
 		return opts, nil
 	}
-	opts.Tokens = func() ([]string, error) { return kubecasthttp.ReadOpsTokens(cfg.Ops.TokenFile) }
-	if _, err := opts.Tokens(); err != nil {
-		return opts, fmt.Errorf("ops.tokenFile: %w", err)
+	opts.Tokens = func() ([]string, error) { return kubecasthttp.ReadOpsTokens(*t.file.Load()) }
+	use, err := t.move(cfg.Ops)
+	if err == nil {
+		use()
 	}
-	return opts, nil
+	return opts, err
 }
 
-func newSealer(keyFile string) (*session.Sealer, error) {
-	if keyFile == "" {
-		return session.NewSealer(session.RandomKey())
+// move makes ready that they are read from another file. Whether there are any is decided at the start.
+func (t *opsTokens) move(cfg config.Ops) (use func(), err error) {
+	if _, err := kubecasthttp.ReadOpsTokens(cfg.TokenFile); err != nil {
+		return nil, fmt.Errorf("ops.tokenFile: %w", err)
 	}
-	keys, err := session.ReadKeys(keyFile)
+	return func() { t.file.Store(&cfg.TokenFile) }, nil
+}
+
+// cookieKeys are the keys of a file, or a random one if there is no file.
+func cookieKeys(file string) ([][]byte, error) {
+	if file == "" {
+		return [][]byte{session.RandomKey()}, nil
+	}
+	keys, err := session.ReadKeys(file)
 	if err != nil {
 		return nil, fmt.Errorf("auth.cookieKeyFile: %w", err)
 	}
-	return session.NewSealer(keys...)
+	return keys, nil
 }
 
 // newLogin returns nil if the configuration has no login.

@@ -127,6 +127,24 @@ func (c *certificate) look(now time.Time) {
 	}
 }
 
+// move makes ready that the certificate is read from other files. Whether the listener speaks TLS is decided at the start.
+func (c *certificate) move(files config.TLS) (use func(), err error) {
+	if c == nil || files == (config.TLS{}) {
+		return nil, errNeedsRestart
+	}
+	moved := &certificate{files: files}
+	read := digest(moved.paths())
+	next, err := moved.load()
+	if err != nil {
+		return nil, err
+	}
+	return func() {
+		c.files = files
+		c.take(next, read)
+		c.warnExpired(time.Now())
+	}, nil
+}
+
 func (c *certificate) warnExpired(now time.Time) {
 	if end := c.current.Load().end; !c.expired && now.After(end) {
 		c.expired = true

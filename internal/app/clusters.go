@@ -190,15 +190,13 @@ func (c *clusters) start(m *member) {
 	})
 }
 
-// set replaces the clusters by the wanted ones. New ones are started. The others end, with everything that is served
-// from them. If a new one's configuration cannot be used, nothing changes.
-func (c *clusters) set(wanted []config.Cluster) error {
+// prepare makes ready that the wanted clusters replace those that there are. New ones are started then, and the others
+// end, with everything that is served from them.
+func (c *clusters) prepare(wanted []config.Cluster) (use func(), err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.group == nil {
-		return errors.New("the gateway is ending")
-	}
 	var next, added []*member
+	var faults []error
 	for _, w := range wanted {
 		i := slices.IndexFunc(c.members, func(m *member) bool { return m.config == w })
 		if i >= 0 {
@@ -207,12 +205,18 @@ func (c *clusters) set(wanted []config.Cluster) error {
 		}
 		m, err := c.connect(w)
 		if err != nil {
-			return fmt.Errorf("clusters: %w", err)
+			faults = append(faults, fmt.Errorf("clusters: %w", err))
+			continue
 		}
 		next, added = append(next, m), append(added, m)
 	}
-	c.replace(next, added)
-	return nil
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.group != nil { // else the gateway is ending
+			c.replace(next, added)
+		}
+	}, errors.Join(faults...)
 }
 
 // replace changes the members. The caller holds the lock.
@@ -259,6 +263,16 @@ func (c *clusters) refresh(m *member) error {
 	next[slices.Index(next, m)] = again
 	c.replace(next, []*member{again})
 	return nil
+}
+
+// setAtMost changes how many kinds are cached at once in each cluster.
+func (c *clusters) setAtMost(kinds int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.cache.AtMost = kinds
+	for _, m := range c.members {
+		m.kinds.SetAtMost(kinds)
+	}
 }
 
 // list returns the members that there are now.

@@ -14,6 +14,16 @@ const (
 	connectionsPerStream = 8
 )
 
+// limits are those of clients.
+func limits(cfg config.Config) kubecasthttp.Limits {
+	return kubecasthttp.Limits{
+		PerUser: cfg.Stream.PerUser, PerAddress: cfg.Stream.PerAddress, Total: cfg.Stream.Total,
+		WatchesPerUser: cfg.Stream.WatchesPerUser, RequestsPerUser: cfg.Requests.PerUser, RequestsPerSecond: cfg.Requests.PerSecond,
+		Connections: connectionLimits(cfg.Stream),
+		Logs:        kubecasthttp.LogLimits{Total: cfg.Logs.Upstreams, PerUser: cfg.Logs.PerUser},
+	}
+}
+
 // connectionLimits leaves the gateway the descriptors that it needs, however many clients come. The limit of one
 // address follows that of its streams: if that is off, so is this.
 func connectionLimits(cfg config.Stream) kubecasthttp.ConnectionLimits {

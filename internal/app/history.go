@@ -14,6 +14,7 @@ import (
 	"github.com/kubecast/kubecast/internal/history/archive"
 	"github.com/kubecast/kubecast/internal/history/rules"
 	"github.com/kubecast/kubecast/internal/history/store"
+	"github.com/kubecast/kubecast/internal/notify/outbox"
 )
 
 // newArchive returns nil if the configuration wants no history.
@@ -35,7 +36,8 @@ func newArchive(g *assembly) (*archive.Archive, error) {
 		Registerer: g.registry, Log: g.log,
 	}
 	tell(&opts, g.box)
-	tellWebhooks(&opts, cfg, g.hooks)
+	g.outbox = outbox.NewWriter(outboxTargets(cfg))
+	tellWebhooks(&opts, g.outbox, g.hooks)
 	a, err := archive.New(opts)
 	if err != nil {
 		return nil, fmt.Errorf("history.database: %w", err)

@@ -16,11 +16,18 @@ func newInbox(cfg config.Config, registerer prometheus.Registerer, log *slog.Log
 	if cfg.History.Database == config.HistoryNone {
 		return nil
 	}
-	opts := inbox.Options{Digest: cfg.Notifications.Digest.Std(), Keep: cfg.Notifications.Keep.Std(), States: []history.State{}, Registerer: registerer, Log: log}
-	for _, state := range cfg.Notifications.States {
-		opts.States = append(opts.States, history.State(state))
+	return inbox.New(inbox.Options{
+		States: notified(cfg.Notifications), Digest: cfg.Notifications.Digest.Std(), Keep: cfg.Notifications.Keep.Std(), Registerer: registerer, Log: log,
+	})
+}
+
+// notified are the states of which users are told who have not chosen.
+func notified(cfg config.Notifications) []history.State {
+	states := []history.State{}
+	for _, state := range cfg.States {
+		states = append(states, history.State(state))
 	}
-	return inbox.New(opts)
+	return states
 }
 
 // tell lets an archive's transitions be told: whatever it writes, the inbox writes with it.

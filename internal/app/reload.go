@@ -6,32 +6,87 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/kubecast/kubecast/internal/config"
 )
 
-// reload follows the configuration file, the kubeconfigs and the certificate while the gateway runs. It polls them:
-// they are small, and polling works with any editor, with the symbolic links of Kubernetes' volumes, and over network
-// file systems.
+// reload follows the configuration file, the files that it names and the kubeconfigs while the gateway runs. It polls
+// them: they are small, and polling works with any editor, with the symbolic links of Kubernetes' volumes, and over
+// network file systems. A signal asks it not to wait for the next poll.
 type reload struct {
 	opts     Options
 	clusters *clusters
 	cert     *certificate // may be nil
+	parts    []*livePart
+	good     prometheus.Gauge
+	needed   prometheus.Gauge
 
-	current config.Config
-	failed  string   // the fault of the file at the last reading; "": none
-	told    []string // keys about which it was logged that they need a restart
+	failed string   // the fault of the file at the last reading; "": none
+	told   []string // keys about which it was logged that they need a restart
+
+	mu      sync.Mutex
+	current config.Config // that is in use
+	restart []string      // keys in which the file differs from it
 }
 
-func newReload(opts Options, clusters *clusters, cert *certificate) *reload {
+// livePart is a part of the gateway that takes over its keys' changes while it runs.
+type livePart struct {
+	keys []string // by their full paths; one that ends with a point stands for all below it
+	// files are those that the keys name, whose contents count as the keys do; nil: there are none, or the part looks
+	// at them itself.
+	files func(config.Config) []string
+	// take makes ready what a configuration wants, and returns what puts it to use. An error means that the whole
+	// configuration cannot be used, except errNeedsRestart.
+	take func(config.Config) (use func(), err error)
+
+	read [sha256.Size]byte // digest of the files when they were taken over
+}
+
+// errNeedsRestart means that a part cannot take over this change.
+var errNeedsRestart = errors.New("this needs a restart")
+
+// has reports whether a key is one of the part's.
+func (p *livePart) has(key string) bool {
+	return slices.ContainsFunc(p.keys, func(own string) bool {
+		return key == own || strings.HasSuffix(own, ".") && strings.HasPrefix(key, own)
+	})
+}
+
+func (p *livePart) digest(cfg config.Config) [sha256.Size]byte {
+	if p.files == nil {
+		return [sha256.Size]byte{}
+	}
+	return digest(p.files(cfg))
+}
+
+// newReload follows what the gateway was built from.
+func newReload(opts Options, g *assembly) *reload {
 	if opts.Poll <= 0 {
 		opts.Poll = 2 * time.Second
 	}
-	return &reload{opts: opts, clusters: clusters, cert: cert, current: opts.Config}
+	r := &reload{
+		opts: opts, clusters: g.clusters, cert: g.certificate, parts: g.liveParts(opts.Level), current: opts.Config,
+		good: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "kubecast_config_reload_successful",
+			Help: "Whether the configuration file could be used when it was read last.",
+		}),
+		needed: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "kubecast_config_restart_needed",
+			Help: "Whether the configuration file was changed in keys that only a restart takes over (/debug/config).",
+		}),
+	}
+	for _, part := range r.parts {
+		part.read = part.digest(opts.Config)
+	}
+	g.registry.MustRegister(r.good, r.needed)
+	r.good.Set(1)
+	return r
 }
 
 // Run polls until the context ends.
@@ -39,13 +94,16 @@ func (r *reload) Run(ctx context.Context) error {
 	tick := time.NewTicker(r.opts.Poll)
 	defer tick.Stop()
 	for {
+		asked := false
 		select {
 		case <-ctx.Done():
 			return nil
+		case <-r.opts.Again:
+			asked = true
 		case <-tick.C:
 		}
 		if r.opts.Reload != nil {
-			r.file()
+			r.file(asked)
 		}
 		r.kubeconfigs()
 		if r.cert != nil {
@@ -54,42 +112,100 @@ func (r *reload) Run(ctx context.Context) error {
 	}
 }
 
-// file reads the configuration, and takes over its clusters. A file that is not valid changes nothing.
-func (r *reload) file() {
+// file reads the configuration, and takes over what can be taken over. If anything cannot be used, nothing changes.
+// Asked says that somebody waits to be told that it was read.
+func (r *reload) file(asked bool) {
 	next, err := r.opts.Reload()
-	if err == nil && !slices.Equal(next.Clusters, r.current.Clusters) {
-		err = r.clusters.set(next.Clusters)
+	var applied []string
+	if err == nil {
+		applied, err = r.take(next)
 	}
 	if err != nil {
-		if err.Error() != r.failed {
+		if r.good.Set(0); asked || err.Error() != r.failed {
 			r.failed = err.Error()
 			r.opts.Log.Error("configuration cannot be used: everything stays as it is", "error", err)
 		}
 		return
 	}
+	r.good.Set(1)
 	if r.failed != "" {
 		r.failed = ""
 		r.opts.Log.Info("configuration can be used again")
 	}
-	r.current.Clusters = next.Clusters
-	if keys := changed(r.current, next); !slices.Equal(keys, r.told) {
-		r.told = keys
-		if len(keys) > 0 {
-			r.opts.Log.Warn("configuration was changed in what needs a restart", "keys", strings.Join(keys, ","))
+	if asked || !slices.Equal(r.restart, r.told) {
+		r.told = r.restart
+		if len(r.restart) > 0 {
+			r.opts.Log.Warn("configuration was changed in what needs a restart", "keys", strings.Join(r.restart, ","))
 		}
+	}
+	if asked || len(applied) > 0 {
+		r.opts.Log.Info("configuration was read again", "changed", strings.Join(applied, ","))
 	}
 }
 
-// changed returns the top-level keys, except clusters, in which two configurations differ.
-func changed(a, b config.Config) (keys []string) {
-	va, vb := reflect.ValueOf(a), reflect.ValueOf(b)
-	for i := range va.NumField() {
-		key := va.Type().Field(i).Tag.Get("yaml")
-		if key != "clusters" && !reflect.DeepEqual(va.Field(i).Interface(), vb.Field(i).Interface()) {
-			keys = append(keys, key)
+// take takes a configuration over, and returns the keys of the parts that did. All parts make ready what they need
+// before one puts anything to use.
+func (r *reload) take(next config.Config) (applied []string, err error) {
+	changed := config.Changed(r.current, next)
+	var uses []func()
+	var faults []error
+	for _, part := range r.parts {
+		var mine []string
+		for _, key := range changed {
+			if part.has(key) {
+				mine = append(mine, key)
+			}
 		}
+		read := part.digest(next)
+		if len(mine) == 0 && read == part.read {
+			continue
+		}
+		use, err := part.take(next)
+		switch {
+		case errors.Is(err, errNeedsRestart):
+			continue
+		case err != nil:
+			faults = append(faults, err)
+			continue
+		}
+		if len(mine) == 0 { // what the files hold
+			mine = part.keys
+		}
+		applied = append(applied, mine...)
+		uses = append(uses, func() {
+			use()
+			part.read = read
+		})
 	}
-	return keys
+	if len(faults) > 0 {
+		return nil, errors.Join(faults...)
+	}
+	for _, use := range uses {
+		use()
+	}
+	slices.Sort(applied)
+	applied = slices.Compact(applied) // two parts may have the same key
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.current = r.current.With(next, slices.DeleteFunc(changed, func(key string) bool { return !slices.Contains(applied, key) })...)
+	r.restart = config.Changed(r.current, next)
+	r.needed.Set(0)
+	if len(r.restart) > 0 {
+		r.needed.Set(1)
+	}
+	return applied, nil
+}
+
+// print is the configuration that is in use, for people.
+func (r *reload) print() ([]byte, error) {
+	r.mu.Lock()
+	current, restart := r.current, r.restart
+	r.mu.Unlock()
+	text, err := config.Print(current)
+	if err == nil && len(restart) > 0 {
+		text = append([]byte("# The file differs in these keys, and a restart takes them over: "+strings.Join(restart, ", ")+"\n"), text...)
+	}
+	return text, err
 }
 
 // kubeconfigs makes the clusters read their kubeconfigs again if these have changed. One that cannot be used may just

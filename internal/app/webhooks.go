@@ -45,9 +45,9 @@ func webhookURL(file string) (string, error) {
 	return url, nil
 }
 
-// newWebhooks returns nil if the configuration has none.
+// newWebhooks returns nil if the configuration wants no history, without which there is nothing to be sent.
 func newWebhooks(cfg config.Config, registerer prometheus.Registerer, log *slog.Logger) (*webhook.Senders, error) {
-	if len(cfg.Webhooks) == 0 {
+	if cfg.History.Database == config.HistoryNone {
 		return nil, nil
 	}
 	targets, err := webhookTargets(cfg)
@@ -57,12 +57,8 @@ func newWebhooks(cfg config.Config, registerer prometheus.Registerer, log *slog.
 	return webhook.New(webhook.Options{Targets: targets, Keep: cfg.Notifications.Keep.Std(), Registerer: registerer, Log: log})
 }
 
-// tellWebhooks has the recorders write messages for webhooks, if there are any.
-func tellWebhooks(opts *archive.Options, cfg config.Config, hooks *webhook.Senders) {
-	if hooks == nil {
-		return
-	}
-	var targets []outbox.Target
+// outboxTargets say which transitions the targets of a configuration are told.
+func outboxTargets(cfg config.Config) (targets []outbox.Target) {
 	for _, w := range cfg.Webhooks {
 		target := outbox.Target{Name: w.Name, Namespaces: w.Namespaces, Clusters: w.Clusters, Digest: w.Digest.Std()}
 		for _, state := range w.States {
@@ -70,7 +66,12 @@ func tellWebhooks(opts *archive.Options, cfg config.Config, hooks *webhook.Sende
 		}
 		targets = append(targets, target)
 	}
-	opts.Database.Writers = slices.Insert(opts.Database.Writers, 0, store.Writer(outbox.NewWriter(targets)))
+	return targets
+}
+
+// tellWebhooks has the recorders write messages for webhooks.
+func tellWebhooks(opts *archive.Options, writer *outbox.Writer, hooks *webhook.Senders) {
+	opts.Database.Writers = slices.Insert(opts.Database.Writers, 0, store.Writer(writer))
 	wrote := opts.Wrote
 	opts.Wrote = func() {
 		if wrote != nil {
@@ -78,6 +79,25 @@ func tellWebhooks(opts *archive.Options, cfg config.Config, hooks *webhook.Sende
 		}
 		hooks.Wake()
 	}
+}
+
+// replaceWebhooks makes ready that others are told, and of other things. Where no history is kept there are none.
+func (g *assembly) replaceWebhooks(next config.Config) (use func(), err error) {
+	if g.hooks == nil {
+		return nil, errNeedsRestart
+	}
+	targets, err := webhookTargets(next)
+	if err != nil {
+		return nil, err
+	}
+	replace, err := g.hooks.Replace(targets, next.Notifications.Keep.Std())
+	if err != nil {
+		return nil, err
+	}
+	return func() {
+		replace()
+		g.outbox.SetTargets(outboxTargets(next))
+	}, nil
 }
 
 // runWebhooks sends until the context ends.

@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -9,8 +10,10 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"reflect"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -56,13 +59,23 @@ type Claims struct {
 
 // Authenticator turns bearer tokens into identities. Its methods may be called concurrently.
 type Authenticator struct {
-	anonymous       bool
-	issuers         map[string]*issuer // by the claim iss
-	serviceAccounts *ServiceAccounts   // nil: their tokens are not accepted
+	accepted        atomic.Pointer[accepted]
+	serviceAccounts *ServiceAccounts // nil: their tokens are not accepted
 	revocations     *Revocations
-	transports      []*http.Transport // those that New made
+	transport       http.RoundTripper // to issuers without a CAFile
 	metrics         *metrics
 	verified        verified
+	log             *slog.Logger
+
+	keeping sync.WaitGroup // what keeps the issuers' keys fresh
+	mu      sync.Mutex
+	running context.Context // nil before Run, and when it has ended
+}
+
+// accepted is whom an Authenticator lets in.
+type accepted struct {
+	anonymous bool
+	issuers   map[string]*issuer // by the claim iss
 }
 
 // New returns an Authenticator. It fetches nothing, so an issuer that does not answer is no error; an unreadable
@@ -70,44 +83,95 @@ type Authenticator struct {
 func New(opts Options, logger *slog.Logger) (*Authenticator, error) {
 	a := &Authenticator{
 		verified:        newVerified(),
-		anonymous:       opts.Anonymous,
-		issuers:         map[string]*issuer{},
 		serviceAccounts: opts.ServiceAccounts,
 		revocations:     opts.Revocations,
+		transport:       opts.Transport,
 		metrics:         newMetrics(opts.Registerer),
+		log:             logger,
 	}
-	if logger == nil {
-		logger = slog.New(slog.DiscardHandler)
+	if a.log == nil {
+		a.log = slog.New(slog.DiscardHandler)
 	}
 	if a.revocations == nil {
-		a.revocations = NewRevocations(RevocationOptions{Keep: 2 * RenewalTime, Log: logger})
+		a.revocations = NewRevocations(RevocationOptions{Keep: 2 * RenewalTime, Log: a.log})
 	}
-	if opts.Transport == nil {
-		opts.Transport = a.ownTransport()
+	if a.transport == nil {
+		a.transport = newTransport()
 	}
+	a.accepted.Store(&accepted{})
+	use, err := a.Replace(opts.Anonymous, opts.Issuers)
+	if err == nil {
+		use()
+	}
+	return a, err
+}
 
+func newTransport() *http.Transport { return http.DefaultTransport.(*http.Transport).Clone() }
+
+// Replace makes ready to accept other issuers, for use to put them to use. An issuer that stays the same keeps its
+// keys. Tokens of one that is not among them are refused then; who was let in with one stays until it ends. Errors are
+// those of New. Only one Replace may be under way.
+func (a *Authenticator) Replace(anonymous bool, issuers []Issuer) (use func(), err error) {
+	before, next := a.accepted.Load(), &accepted{anonymous, map[string]*issuer{}}
 	var errs []error
-	for i, o := range opts.Issuers {
-		iss, err := a.newIssuer(o, opts.Transport, logger)
-		if err == nil && a.issuers[o.Issuer] != nil {
+	for i, o := range issuers {
+		iss, err := a.newIssuer(o)
+		if err == nil && next.issuers[o.Issuer] != nil {
 			err = errors.New("field Issuer: given twice")
 		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("auth: Issuers[%d] (%s): %w", i, o.Issuer, err))
 			continue
 		}
-		a.issuers[o.Issuer] = iss
+		if old := before.issuers[o.Issuer]; old != nil && reflect.DeepEqual(old.Issuer, o) && bytes.Equal(old.roots, iss.roots) {
+			iss = old
+		}
+		next.issuers[o.Issuer] = iss
 	}
-	return a, errors.Join(errs...)
+	if len(errs) > 0 {
+		return nil, errors.Join(errs...)
+	}
+	return func() { a.use(before, next) }, nil
 }
 
-func (a *Authenticator) ownTransport() *http.Transport {
-	own := http.DefaultTransport.(*http.Transport).Clone()
-	a.transports = append(a.transports, own)
-	return own
+// use accepts others than before.
+func (a *Authenticator) use(before, next *accepted) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.accepted.Store(next)
+	for name, iss := range before.issuers {
+		if next.issuers[name] != iss && iss.stop != nil {
+			iss.stop()
+		}
+		if next.issuers[name] == nil {
+			a.metrics.forget(name)
+		}
+	}
+	for name, iss := range next.issuers {
+		if before.issuers[name] != iss && a.running != nil {
+			a.keep(iss)
+		}
+	}
 }
 
-func (a *Authenticator) newIssuer(o Issuer, transport http.RoundTripper, logger *slog.Logger) (*issuer, error) {
+// keep keeps an issuer's keys fresh. The lock is held.
+func (a *Authenticator) keep(iss *issuer) {
+	ctx, stop := context.WithCancel(a.running)
+	iss.stop = stop
+	a.keeping.Go(func() {
+		defer stop()
+		iss.keys.run(ctx)
+		<-ctx.Done()
+		if own, ok := iss.transport.(*http.Transport); ok && iss.roots != nil {
+			own.CloseIdleConnections()
+		}
+	})
+}
+
+// issuer returns the issuer of a name; nil: there is none.
+func (a *Authenticator) issuer(name string) *issuer { return a.accepted.Load().issuers[name] }
+
+func (a *Authenticator) newIssuer(o Issuer) (*issuer, error) {
 	sources := 0
 	for _, source := range []string{o.JWKSURL, o.PublicKeyFile, o.HMACKeyFile} {
 		if source != "" {
@@ -132,7 +196,7 @@ func (a *Authenticator) newIssuer(o Issuer, transport http.RoundTripper, logger 
 			return nil, errors.New("field Audiences: must not be empty")
 		}
 	}
-	logger = logger.With("issuer", o.Issuer)
+	logger := a.log.With("issuer", o.Issuer)
 
 	switch {
 	case o.PublicKeyFile != "":
@@ -140,13 +204,13 @@ func (a *Authenticator) newIssuer(o Issuer, transport http.RoundTripper, logger 
 		if err != nil {
 			return nil, fmt.Errorf("field PublicKeyFile: %w", err)
 		}
-		return &issuer{Issuer: o, keys: keys, transport: transport}, nil
+		return &issuer{Issuer: o, keys: keys, transport: a.transport}, nil
 	case o.HMACKeyFile != "":
 		keys, err := newFileKeys(o.HMACKeyFile, parseSecret, logger)
 		if err != nil {
 			return nil, fmt.Errorf("field HMACKeyFile: %w", err)
 		}
-		return &issuer{Issuer: o, keys: keys, transport: transport}, nil
+		return &issuer{Issuer: o, keys: keys, transport: a.transport}, nil
 	}
 	where := o.JWKSURL
 	if where == "" {
@@ -155,41 +219,48 @@ func (a *Authenticator) newIssuer(o Issuer, transport http.RoundTripper, logger 
 	if !fetch.Safe(where) {
 		return nil, fmt.Errorf("keys are fetched over https (http on loopback only), not from %q", where)
 	}
+	made := &issuer{Issuer: o, transport: a.transport}
 	if o.CAFile != "" {
-		roots, err := readCertificates(o.CAFile)
+		roots, pool, err := readCertificates(o.CAFile)
 		if err != nil {
 			return nil, fmt.Errorf("field CAFile: %w", err)
 		}
-		own := a.ownTransport()
-		own.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
-		transport = own
+		own := newTransport()
+		own.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
+		made.transport, made.roots = own, roots
 	}
-	keys := newRemoteKeys(o.Issuer, o.JWKSURL, fetch.Client(transport), logger)
+	keys := newRemoteKeys(o.Issuer, o.JWKSURL, fetch.Client(made.transport), logger)
 	keys.fetched = a.metrics.fetched(o.Issuer)
-	return &issuer{Issuer: o, keys: keys, transport: transport}, nil
+	made.keys = keys
+	return made, nil
 }
 
-func readCertificates(path string) (*x509.CertPool, error) {
-	data, err := os.ReadFile(path)
+func readCertificates(path string) (text []byte, pool *x509.CertPool, err error) {
+	text, err = os.ReadFile(path)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(data) {
-		return nil, fmt.Errorf("%s: no certificate; allowed: PEM", path)
+	pool = x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(text) {
+		return nil, nil, fmt.Errorf("%s: no certificate; allowed: PEM", path)
 	}
-	return pool, nil
+	return text, pool, nil
 }
 
 // Run keeps the keys fresh until ctx ends, and then returns nil. Until it runs, no keys are fetched.
 func (a *Authenticator) Run(ctx context.Context) error {
-	var wg sync.WaitGroup
-	for _, iss := range a.issuers {
-		wg.Go(func() { iss.keys.run(ctx) })
+	a.mu.Lock()
+	a.running = ctx
+	for _, iss := range a.accepted.Load().issuers {
+		a.keep(iss)
 	}
-	wg.Wait()
+	a.mu.Unlock()
 	<-ctx.Done()
-	for _, own := range a.transports {
+	a.mu.Lock()
+	a.running = nil
+	a.mu.Unlock()
+	a.keeping.Wait()
+	if own, ok := a.transport.(*http.Transport); ok {
 		own.CloseIdleConnections()
 	}
 	return nil
@@ -208,7 +279,7 @@ func (a *Authenticator) Authenticate(ctx context.Context, token string) (Identit
 
 func (a *Authenticator) authenticate(ctx context.Context, token string) (Identity, error) {
 	if token == "" {
-		if !a.anonymous {
+		if !a.accepted.Load().anonymous {
 			return Identity{}, ErrNoCredentials
 		}
 		return Identity{Username: anonymousUser, Groups: []string{unauthenticatedGroup}, Anonymous: true}, nil
@@ -228,6 +299,9 @@ func (a *Authenticator) authenticate(ctx context.Context, token string) (Identit
 // Authenticate.
 func (a *Authenticator) Confirm(ctx context.Context, id Identity) (Identity, error) {
 	if id.Anonymous {
+		if !a.accepted.Load().anonymous {
+			return Identity{}, Refused(errors.New("nobody is let in any more without credentials"))
+		}
 		return id, nil
 	}
 	var err error

@@ -13,7 +13,7 @@ import (
 // tokens like any token, and also that they are from this very issuer and for this very client.
 type Client struct {
 	authenticator *Authenticator
-	issuer        *issuer
+	issuer        string
 	id            string
 }
 
@@ -24,18 +24,24 @@ const RenewalTime = 24 * time.Hour
 // Client returns the client with an id at one of the issuers. The id must be one of the issuer's audiences. Errors
 // name the field.
 func (a *Authenticator) Client(issuer, id string) (*Client, error) {
-	iss := a.issuers[issuer]
+	iss := a.issuer(issuer)
 	switch {
 	case iss == nil:
 		return nil, fmt.Errorf("Issuer: %q is none of the authenticator's", issuer)
 	case !slices.Contains(iss.Audiences, id):
 		return nil, fmt.Errorf("ClientID: %q is none of the issuer's audiences, so its ID tokens would be refused", id)
 	}
-	return &Client{authenticator: a, issuer: iss, id: id}, nil
+	return &Client{authenticator: a, issuer: issuer, id: id}, nil
 }
 
-// Transport is the transport to the issuer.
-func (c *Client) Transport() http.RoundTripper { return c.issuer.transport }
+// RoundTrip sends a request to the issuer, as the Authenticator does.
+func (c *Client) RoundTrip(r *http.Request) (*http.Response, error) {
+	iss := c.authenticator.issuer(c.issuer)
+	if iss == nil {
+		return nil, fmt.Errorf("%q is no issuer any more", c.issuer)
+	}
+	return iss.transport.RoundTrip(r)
+}
 
 // Confirm is the Authenticator's Confirm.
 func (c *Client) Confirm(ctx context.Context, id Identity) (Identity, error) {
@@ -44,14 +50,18 @@ func (c *Client) Confirm(ctx context.Context, id Identity) (Identity, error) {
 
 // Revoke records in the Authenticator's Revocations what a logout token of the provider ended.
 func (c *Client) Revoke(ctx context.Context, jti string, entry Revocation) error {
-	return c.authenticator.revocations.revokeLogout(ctx, c.issuer.Issuer.Issuer, jti, entry)
+	return c.authenticator.revocations.revokeLogout(ctx, c.issuer, jti, entry)
 }
 
 // IDToken returns the identity in an ID token that the provider has just sent (OpenID Connect Core, section 3.1.3.7).
 // Its errors are those of Authenticate.
 func (c *Client) IDToken(ctx context.Context, token string) (Identity, error) {
 	id, err := c.authenticator.Authenticate(ctx, token)
-	if keys, ok := c.issuer.keys.(*remoteKeys); ok && errors.Is(err, ErrBadToken) && !errors.Is(err, ErrRevoked) {
+	iss := c.authenticator.issuer(c.issuer)
+	if iss == nil {
+		return Identity{}, Refused(fmt.Errorf("%q is no issuer any more", c.issuer))
+	}
+	if keys, ok := iss.keys.(*remoteKeys); ok && errors.Is(err, ErrBadToken) && !errors.Is(err, ErrRevoked) {
 		// The provider itself sent the token. If no known key fits, its keys are new; no stranger can have caused
 		// that.
 		keys.wait(ctx, 0)
@@ -62,7 +72,7 @@ func (c *Client) IDToken(ctx context.Context, token string) (Identity, error) {
 	}
 	party, named := id.Claims["azp"].(string)
 	switch {
-	case id.Claims["iss"] != c.issuer.Issuer.Issuer:
+	case id.Claims["iss"] != c.issuer:
 		return Identity{}, Refused(errors.New("of another issuer"))
 	case !slices.Contains(claimTexts(id.Claims["aud"]), c.id), named && party != c.id:
 		return Identity{}, Refused(errors.New("for another client"))

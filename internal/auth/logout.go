@@ -33,7 +33,7 @@ func (c *Client) LogoutToken(ctx context.Context, token string) (entry Revocatio
 	switch {
 	case err != nil:
 		return Revocation{}, "", err
-	case iss != c.issuer:
+	case iss.Issuer.Issuer != c.issuer:
 		return Revocation{}, "", errors.New("of an issuer that nobody signs in at here")
 	}
 	return c.logoutOf(claims, time.Now())
@@ -41,7 +41,7 @@ func (c *Client) LogoutToken(ctx context.Context, token string) (entry Revocatio
 
 // logoutOf checks the claims of a logout token.
 func (c *Client) logoutOf(claims jwt.MapClaims, now time.Time) (entry Revocation, jti string, err error) {
-	entry = Revocation{Issuer: c.issuer.Issuer.Issuer, Subject: textOf(claims["sub"]), Session: textOf(claims["sid"]), Before: begunOf(claims)}
+	entry = Revocation{Issuer: c.issuer, Subject: textOf(claims["sub"]), Session: textOf(claims["sid"]), Before: begunOf(claims)}
 	jti = textOf(claims["jti"])
 	_, hasNonce := claims["nonce"]
 	event, isObject := any(nil), false

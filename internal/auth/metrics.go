@@ -57,6 +57,13 @@ func (m *metrics) authenticated(id Identity, err error) {
 	m.requests.WithLabelValues(result).Inc()
 }
 
+// forget drops what is measured of an issuer.
+func (m *metrics) forget(issuer string) {
+	for _, of := range []*prometheus.MetricVec{m.keys.MetricVec, m.fetches.MetricVec, m.time.MetricVec} {
+		of.DeletePartialMatch(prometheus.Labels{"issuer": issuer})
+	}
+}
+
 // fetched returns a function that counts the fetches of an issuer's keys.
 func (m *metrics) fetched(issuer string) func(keys int, err error) {
 	ok, failed := m.fetches.WithLabelValues(issuer, "ok"), m.fetches.WithLabelValues(issuer, "failed")

@@ -132,6 +132,8 @@ func (r *remoteKeys) run(ctx context.Context) {
 		timer := time.NewTimer(pause - rand.N(pause/5))
 		select {
 		case <-ctx.Done():
+			timer.Stop()
+			return
 		case <-timer.C:
 		case <-r.wake:
 		}

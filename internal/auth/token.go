@@ -32,6 +32,8 @@ type issuer struct {
 	Issuer
 	keys      keySource
 	transport http.RoundTripper // to the issuer
+	roots     []byte            // of CAFile; nil: the transport is shared
+	stop      func()            // ends keys.run; nil: it has not begun
 }
 
 // keySource holds the keys of one issuer.
@@ -64,7 +66,7 @@ var errForeignIssuer = errors.New("not configured")
 // verify checks everything about a token, and maps its claims to an identity.
 func (a *Authenticator) verify(ctx context.Context, token string) (Identity, error) {
 	digest := tokenDigest(sha256.Sum256([]byte(token)))
-	if id, ok := a.verified.find(ctx, digest); ok {
+	if id, ok := a.verified.find(ctx, digest, a.issuer); ok {
 		return id, nil
 	}
 	claims, iss, keys, err := a.signed(ctx, token, "jwt", "at+jwt")
@@ -127,8 +129,8 @@ func (a *Authenticator) issuerOf(claims jwt.MapClaims) (*issuer, error) {
 	if !ok {
 		return nil, errors.New("claim iss: missing or no string")
 	}
-	iss, ok := a.issuers[name]
-	if !ok {
+	iss := a.issuer(name)
+	if iss == nil {
 		return nil, fmt.Errorf("claim iss: %.100q is %w", name, errForeignIssuer)
 	}
 	return iss, nil

@@ -28,14 +28,14 @@ const maxVerified = 8192
 
 func newVerified() verified { return verified{cache.NewLRUExpireCache(maxVerified)} }
 
-// find returns the identity of a token that was verified before.
-func (v verified) find(ctx context.Context, digest tokenDigest) (Identity, bool) {
+// find returns the identity of a token that was verified before, if its issuer is still the very same, too.
+func (v verified) find(ctx context.Context, digest tokenDigest, issuerOf func(name string) *issuer) (Identity, bool) {
 	found, ok := v.tokens.Get(digest)
 	if !ok {
 		return Identity{}, false
 	}
 	known := found.(verifiedToken)
-	if !time.Now().Before(known.identity.ExpiresAt) {
+	if !time.Now().Before(known.identity.ExpiresAt) || issuerOf(known.issuer.Issuer.Issuer) != known.issuer {
 		return Identity{}, false
 	}
 	keys, err := known.issuer.keys.current(ctx)

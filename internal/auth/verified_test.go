@@ -44,8 +44,8 @@ func TestVerifiedTokenEndsWithItsKey(t *testing.T) {
 	if _, err := a.Authenticate(t.Context(), token); err != nil {
 		t.Fatal(err)
 	}
-	keys := a.issuers[testIssuer].keys.(*fileKeys)
-	other, err := os.ReadFile(fromFile(t, usual, rsaKey).issuers[testIssuer].keys.(*fileKeys).path)
+	keys := a.issuer(testIssuer).keys.(*fileKeys)
+	other, err := os.ReadFile(fromFile(t, usual, rsaKey).issuer(testIssuer).keys.(*fileKeys).path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func TestMemoryOfVerifiedTokensIsBounded(t *testing.T) {
 	v.keep(used, token)
 	for i := range 5 * maxVerified {
 		v.keep(sha256.Sum256(fmt.Append(nil, i)), token)
-		if _, ok := v.find(t.Context(), used); i%1000 == 0 && !ok {
+		if _, ok := v.find(t.Context(), used, func(string) *issuer { return iss }); i%1000 == 0 && !ok {
 			t.Fatalf("after %d others, one that is in use is forgotten", i)
 		}
 	}

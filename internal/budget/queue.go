@@ -17,10 +17,12 @@ var ErrTooMuch = errors.New("too many requests of one user are waiting")
 //
 // Whoever waits is of a class (see TakeAs). Within each class, users are served round robin.
 type Queue struct {
-	slots, perUser, waitingPerUser int
-	shared                         func() bool // nil: never
+	slots  int
+	shared func() bool // nil: never
 
-	mu    sync.Mutex
+	mu                      sync.Mutex
+	perUser, waitingPerUser int
+
 	taken int
 	users map[userOf]*member // users that have a turn, or wait for one
 	next  [classes][]*member // by class: users that wait and may have one more turn, in the order in which they get it
@@ -73,6 +75,23 @@ func NewQueue(slots, perUser, waitingPerUser int) *Queue {
 func (q *Queue) Share(shared func() bool) *Queue {
 	q.shared = shared
 	return q
+}
+
+// SetPerUser changes the limits of each user. Whoever has more than that keeps it.
+func (q *Queue) SetPerUser(perUser, waitingPerUser int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.perUser, q.waitingPerUser = perUser, waitingPerUser
+	for class := range q.next { // those that may have one more turn are others now
+		for _, m := range q.next[class] {
+			m.listed = false
+		}
+		q.next[class] = nil
+	}
+	for _, m := range q.users {
+		q.list(m)
+	}
+	q.serve()
 }
 
 // Take waits for a turn, which lasts until release is called. Further calls of release do nothing. The error is
@@ -159,11 +178,17 @@ func (q *Queue) releaseOnce(m *member) func() {
 	}
 }
 
-// release ends a turn, and gives the free slots to the users that are next.
+// release ends a turn.
 func (q *Queue) release(m *member) {
 	q.taken--
 	m.taken--
 	q.list(m)
+	q.serve()
+	q.forget(m)
+}
+
+// serve gives the free slots to the users that are next.
+func (q *Queue) serve() {
 	for q.isAwaited() && below(q.taken, q.slots) {
 		first := q.pop()
 		w := first.waiting[0]
@@ -172,7 +197,6 @@ func (q *Queue) release(m *member) {
 		q.list(first) // behind the others
 		close(w.given)
 	}
-	q.forget(m)
 }
 
 // isAwaited reports whether a user waits who may have one more turn.

@@ -2,10 +2,12 @@ package budget
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -249,6 +251,58 @@ func TestNoTurnIsLostOrGivenTwice(t *testing.T) {
 		all.Wait()
 		if len(q.users) != 0 || len(slices.Concat(q.next[:]...)) != 0 || q.taken != 0 {
 			t.Errorf("%d users, %d listed, %d taken are left", len(q.users), len(slices.Concat(q.next[:]...)), q.taken)
+		}
+	})
+}
+
+// Who waits for the old limit goes on at once with a new one that is higher, and nobody who has a
+// turn loses it for one that is lower.
+func TestLimitsOfAQueueCanBeChanged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := NewQueue(0, 1, 10)
+		var turns atomic.Int64
+		end := make(chan struct{})
+		var taking sync.WaitGroup
+		take := func() {
+			taking.Go(func() {
+				release, err := q.Take(t.Context(), "alice")
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				turns.Add(1)
+				<-end
+				release()
+			})
+			synctest.Wait()
+		}
+		expect := func(when string, want int64) {
+			t.Helper()
+			if synctest.Wait(); turns.Load() != want {
+				t.Errorf("%s: %d turns, want %d", when, turns.Load(), want)
+			}
+		}
+		for range 6 {
+			take()
+		}
+		expect("one at a time", 1)
+		q.SetPerUser(3, 10)
+		expect("three at a time", 3)
+		q.SetPerUser(2, 1)
+		expect("two at a time", 3)
+		if _, err := q.Take(t.Context(), "alice"); !errors.Is(err, ErrTooMuch) {
+			t.Errorf("one more than may wait now: %v", err)
+		}
+		end <- struct{}{}
+		expect("two are left, and there is room for two", 3)
+		end <- struct{}{}
+		expect("one is left", 4)
+		q.SetPerUser(0, 0)
+		expect("any number", 6)
+		close(end)
+		taking.Wait()
+		if len(q.users) != 0 {
+			t.Errorf("%d users are still known", len(q.users))
 		}
 	})
 }

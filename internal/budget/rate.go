@@ -12,13 +12,13 @@ import (
 // too early waits for its time, or is refused if that is further away than longestWait. Times are given in order, so at
 // most as many requests of one user wait as come due within it.
 type Rate struct {
-	perSecond   rate.Limit
-	burst       int
 	longestWait time.Duration
 
-	mu    sync.Mutex
-	users map[string]*rate.Limiter // by user, those that may not have rested
-	sweep int                      // how many there may be before those that have rested are dropped
+	mu        sync.Mutex
+	perSecond rate.Limit
+	burst     int
+	users     map[string]*rate.Limiter // by user, those that may not have rested
+	sweep     int                      // how many there may be before those that have rested are dropped
 }
 
 // NewRate returns a Rate; a perSecond of 0 means no limit.
@@ -27,6 +27,20 @@ func NewRate(perSecond float64, burst int, longestWait time.Duration) *Rate {
 }
 
 const leastSweep = 64
+
+// Set changes the rate, also for those who use it already. Whoever waits has a time that was given.
+func (r *Rate) Set(perSecond float64, burst int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.perSecond, r.burst = rate.Limit(perSecond), burst
+	if perSecond == 0 {
+		clear(r.users)
+	}
+	for _, limiter := range r.users {
+		limiter.SetLimit(r.perSecond)
+		limiter.SetBurst(burst)
+	}
+}
 
 // Wait waits until a user may do one more thing. If that would take longer than longestWait, it returns ErrTooMuch
 // at once, which costs the user nothing. If the context ends first, it returns the context's error, and gives the
@@ -53,11 +67,11 @@ func (r *Rate) Wait(ctx context.Context, user string) error {
 // Reserve takes the next time of a user, and returns how long the caller has to wait for it. Cancel gives it back, as
 // Wait does. It is not ok, and nothing is taken, if that is longer than longestWait.
 func (r *Rate) Reserve(user string) (wait time.Duration, cancel func(), ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if r.perSecond == 0 {
 		return 0, func() {}, true
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	now := time.Now()
 	limiter := r.users[user]
 	if limiter == nil {

@@ -93,3 +93,28 @@ func TestRateOfNoneIsNoLimit(t *testing.T) {
 		}
 	}
 }
+
+// Who is known with the old rate has the new one, too.
+func TestARateCanBeChanged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := NewRate(1, 1, time.Minute)
+		tries := func(what string, want ...time.Duration) {
+			t.Helper()
+			for _, wanted := range want {
+				began := time.Now()
+				if err := r.Wait(t.Context(), "alice"); err != nil || time.Since(began) != wanted {
+					t.Errorf("%s: %v after %v, want %v", what, err, time.Since(began), wanted)
+				}
+			}
+		}
+		tries("one a second", 0, time.Second)
+		r.Set(10, 3)
+		tries("ten a second", 100*time.Millisecond, 100*time.Millisecond)
+		time.Sleep(time.Hour)
+		tries("after a rest", 0, 0, 0, 100*time.Millisecond)
+		r.Set(0, 0)
+		tries("any number", 0, 0, 0, 0, 0)
+		r.Set(2, 1)
+		tries("two a second", 0, 500*time.Millisecond)
+	})
+}

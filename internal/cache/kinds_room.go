@@ -4,6 +4,13 @@ import (
 	"github.com/kubecast/kubecast/internal/cluster"
 )
 
+// SetAtMost changes Options.AtMost. Kinds beyond it stay until they are idle.
+func (k *Kinds) SetAtMost(kinds int) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.opts.AtMost = kinds
+}
+
 // makeRoom makes room for one more store for a user, if need be by stopping an idle one. The caller holds the lock.
 // The error is ErrTooManyKinds.
 //

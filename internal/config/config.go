@@ -11,6 +11,7 @@
 package config
 
 import (
+	"log/slog"
 	"net"
 	"net/netip"
 	"slices"
@@ -311,6 +312,12 @@ type Logs struct {
 type Log struct {
 	Level  string `yaml:"level"`  // debug, info, warn or error
 	Format string `yaml:"format"` // text or json
+}
+
+// SlogLevel is Level for log/slog.
+func (l Log) SlogLevel() (level slog.Level) {
+	_ = level.UnmarshalText([]byte(l.Level)) // cannot fail: the configuration is valid
+	return level
 }
 
 // Default returns the configuration of an empty file. Callers may change it, since nothing in it is shared.

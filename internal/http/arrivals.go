@@ -41,9 +41,14 @@ const (
 	waitingOfTotal = 4
 )
 
-// newPeers returns the rate at which each peer may open connections.
-func newPeers(limits ConnectionLimits) *budget.Rate {
-	return budget.NewRate(float64(limits.PerPeer)/peerPerSecond, max(leastAtOnce, limits.PerPeer/peerAtOnce), peerLongestWait)
+// peerRate is the rate at which each peer may open connections, and how many at once.
+func peerRate(limits ConnectionLimits) (perSecond float64, atOnce int) {
+	return float64(limits.PerPeer) / peerPerSecond, max(leastAtOnce, limits.PerPeer/peerAtOnce)
+}
+
+func newPeerRate(limits ConnectionLimits) *budget.Rate {
+	perSecond, atOnce := peerRate(limits)
+	return budget.NewRate(perSecond, atOnce, peerLongestWait)
 }
 
 // Listen returns the public server's listener, on top of one of the system's. It must be closed.
@@ -135,9 +140,10 @@ func (a *arrivals) admit(conn net.Conn) {
 
 // wait hands a connection on after a time. It returns false if too many wait already, or the listener is closed.
 func (a *arrivals) wait(conn net.Conn, wait time.Duration) bool {
+	most := a.most()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.waiting == nil || a.limits.Total > 0 && len(a.waiting) >= a.limits.Total/waitingOfTotal {
+	if a.waiting == nil || most > 0 && len(a.waiting) >= most/waitingOfTotal {
 		return false
 	}
 	a.done.Add(1)

@@ -27,7 +27,6 @@ import (
 // never asked for anything, then idle ones of an address that has more of them than the newcomer's. So no address can
 // take all connections for itself, not even a trusted proxy's.
 type connections struct {
-	limits  ConnectionLimits
 	rate    *budget.Rate          // the rate at which each peer may open connections
 	isProxy func(netip.Addr) bool // a trusted proxy, which has many clients
 	streams func() int            // the connections that streams have taken over
@@ -35,6 +34,7 @@ type connections struct {
 	log     *slog.Logger
 
 	mu     sync.Mutex
+	limits ConnectionLimits
 	open   map[net.Conn]*opened
 	peers  map[netip.Addr]*peer
 	toldAt time.Time // when the log last said that connections are refused
@@ -63,9 +63,24 @@ type peer struct {
 
 func newConnections(limits ConnectionLimits, isProxy func(netip.Addr) bool, streams func() int, refused *prometheus.CounterVec, log *slog.Logger) *connections {
 	return &connections{
-		limits: limits, rate: newPeers(limits), isProxy: isProxy, streams: streams, refused: refused, log: log,
+		limits: limits, rate: newPeerRate(limits), isProxy: isProxy, streams: streams, refused: refused, log: log,
 		open: map[net.Conn]*opened{}, peers: map[netip.Addr]*peer{},
 	}
+}
+
+// set changes the limits. Connections that are open stay.
+func (c *connections) set(limits ConnectionLimits) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.limits = limits
+	c.rate.Set(peerRate(limits))
+}
+
+// most is how many connections there may be; 0: any number.
+func (c *connections) most() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.limits.Total
 }
 
 // count is an http.Server's ConnState.

@@ -34,7 +34,7 @@ func TestOneAddressDoesNotTakeAllConnections(t *testing.T) {
 				t.Parallel()
 				opts := []option{options(func(o *Options) {
 					o.TrustedProxies = config.Default().Prefixes()
-					o.Connections = ConnectionLimits{PerPeer: 4, Total: most}
+					o.Limits.Connections = ConnectionLimits{PerPeer: 4, Total: most}
 				})}
 				if version > 0 {
 					opts = append(opts, overTLS(t, version))
@@ -87,7 +87,7 @@ func TestStreamsThatShareAConnectionCountAsOne(t *testing.T) {
 	for version, refused := range map[int]float64{1: 1, 2: 0} {
 		t.Run(fmt.Sprintf("HTTP %d", version), func(t *testing.T) {
 			const most = 8
-			g := newGateway(t, overTLS(t, version), options(func(o *Options) { o.Connections = ConnectionLimits{Total: most} }))
+			g := newGateway(t, overTLS(t, version), options(func(o *Options) { o.Limits.Connections = ConnectionLimits{Total: most} }))
 			var open []*events
 			for range most {
 				s := g.stream("/api/v1/pods")

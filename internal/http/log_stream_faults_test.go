@@ -171,7 +171,7 @@ func TestLimitLeavesThePositionAsItWas(t *testing.T) {
 		again := all[0].stream(path, "Last-Event-ID: "+back.lastID)
 		k.writes("a/two", "main", "after")
 		again.says("two/main after")
-	}, options(func(o *Options) { o.Logs = LogLimits{Total: 2, PerUser: 10} }))
+	}, options(func(o *Options) { o.Limits.Logs = LogLimits{Total: 2, PerUser: 10} }))
 }
 
 // TestNodeThatStartsAnewDoesNotEndItsLogs: its kubelet does not know its pods for a moment, and says 404.

@@ -384,7 +384,7 @@ func TestTooManyLogsOnAStream(t *testing.T) {
 		if n := g.metric("kubecast_log_upstreams", "streams"); n != 0 {
 			t.Errorf("%v connections are counted, and nobody reads", n)
 		}
-	}, options(func(o *Options) { o.Logs = LogLimits{Total: 100, PerUser: 2} }))
+	}, options(func(o *Options) { o.Limits.Logs = LogLimits{Total: 100, PerUser: 2} }))
 }
 
 // Logs on one stream share the room in its ids: without that, a client would come back with an id

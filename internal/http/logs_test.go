@@ -284,7 +284,7 @@ func TestLogWithoutALineEndsInWords(t *testing.T) {
 }
 
 func TestTooManyLogsAreRefused(t *testing.T) {
-	g := newGateway(t, options(func(o *Options) { o.Logs = LogLimits{Total: 3, PerUser: 2} }), logged(func(w http.ResponseWriter, r *http.Request) {
+	g := newGateway(t, options(func(o *Options) { o.Limits.Logs = LogLimits{Total: 3, PerUser: 2} }), logged(func(w http.ResponseWriter, r *http.Request) {
 		_ = http.NewResponseController(w).Flush()
 		<-r.Context().Done()
 	}))

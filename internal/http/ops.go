@@ -20,6 +20,8 @@ import (
 // OpsOptions say what the ops listener shows, and to whom.
 type OpsOptions struct {
 	Gatherer prometheus.Gatherer
+	// Config returns the configuration that is in use, for people; nil: it is not shown.
+	Config func() ([]byte, error)
 	// Profiles says whether profiles are served. They cost time and show memory, so the operator must ask for them.
 	Profiles bool
 	// Tokens returns the accepted bearer tokens, read for each request; nil: there are none.
@@ -36,6 +38,9 @@ func (s *Server) OpsHandler(opts OpsOptions) http.Handler {
 	r.Get("/readyz", func(w http.ResponseWriter, r *http.Request) { s.ready(w, opts.refuses(r) == nil) })
 	inside := r.With(opts.guard)
 	inside.Handle("/metrics", promhttp.HandlerFor(opts.Gatherer, promhttp.HandlerOpts{}))
+	if opts.Config != nil {
+		inside.Get("/debug/config", opts.debugConfig)
+	}
 	inside.Get("/debug/kinds", s.debugKinds)
 	inside.HandleFunc("/debug/streams", s.streams.List)
 	inside.Get("/debug/history", s.debugHistory)
@@ -108,6 +113,17 @@ func tellEach(w io.Writer, what string, err error) bool {
 		fmt.Fprintf(w, "%s: %s", what, line)
 	}
 	return true
+}
+
+// debugConfig answers the configuration.
+func (opts OpsOptions) debugConfig(w http.ResponseWriter, _ *http.Request) {
+	text, err := opts.Config()
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	_, _ = w.Write(text)
 }
 
 // debugKinds answers a table of the stores.

@@ -65,8 +65,6 @@ type Options struct {
 	SyncTimeout   time.Duration              // how long a request waits for a kind's first list
 	Stream        StreamOptions
 	Limits        Limits
-	Connections   ConnectionLimits
-	Logs          LogLimits     // that are read at a time
 	LogRing       int           // bytes kept of each log that streams follow
 	Drain         time.Duration // within which streams end once Drain was called
 	Compress      []string      // the codings that are offered, the best first (coding.Names); may be empty
@@ -107,6 +105,7 @@ type Server struct {
 	streams     *eventstream.Hub
 	processors  *budget.Queue // who does something that takes long
 	rates       *ratelimit.Rates
+	turns       *ratelimit.Turns
 	memory      *budget.Memory // of what is kept to be made once
 	metrics     *metrics
 	log         *slog.Logger
@@ -140,25 +139,25 @@ func New(opts Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("http.Options.Clusters: %w", err)
 	}
-	turns := ratelimit.NewTurns(opts.Limits.RequestsPerUser, s.rates)
+	s.turns = ratelimit.NewTurns(opts.Limits.RequestsPerUser, s.rates)
 	s.queries = livequery.New(livequery.Options{
 		Queries: keptQuestions, Bytes: questionBytes, Linger: questionLinger, Processors: s.processors, Registerer: opts.Registerer,
 	})
 	s.rest = rest.New(rest.Options{
-		Access: s.access, Processors: s.processors, Memory: s.memory, Queries: s.queries, Turns: turns,
+		Access: s.access, Processors: s.processors, Memory: s.memory, Queries: s.queries, Turns: s.turns,
 		WriteTimeout: opts.Stream.WriteTimeout, SyncTimeout: opts.SyncTimeout, Codings: codings, Log: opts.Log,
 	})
 	s.past = historyapi.New(historyapi.Options{
-		Archive: opts.History, Access: s.access, SeeTheirOwn: opts.SeeTheirOwn, Turns: turns, Processors: s.processors,
+		Archive: opts.History, Access: s.access, SeeTheirOwn: opts.SeeTheirOwn, Turns: s.turns, Processors: s.processors,
 		WriteTimeout: opts.Stream.WriteTimeout, Codings: codings,
 	})
-	told := notifications.Options{Inbox: opts.Inbox, Access: s.access, SeeTheirOwn: opts.SeeTheirOwn, Turns: turns}
+	told := notifications.Options{Inbox: opts.Inbox, Access: s.access, SeeTheirOwn: opts.SeeTheirOwn, Turns: s.turns}
 	if opts.History != nil {
 		told.Kinds = opts.History.Kinds()
 	}
 	s.told = notifications.New(told)
 	s.feeds = logs.New(logs.Options{
-		Upstreams: unlimited(opts.Logs.Total), PerUser: opts.Logs.PerUser, Ring: opts.LogRing, Linger: logLinger, Registerer: opts.Registerer,
+		Upstreams: unlimited(opts.Limits.Logs.Total), PerUser: opts.Limits.Logs.PerUser, Ring: opts.LogRing, Linger: logLinger, Registerer: opts.Registerer,
 	})
 	s.followed = logstream.New(logstream.Options{Access: s.access, Feeds: s.feeds})
 	s.streams = eventstream.New(eventstream.Options{
@@ -169,16 +168,14 @@ func New(opts Options) (*Server, error) {
 		},
 		Access: s.access, Authorizer: opts.Authorizer, Confirm: s.signin.Confirm, Revocations: opts.Revocations,
 		Processors: s.processors, Memory: s.memory, Codings: codings, Times: opts.Stream,
-		Limits: eventstream.Limits{
-			PerUser: opts.Limits.PerUser, PerAddress: opts.Limits.PerAddress, Total: opts.Limits.Total, WatchesPerUser: opts.Limits.WatchesPerUser,
-		},
+		Limits:      opts.Limits.ofStreams(),
 		SyncTimeout: opts.SyncTimeout, Drain: opts.Drain, Registerer: opts.Registerer, Log: opts.Log,
 	})
 	s.logs = podlog.New(podlog.Options{
-		Access: s.access, Authorizer: opts.Authorizer, Confirm: s.signin.Confirm, Revocations: opts.Revocations, Limits: opts.Logs,
+		Access: s.access, Authorizer: opts.Authorizer, Confirm: s.signin.Confirm, Revocations: opts.Revocations, Limits: opts.Limits.Logs,
 		Reauthorize: opts.Stream.Reauthorize, WriteTimeout: opts.Stream.WriteTimeout, Drain: opts.Drain, Registerer: opts.Registerer, Log: opts.Log,
 	})
-	s.connections = newConnections(opts.Connections, s.proxies.has, s.streams.Connections, s.metrics.refused, opts.Log)
+	s.connections = newConnections(opts.Limits.Connections, s.proxies.has, s.streams.Connections, s.metrics.refused, opts.Log)
 	return s, nil
 }
 

@@ -222,7 +222,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := newGateway(t, options(func(o *Options) {
-				o.Connections = test.limits
+				o.Limits.Connections = test.limits
 				if test.trusted != "" {
 					o.TrustedProxies = []netip.Prefix{netip.MustParsePrefix(test.trusted)}
 				}

@@ -52,6 +52,13 @@ func New(opts Options) *Feeds {
 	return f
 }
 
+// SetLimits changes Options.Upstreams and Options.PerUser. What is read already goes on.
+func (f *Feeds) SetLimits(upstreams, perUser int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.opts.Upstreams, f.opts.PerUser = upstreams, perUser
+}
+
 // Run ends with its context, and with it all that is followed.
 func (f *Feeds) Run(ctx context.Context) {
 	<-ctx.Done()

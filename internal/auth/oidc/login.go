@@ -106,8 +106,8 @@ func New(opts Options, authenticator *auth.Authenticator, sealer *session.Sealer
 	}
 	l := &Login{
 		opts: opts, client: client, sealer: sealer, asking: budget.NewQueue(exchanges, exchanges/8, exchangesWaiting), log: logger,
-		provider: &provider{issuer: opts.Issuer, client: fetch.Client(client.Transport())},
-		exchange: &http.Client{Transport: client.Transport(), Timeout: fetch.Timeout, CheckRedirect: refuseRedirect},
+		provider: &provider{issuer: opts.Issuer, client: fetch.Client(client)},
+		exchange: &http.Client{Transport: client, Timeout: fetch.Timeout, CheckRedirect: refuseRedirect},
 		logins:   newLogins(opts.Registerer),
 	}
 	if _, err := l.secret(); err != nil {

@@ -20,7 +20,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/kubecast/kubecast/internal/auth"
 )
 
 // Purpose separates sealed texts: one that is sealed for a purpose cannot be opened for another.
@@ -46,20 +51,70 @@ const maxSealed = 8 << 10
 // them. It uses AES-256-GCM, with a key for each purpose that HKDF derives. Replicas that share a key can open each
 // other's texts. Its methods may be called concurrently.
 type Sealer struct {
-	seals map[Purpose][]cipher.AEAD // the first one seals, all open
+	keys atomic.Pointer[[]*sealingKey] // the first one seals, all open
+}
+
+// sealingKey is a key for all purposes.
+type sealingKey struct {
+	key   []byte
+	seals map[Purpose]cipher.AEAD
+	// retired is a key that Replace has replaced. It opens as long as anybody comes with something that it has sealed.
+	retired bool
+	opened  atomic.Int64 // when it was retired, or opened something after that, in seconds since 1970
+}
+
+// retiredFor is for how long a retired key opens since it was of use last. By then who has a session has one that
+// another key has sealed, or has to sign in anew.
+const retiredFor = auth.RenewalTime
+
+func (k *sealingKey) isOver(now time.Time) bool {
+	return k.retired && now.Sub(time.Unix(k.opened.Load(), 0)) > retiredFor
 }
 
 // NewSealer returns a Sealer for keys of KeySize. The first key seals. The others only open, so that a key can be
 // replaced.
 func NewSealer(keys ...[]byte) (*Sealer, error) {
+	made, err := sealingKeys(keys)
+	if err != nil {
+		return nil, err
+	}
+	s := &Sealer{}
+	s.keys.Store(&made)
+	return s, nil
+}
+
+// Replace makes ready to seal with other keys, for use to put them to use. Those of before that are not among them
+// then still open what they have sealed, until a day has passed without. Only one Replace may be under way.
+func (s *Sealer) Replace(keys ...[]byte) (use func(), err error) {
+	made, err := sealingKeys(keys)
+	if err != nil {
+		return nil, err
+	}
+	return func() {
+		now := time.Now()
+		for _, k := range *s.keys.Load() {
+			if k.isOver(now) || slices.ContainsFunc(made, func(other *sealingKey) bool { return bytes.Equal(other.key, k.key) }) {
+				continue
+			}
+			old := &sealingKey{key: k.key, seals: k.seals, retired: true}
+			if old.opened.Store(now.Unix()); k.retired {
+				old.opened.Store(k.opened.Load())
+			}
+			made = append(made, old)
+		}
+		s.keys.Store(&made)
+	}, nil
+}
+
+func sealingKeys(keys [][]byte) (made []*sealingKey, err error) {
 	if len(keys) == 0 {
 		return nil, errors.New("no key")
 	}
-	s := &Sealer{seals: map[Purpose][]cipher.AEAD{}}
 	for i, key := range keys {
 		if len(key) != KeySize {
 			return nil, fmt.Errorf("key %d has %d bytes; allowed: %d", i+1, len(key), KeySize)
 		}
+		k := &sealingKey{key: key, seals: map[Purpose]cipher.AEAD{}}
 		for _, p := range []Purpose{purposeSession, purposeTicket, PurposeLogin, PurposeRenewal} {
 			derived, err := hkdf.Key(sha256.New, key, nil, string(p), KeySize)
 			if err != nil {
@@ -69,14 +124,13 @@ func NewSealer(keys ...[]byte) (*Sealer, error) {
 			if err != nil {
 				return nil, err
 			}
-			aead, err := cipher.NewGCMWithRandomNonce(block)
-			if err != nil {
+			if k.seals[p], err = cipher.NewGCMWithRandomNonce(block); err != nil {
 				return nil, err
 			}
-			s.seals[p] = append(s.seals[p], aead)
 		}
+		made = append(made, k)
 	}
-	return s, nil
+	return made, nil
 }
 
 // RandomKey returns a key for a single gateway: what is sealed with it cannot be opened by other replicas, nor after
@@ -116,7 +170,7 @@ func (s *Sealer) Seal(p Purpose, value any) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return base64.RawURLEncoding.EncodeToString(s.seals[p][0].Seal(nil, nil, packed, nil)), nil
+	return base64.RawURLEncoding.EncodeToString((*s.keys.Load())[0].seals[p].Seal(nil, nil, packed, nil)), nil
 }
 
 // packFrom is the size from which on data is compressed, in bytes, so that more fits into a cookie. Smaller data is
@@ -165,10 +219,17 @@ func (s *Sealer) Open(p Purpose, text string, value any) error {
 	if err != nil {
 		return errNotSealed
 	}
-	for _, aead := range s.seals[p] {
-		packed, err := aead.Open(nil, nil, sealed, nil)
+	now := time.Now()
+	for _, k := range *s.keys.Load() {
+		if k.isOver(now) {
+			continue
+		}
+		packed, err := k.seals[p].Open(nil, nil, sealed, nil)
 		if err != nil {
 			continue
+		}
+		if k.retired {
+			k.opened.Store(now.Unix())
 		}
 		data, err := unpack(packed)
 		if err != nil {

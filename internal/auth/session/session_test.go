@@ -116,6 +116,60 @@ func TestReplicasWithTheKeyOpenEachOthersSessions(t *testing.T) {
 	}
 }
 
+// A key that is replaced while the gateway runs opens what it has sealed until nobody has come with it for a day. It
+// seals nothing any more.
+func TestAReplacedKeyOpensItsSessionsUntilTheyEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		id := janeUntil(time.Now().Add(1000 * time.Hour))
+		sealer := mustSealer(t, keyA)
+		s, onlyNew, onlyOld := NewSessions(sealer, believing{}), mustSessions(t, keyB), mustSessions(t, keyA)
+		before := must(s.Seal(id))
+		if _, err := sealer.Replace([]byte("short")); err == nil {
+			t.Error("a short key was taken")
+		}
+		use, err := sealer.Replace(keyB)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := onlyOld.Open(t.Context(), must(s.Seal(id))); err != nil {
+			t.Errorf("before it was put to use: %v", err)
+		}
+		use()
+		after := must(s.Seal(id))
+		if _, err := onlyNew.Open(t.Context(), after); err != nil {
+			t.Errorf("sealed after the replacement: %v", err)
+		}
+		opens := func(when, cookie string, want bool) {
+			t.Helper()
+			if _, err := s.Open(t.Context(), cookie); (err == nil) != want {
+				t.Errorf("%s: %v", when, err)
+			}
+		}
+		time.Sleep(20 * time.Hour)
+		opens("within the day", before, true)
+		time.Sleep(20 * time.Hour)
+		opens("a day since it was replaced, and not since it was of use", before, true)
+		use, err = sealer.Replace(bytes.Repeat([]byte{3}, KeySize))
+		if err != nil {
+			t.Fatal(err)
+		}
+		use()
+		time.Sleep(23 * time.Hour)
+		opens("after one more replacement", after, true)
+		time.Sleep(2 * time.Hour)
+		opens("a day since it was of use", before, false)
+		opens("within the day", after, true)
+		if use, err = sealer.Replace(keyA); err != nil {
+			t.Fatal(err)
+		}
+		use()
+		opens("with the key back", before, true)
+		if n := len(*sealer.keys.Load()); n != 3 {
+			t.Errorf("%d keys, want A, the third and B", n)
+		}
+	})
+}
+
 // A cookie or ticket with any change opens nothing, nor does one in place of the other.
 func TestWhatWasChangedIsNotOpened(t *testing.T) {
 	s := mustSessions(t, keyA)

@@ -163,6 +163,9 @@ type Stats struct {
 	Permissions int // permissions that are asked for again; streams may share one
 }
 
+// SetLimits changes Options.Limits.
+func (h *Hub) SetLimits(limits Limits) { h.quota.set(limits) }
+
 // Stats returns what there is now. It looks at each stream.
 func (h *Hub) Stats() Stats {
 	all := h.open.all()

@@ -12,9 +12,8 @@ type Limits struct {
 
 // quota counts the streams that are open, and their watches.
 type quota struct {
-	limits Limits
-
 	mu        sync.Mutex
+	limits    Limits
 	total     int
 	users     map[string]int
 	watches   map[string]int // by user
@@ -23,6 +22,13 @@ type quota struct {
 
 func newQuota(limits Limits) *quota {
 	return &quota{limits: limits, users: map[string]int{}, watches: map[string]int{}, addresses: map[string]int{}}
+}
+
+// set changes the limits. Streams that are open stay.
+func (q *quota) set(limits Limits) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.limits = limits
 }
 
 // take counts one more stream of so many watches, and is false if that is too much.

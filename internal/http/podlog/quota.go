@@ -18,13 +18,19 @@ type Limits struct {
 
 // quota counts the logs that are read.
 type quota struct {
-	limits Limits
-
 	open   sync.WaitGroup // none is added once it is closed
 	mu     sync.Mutex
+	limits Limits
 	closed bool
 	total  int
 	users  map[string]int
+}
+
+// set changes the limits. What is read already goes on.
+func (q *quota) set(limits Limits) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.limits = limits
 }
 
 // take counts one more, and fails if that is too much, or the gateway is about to end.

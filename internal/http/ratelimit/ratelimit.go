@@ -42,6 +42,11 @@ func New(perSecond int) *Rates {
 	}
 }
 
+// SetPerSecond changes how many requests a second each user may make.
+func (r *Rates) SetPerSecond(perSecond int) {
+	r.requests.Set(float64(perSecond), BurstSeconds*perSecond)
+}
+
 // Next waits until a user may make one more request. If the wait would be too long, it returns a 429, after holding it
 // back (see Hold).
 func (r *Rates) Next(ctx context.Context, id auth.Identity) error {

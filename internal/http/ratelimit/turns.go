@@ -26,6 +26,9 @@ func NewTurns(perUser int, rates *Rates) *Turns {
 	return &Turns{queue: budget.NewQueue(0, perUser, waitingRequests*perUser), rates: rates}
 }
 
+// SetPerUser changes how many there are of each user.
+func (t *Turns) SetPerUser(perUser int) { t.queue.SetPerUser(perUser, waitingRequests*perUser) }
+
 // Take waits until a user's request may be answered. The caller must call release when it has been answered. The error
 // is a 429, budget.ErrTooMuch after too long a wait, or the context's.
 func (t *Turns) Take(ctx context.Context, quotaOwner string) (release func(), err error) {

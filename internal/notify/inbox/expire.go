@@ -50,7 +50,7 @@ func (i *Inbox) expireSome(ctx context.Context) (more bool, err error) {
 			err := scan(&owner, &seq)
 			n, upTo[owner] = n+1, max(upTo[owner], seq)
 			return err
-		}, "SELECT owner, seq FROM inbox WHERE at < "+i.store.Now()+" - ? ORDER BY at LIMIT ?", i.opts.Keep.Milliseconds(), expireAtOnce); err != nil {
+		}, "SELECT owner, seq FROM inbox WHERE at < "+i.store.Now()+" - ? ORDER BY at LIMIT ?", i.keep().Milliseconds(), expireAtOnce); err != nil {
 			return err
 		}
 		for _, owner := range slices.Sorted(maps.Keys(upTo)) {
@@ -93,7 +93,7 @@ func remove(ctx context.Context, tx *store.Tx, owner string, upTo uint64) (n int
 func (i *Inbox) forget(ctx context.Context) (looked int, err error) {
 	// Whoever writes to an inbox moves its head. So where that has happened meanwhile, the head stays.
 	unused := "moved < " + i.store.Now() + " - ? AND states = '' AND digest = -1 AND paused = 0 AND due = 0 AND NOT EXISTS (SELECT 1 FROM inbox WHERE inbox.owner = inbox_heads.owner)"
-	owners, err := i.owners(ctx, "SELECT owner FROM inbox_heads WHERE "+unused+" LIMIT ?", i.opts.Keep.Milliseconds(), expireAtOnce)
+	owners, err := i.owners(ctx, "SELECT owner FROM inbox_heads WHERE "+unused+" LIMIT ?", i.keep().Milliseconds(), expireAtOnce)
 	if err != nil {
 		return 0, err
 	}
@@ -102,7 +102,7 @@ func (i *Inbox) forget(ctx context.Context) (looked int, err error) {
 	err = i.store.Transact(ctx, func(tx *store.Tx) error {
 		removed = 0
 		for _, owner := range owners {
-			n, err := tx.Exec(ctx, "DELETE FROM inbox_heads WHERE owner = ? AND "+unused, owner, i.opts.Keep.Milliseconds())
+			n, err := tx.Exec(ctx, "DELETE FROM inbox_heads WHERE owner = ? AND "+unused, owner, i.keep().Milliseconds())
 			if err != nil {
 				return err
 			}

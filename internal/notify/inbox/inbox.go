@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -23,10 +24,17 @@ type Options struct {
 	Log        *slog.Logger
 }
 
+// defaults are what the operator has chosen.
+type defaults struct {
+	states       []history.State
+	digest, keep time.Duration
+}
+
 // Inbox is the inboxes of all users. It is a store.Writer. Its other methods need Use first, and
 // may be called concurrently.
 type Inbox struct {
 	opts    Options
+	chosen  atomic.Pointer[defaults]
 	metrics *metrics
 	follows follows
 	hurry   chan struct{} // holds an element if a digest may be due sooner than was known
@@ -53,8 +61,18 @@ var (
 
 // New returns an Inbox.
 func New(opts Options) *Inbox {
-	return &Inbox{opts: opts, metrics: newMetrics(opts.Registerer), follows: newFollows(), hurry: make(chan struct{}, 1)}
+	i := &Inbox{opts: opts, metrics: newMetrics(opts.Registerer), follows: newFollows(), hurry: make(chan struct{}, 1)}
+	i.SetDefaults(opts.States, opts.Digest, opts.Keep)
+	return i
 }
+
+// SetDefaults changes Options.States, Digest and Keep, for what happens from now on.
+func (i *Inbox) SetDefaults(states []history.State, digest, keep time.Duration) {
+	i.chosen.Store(&defaults{states, digest, keep})
+}
+
+// keep is how long a notification is kept.
+func (i *Inbox) keep() time.Duration { return i.chosen.Load().keep }
 
 // Use says which database is read, what is closed once its schema is as it must be, and how numbers
 // are told from then on. It comes before everything else but Write.

@@ -338,7 +338,7 @@ func TestReadersMissNothingOrLearnThatTheyDo(t *testing.T) {
 			}
 		}
 		// The head is forgotten, and begins anew.
-		r.opts.Keep = 0
+		r.SetDefaults(r.opts.States, r.opts.Digest, 0)
 		time.Sleep(2 * time.Millisecond)
 		if _, err := r.expireSome(t.Context()); err != nil {
 			t.Fatal(err)

@@ -222,7 +222,7 @@ func (i *Inbox) After(ctx context.Context, owner string, sees Sees, after uint64
 		}
 		h, err := headOf(ctx, i.of(owner), owner) // afterwards: if it came first, something could be removed before it is read
 		if err == nil {
-			err = h.goesOn(after, i.opts.Keep)
+			err = h.goesOn(after, i.keep())
 		}
 		if err != nil {
 			return err

@@ -35,7 +35,8 @@ const byDefault = -1
 
 // settings are those of a user who has chosen something, or nothing.
 func (i *Inbox) settings(c chosen) Settings {
-	s := Settings{States: i.opts.States, Digest: i.opts.Digest, PausedUntil: history.Time(c.paused)}
+	usual := i.chosen.Load()
+	s := Settings{States: usual.states, Digest: usual.digest, PausedUntil: history.Time(c.paused)}
 	var states []history.State
 	if c.states != "" && json.Unmarshal([]byte(c.states), &states) == nil {
 		s.States = states

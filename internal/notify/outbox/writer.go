@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/kubecast/kubecast/internal/history"
@@ -35,10 +36,17 @@ type Event struct {
 }
 
 // Writer writes a message for each transition that a target wants. It is a store.Writer.
-type Writer struct{ targets []Target }
+type Writer struct{ targets atomic.Pointer[[]Target] }
 
 // NewWriter returns a writer for targets of different names.
-func NewWriter(targets []Target) *Writer { return &Writer{targets} }
+func NewWriter(targets []Target) *Writer {
+	w := &Writer{}
+	w.SetTargets(targets)
+	return w
+}
+
+// SetTargets replaces the targets, for the transitions that are written from now on.
+func (w *Writer) SetTargets(targets []Target) { w.targets.Store(&targets) }
 
 var columns = []string{"target", "log", "seq", "uid", "id", "at", "due", "attempts", "dead", "body", "answer", "namespace"}
 
@@ -48,6 +56,7 @@ func (w *Writer) Write(ctx context.Context, tx *store.Tx, log store.Log, b store
 	if log.Version == 0 {
 		return nil
 	}
+	targets := *w.targets.Load()
 	newest := map[string]uint64{}
 	for _, t := range b.Transitions {
 		newest[t.UID] = t.Seq
@@ -59,8 +68,8 @@ func (w *Writer) Write(ctx context.Context, tx *store.Tx, log store.Log, b store
 			continue
 		}
 		body := ""
-		for n := range w.targets {
-			target := &w.targets[n]
+		for n := range targets {
+			target := &targets[n]
 			if !target.wants(t) {
 				continue
 			}

@@ -57,7 +57,7 @@ func (c *collector) Describe(descs chan<- *prometheus.Desc) {
 }
 
 func (c *collector) Collect(metrics chan<- prometheus.Metric) {
-	for _, t := range c.targets {
+	for _, t := range (*Senders)(c).all() {
 		gauge := func(desc *prometheus.Desc, value float64) {
 			metrics <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, t.Name)
 		}

@@ -38,7 +38,7 @@ const lettersShown = 10
 // Status returns how all targets are, as the database has it.
 func (s *Senders) Status(ctx context.Context) []Status {
 	var all []Status
-	for _, t := range s.targets {
+	for _, t := range s.all() {
 		one := Status{Name: t.Name, Place: placeOf(t.URL), Digest: t.Digest}
 		store, err := s.opened()
 		if err == nil {
@@ -75,11 +75,12 @@ func (s *Senders) opened() (*outbox.Store, error) {
 }
 
 func (s *Senders) find(name string) (*target, error) {
-	i := slices.IndexFunc(s.targets, func(t *target) bool { return t.Name == name })
+	all := s.all()
+	i := slices.IndexFunc(all, func(t *target) bool { return t.Name == name })
 	if i < 0 {
 		return nil, ErrNoTarget
 	}
-	return s.targets[i], nil
+	return all[i], nil
 }
 
 // Test sends a target a message of its own type at once, whether or not it is switched off, and

@@ -6,10 +6,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -41,14 +43,15 @@ type Options struct {
 
 // Senders send to all targets. Their methods may be called concurrently.
 type Senders struct {
-	targets []*target
-	keep    time.Duration
 	times   times
 	metrics *metrics
 	log     *slog.Logger
 
-	mu    sync.Mutex
-	store *outbox.Store // nil: the database is not ready yet
+	mu      sync.Mutex
+	targets []*target
+	keep    time.Duration
+	store   *outbox.Store   // nil: the database is not ready yet
+	begin   func(t *target) // has a target sent to; nil before Run, and when it has ended
 }
 
 // target is one webhook, as this replica knows it.
@@ -63,6 +66,9 @@ type target struct {
 	wakes   *stream.WakeChannel // woken when there may be something to send
 	log     *slog.Logger
 	metrics *metrics
+	after   *target            // what the target was before a change; nil: nothing
+	stop    context.CancelFunc // ends the sending; nil before it begins
+	ended   chan struct{}      // closed when nothing is sent any more, or ever
 
 	mu      sync.Mutex
 	sending bool // this replica holds the lease
@@ -77,19 +83,67 @@ type target struct {
 // New reads the secrets, and compiles the bodies. Its errors name the target's field, with its
 // place in the list of targets.
 func New(opts Options) (*Senders, error) {
-	s := &Senders{keep: opts.Keep, times: usual, log: opts.Log}
-	for i, configured := range opts.Targets {
-		t, err := newTarget(configured, opts.Log)
-		if err != nil {
-			return nil, fmt.Errorf("webhooks[%d].%w", i, err)
-		}
-		s.targets = append(s.targets, t)
-	}
+	s := &Senders{times: usual, log: opts.Log}
 	s.metrics = newMetrics(opts.Registerer, s)
-	for _, t := range s.targets {
-		t.metrics = s.metrics
+	use, err := s.Replace(opts.Targets, opts.Keep)
+	if err != nil {
+		return nil, err
 	}
+	use()
 	return s, nil
+}
+
+// Replace makes ready to send to other targets, for use to put them to use. A target that stays the same is sent to
+// without a break. What a target that is gone was not sent is kept for as long as Options.Keep. Errors are those of
+// New. Only one Replace may be under way.
+func (s *Senders) Replace(targets []Target, keep time.Duration) (use func(), err error) {
+	before := s.all()
+	var next []*target
+	var faults []error
+	for i, configured := range targets {
+		n := slices.IndexFunc(before, func(t *target) bool { return t.Name == configured.Name })
+		if n >= 0 && before[n].Target == configured {
+			next = append(next, before[n])
+			continue
+		}
+		t, err := newTarget(configured, s.log)
+		if err != nil {
+			faults = append(faults, fmt.Errorf("webhooks[%d].%w", i, err))
+			continue
+		}
+		if t.metrics, t.times = s.metrics, s.times; n >= 0 {
+			t.after = before[n]
+		}
+		next = append(next, t)
+	}
+	return func() { s.use(before, next, keep) }, errors.Join(faults...)
+}
+
+func (s *Senders) use(before, next []*target, keep time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.targets, s.keep = next, keep
+	for _, t := range before {
+		switch {
+		case slices.Contains(next, t):
+		case t.stop == nil:
+			close(t.ended)
+		default:
+			t.stop()
+		}
+	}
+	for _, t := range next {
+		if s.begin != nil && !slices.Contains(before, t) {
+			s.begin(t)
+		}
+	}
+}
+
+// all are the targets that there are now.
+func (s *Senders) all() []*target {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.targets
 }
 
 func newTarget(configured Target, log *slog.Logger) (*target, error) {
@@ -105,13 +159,13 @@ func newTarget(configured Target, log *slog.Logger) (*target, error) {
 	sum := sha256.Sum256([]byte(configured.URL))
 	return &target{
 		Target: configured, client: newClient(configured.Concurrency), secrets: secrets, body: body, url: hex.EncodeToString(sum[:]),
-		within: attemptWithin, times: usual, wakes: stream.NewWakeChannel(), log: log,
+		within: attemptWithin, times: usual, wakes: stream.NewWakeChannel(), log: log, ended: make(chan struct{}),
 	}, nil
 }
 
 // Wake says that there may be new messages. It does not wait.
 func (s *Senders) Wake() {
-	for _, t := range s.targets {
+	for _, t := range s.all() {
 		t.wakes.Wake()
 	}
 }
@@ -123,9 +177,6 @@ func (s *Senders) Run(ctx context.Context, store *outbox.Store, ready <-chan str
 	case <-ctx.Done():
 		return nil
 	}
-	s.mu.Lock()
-	s.store = store
-	s.mu.Unlock()
 	host, err := os.Hostname()
 	if err != nil {
 		host = "gateway"
@@ -134,11 +185,26 @@ func (s *Senders) Run(ctx context.Context, store *outbox.Store, ready <-chan str
 	batcher := &batcher{store: store, queue: make(chan *sentResult), times: s.times, log: s.log}
 	var running, batching sync.WaitGroup
 	batching.Go(batcher.run)
-	for _, t := range s.targets {
-		running.Go(func() { t.run(ctx, store, batcher, renewer) })
+	s.mu.Lock()
+	s.store = store
+	s.begin = func(t *target) {
+		sending, stop := context.WithCancel(ctx)
+		t.stop = stop
+		running.Go(func() {
+			defer stop()
+			t.run(sending, store, batcher, renewer)
+		})
 	}
+	for _, t := range s.targets {
+		s.begin(t)
+	}
+	s.mu.Unlock()
 	running.Go(func() { renewer.run(ctx) })
 	running.Go(func() { s.expire(ctx, store) })
+	<-ctx.Done()
+	s.mu.Lock()
+	s.begin = nil
+	s.mu.Unlock()
 	running.Wait()
 	close(batcher.queue)
 	batching.Wait()
@@ -158,7 +224,10 @@ func (s *Senders) expire(ctx context.Context, store *outbox.Store) {
 		if !backoff.Pause(ctx, jittered(wait)) {
 			return
 		}
-		removed, err := store.Expire(ctx, time.Now().Add(-s.keep), expireAtOnce)
+		s.mu.Lock()
+		keep := s.keep
+		s.mu.Unlock()
+		removed, err := store.Expire(ctx, time.Now().Add(-keep), expireAtOnce)
 		s.metrics.expired.Add(float64(removed))
 		if wait = expireAgain; removed > 0 {
 			wait = time.Second

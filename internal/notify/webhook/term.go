@@ -35,7 +35,12 @@ const (
 
 // run sends to a target whenever nobody else does.
 func (t *target) run(ctx context.Context, store *outbox.Store, batcher *batcher, renewer *leaseRenewer) {
+	defer close(t.ended)
 	defer t.client.CloseIdleConnections()
+	if t.after != nil { // it has the lease in the same holder's name
+		<-t.after.ended
+		t.after = nil
+	}
 	var news backoff.News
 	for ctx.Err() == nil {
 		began, err := t.begin(ctx, store, batcher, renewer)
