@@ -219,9 +219,9 @@ func (n *narrowing) follow(t *testing.T, what string, may sees, change func()) {
 	eventually(t, what+": lists", func() error {
 		for kind, path := range map[string]string{"pods": podsOf, "maps": mapsOf, "spaces": spacesOf} {
 			have := map[string]string{}
-			for _, item := range n.g.list(t, n.token, path+n.selector).Items {
+			for _, item := range n.g.list(t, n.token, path+n.selector).named(t) {
 				key, o, err := readObject(string(item))
-				if err != nil && !strings.Contains(err.Error(), "without kind") {
+				if err != nil {
 					return err
 				}
 				have[key] = fmt.Sprint(o.version)

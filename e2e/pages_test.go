@@ -53,7 +53,7 @@ func (s *stage) walkPages(t *testing.T, g *gateway, token string, scope scope) {
 	}
 	exact := strings.Replace(path, "limit=2", "resourceVersionMatch=Exact&resourceVersion="+version, 1)
 	want := parseList(t, s.kubectl(t, "", "get", "--raw", exact))
-	if err := difference(items, want.Items, "Pod", "v1"); err != nil {
+	if err := difference(items, want.Items); err != nil {
 		t.Errorf("%s, %d pages: %v", path, pages, err)
 	}
 	if pages < 3 {

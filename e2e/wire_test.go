@@ -43,7 +43,7 @@ func TestTwoUsersSeeNothingOfEachOther(t *testing.T) {
 	}
 	eventually(t, "all of it is cached", func() error {
 		for _, u := range users {
-			if a := g.get(t, u.token, "/api/v1/configmaps"); strings.Count(a.body, `"kind":"ConfigMap"`) < 13 { // and kube-root-ca.crt
+			if a := g.get(t, u.token, "/api/v1/configmaps"); a.code != http.StatusOK || len(parseList(t, a.body).Items) < 13 { // and kube-root-ca.crt
 				return fmt.Errorf("%d %s", a.code, a.body)
 			}
 		}

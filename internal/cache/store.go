@@ -98,8 +98,13 @@ func (s *Store) Warnings() []string {
 	return s.lists.Warnings()
 }
 
-// Untyped says that the API server writes lists of the kind as those of custom resources; see cluster.ObjectList.
-func (s *Store) Untyped() bool { return s.lists != nil && s.lists.Untyped() }
+// Form is how the API server lists the kind.
+func (s *Store) Form() cluster.ListForm {
+	if s.lists == nil {
+		return cluster.ListForm{}
+	}
+	return s.lists.Form()
+}
 
 // Topic is the topic into which the store's changes go.
 func (s *Store) Topic() *Topic { return s.topic }

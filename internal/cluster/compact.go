@@ -14,11 +14,13 @@ import (
 // compactor makes Objects of one kind from the values that its decoder reads, reusing one buffer.
 type compactor struct {
 	kind Kind
+	head string // with which an object begins that does not name its kind
 	buf  []byte
 }
 
-// object makes an Object from a valid JSON value. It puts the kind first, since the items of a list do not name it.
-// It leaves out what no client needs (managedFields are half of a pod), and blanks what no client may read.
+// object makes an Object from a valid JSON value. It leaves out what no client needs (managedFields are half of a pod), and blanks what
+// no client may read. What is left keeps its order, since clients compare answers: the kind stands where the API server wrote it, and
+// first if it wrote none, as in the items of a list of most kinds.
 func (c *compactor) object(value []byte) (*Object, error) {
 	if formatted(value) {
 		v := jsontext.Value(value)
@@ -31,15 +33,51 @@ func (c *compactor) object(value []byte) (*Object, error) {
 	if !whole.IsObject() {
 		return nil, errors.New("an object was expected")
 	}
-	c.buf = append(c.buf[:0], `{"kind":"`...)
-	c.buf = append(c.buf, c.kind.Kind...)
-	c.buf = append(c.buf, `","apiVersion":"`...)
-	c.buf = append(c.buf, c.kind.APIVersion()...)
-	c.buf = append(c.buf, '"')
+	if c.head == "" {
+		c.head = c.kind.Head()
+	}
+	c.buf = append(c.buf[:0], c.head...)
+	var text []byte
+	switch hasKind, hasVersion := c.members(whole, true); {
+	case hasKind && hasVersion:
+		text = c.buf[len(c.head)-1:] // in the place of the comma
+		text[0] = '{'
+	case hasKind || hasVersion:
+		c.buf = append(c.buf[:0], c.head...)
+		c.members(whole, false)
+		fallthrough
+	default:
+		text = c.buf
+	}
+	read := NewObject
+	if c.kind.Measured {
+		read = newMeasurement
+	}
+	o, err := read(string(text))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", c.kind, err)
+	}
+	return o, nil
+}
+
+// members writes the members of an object behind what the buffer has, and the object's end. Those that name the kind are among them if
+// they are wanted, and name this kind; it returns which are.
+func (c *compactor) members(whole gjson.Result, named bool) (hasKind, hasVersion bool) {
 	secret := c.kind.isSecret()
 	whole.ForEach(func(key, value gjson.Result) bool {
 		switch {
-		case key.Str == "kind" || key.Str == "apiVersion":
+		case key.Str == "kind":
+			if named && !hasKind && value.Str == c.kind.Kind {
+				hasKind = true
+				c.member(key)
+				c.buf = append(c.buf, value.Raw...)
+			}
+		case key.Str == "apiVersion":
+			if named && !hasVersion && c.kind.isOf(value.Str) {
+				hasVersion = true
+				c.member(key)
+				c.buf = append(c.buf, value.Raw...)
+			}
 		case key.Str == "metadata" && value.IsObject():
 			c.member(key)
 			c.metadata(value)
@@ -54,20 +92,12 @@ func (c *compactor) object(value []byte) (*Object, error) {
 		return true
 	})
 	c.buf = append(c.buf, '}')
-	read := NewObject
-	if c.kind.Measured {
-		read = newMeasurement
-	}
-	o, err := read(string(c.buf))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", c.kind, err)
-	}
-	return o, nil
+	return hasKind, hasVersion
 }
 
-// member begins a member of an object: the comma, unless it is the first, and the key.
+// member begins a member of an object: the comma, unless it is the first or stands there already, and the key.
 func (c *compactor) member(key gjson.Result) {
-	if c.buf[len(c.buf)-1] != '{' {
+	if last := c.buf[len(c.buf)-1]; last != '{' && last != ',' {
 		c.buf = append(c.buf, ',')
 	}
 	c.buf = append(c.buf, key.Raw...)

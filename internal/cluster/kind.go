@@ -1,5 +1,7 @@
 package cluster
 
+import "strings"
+
 // Kind is one resource in one version, as the cluster serves it.
 type Kind struct {
 	Group      string // "" for the core group
@@ -18,6 +20,19 @@ func (k Kind) APIVersion() string {
 	}
 	return k.Group + "/" + k.Version
 }
+
+// isOf reports whether an apiVersion is the kind's.
+func (k Kind) isOf(apiVersion string) bool {
+	if k.Group == "" {
+		return apiVersion == k.Version
+	}
+	group, version, _ := strings.Cut(apiVersion, "/")
+	return group == k.Group && version == k.Version
+}
+
+// Head is the beginning of an object of this kind as API servers write it, custom resources excepted, whose members come by their names:
+// {"kind":"Pod","apiVersion":"v1",
+func (k Kind) Head() string { return `{"kind":"` + k.Kind + `","apiVersion":"` + k.APIVersion() + `",` }
 
 // String is the resource with its group, as in the configuration: pods, jobs.batch.
 func (k Kind) String() string {

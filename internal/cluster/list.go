@@ -17,9 +17,13 @@ import (
 type ObjectList struct {
 	metav1.ListMeta
 	Items []*Object
+	Form  ListForm
+}
 
-	// Untyped says that the API server writes lists of the kind as those of custom resources: continue is there although it is empty.
-	Untyped bool
+// ListForm is how the API server writes the lists of a kind. Clients compare them.
+type ListForm struct {
+	Kind    string // of the list; a definition may name another one than its kind's with List behind it
+	Untyped bool   // as those of custom resources: members by their names, and continue although it is empty
 }
 
 func (*ObjectList) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
@@ -37,12 +41,12 @@ func decodeList(kind Kind, r io.Reader) (*ObjectList, error) {
 		return nil, err
 	}
 	for dec.PeekKind() != '}' {
-		name, err := dec.ReadToken()
+		token, err := dec.ReadToken()
 		if err != nil {
 			return nil, err
 		}
-		switch {
-		case name.String() == "metadata":
+		switch name := token.String(); { // a token is good until the decoder is asked for more
+		case name == "metadata":
 			value, err := dec.ReadValue()
 			if err != nil {
 				return nil, err
@@ -50,8 +54,8 @@ func decodeList(kind Kind, r io.Reader) (*ObjectList, error) {
 			if err := json.Unmarshal(value, &list.ListMeta); err != nil {
 				return nil, err
 			}
-			list.Untyped = list.Continue == "" && gjson.GetBytes(value, "continue").Exists()
-		case name.String() == "items" && dec.PeekKind() != 'n': // null means none
+			list.Form.Untyped = list.Continue == "" && gjson.GetBytes(value, "continue").Exists()
+		case name == "items" && dec.PeekKind() != 'n': // null means none
 			if err := expect(dec, '['); err != nil {
 				return nil, err
 			}
@@ -69,7 +73,13 @@ func decodeList(kind Kind, r io.Reader) (*ObjectList, error) {
 			if _, err := dec.ReadToken(); err != nil {
 				return nil, err
 			}
-		default: // kind, apiVersion
+		case name == "kind":
+			value, err := dec.ReadValue()
+			if err != nil {
+				return nil, err
+			}
+			list.Form.Kind = gjson.ParseBytes(value).Str
+		default: // apiVersion
 			if err := dec.SkipValue(); err != nil {
 				return nil, err
 			}

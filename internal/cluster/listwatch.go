@@ -44,12 +44,12 @@ type ListWatch struct {
 	health      Health
 	resumeGuard resumeGuard
 	metadata    bool        // ask for objects without their contents
-	untyped     atomic.Bool // see ObjectList
 	inPages     atomic.Bool // read lists in pages: a whole one took too long
 	listed      atomic.Bool // whether there was a list since the last watch began
 	watches     atomic.Int64
 	newest      atomic.Pointer[watcher]  // of the newest watch; nil before the first
 	warnings    atomic.Pointer[[]string] // that came with the newest list; nil before the first
+	form        atomic.Pointer[ListForm] // of the newest list that was read to its end; nil before the first
 	lost        atomic.Bool              // whether Health was told Down, and no watch has been proved to have caught up since
 }
 
@@ -101,7 +101,7 @@ func (lw *ListWatch) listOnce(ctx context.Context, options metav1.ListOptions) (
 	list.ResourceVersion = strconv.FormatUint(lw.resumeGuard.listed(list), 10)
 	lw.listed.Store(true)
 	if list.Continue == "" {
-		lw.untyped.Store(list.Untyped)
+		lw.form.Store(&list.Form)
 	}
 	return list, nil
 }
@@ -226,8 +226,13 @@ func (lw *ListWatch) get(ctx context.Context, options metav1.ListOptions) (io.Re
 	return body, err
 }
 
-// Untyped says in which form the API server lists the kind; see ObjectList.
-func (lw *ListWatch) Untyped() bool { return lw.untyped.Load() }
+// Form is how the API server lists the kind.
+func (lw *ListWatch) Form() ListForm {
+	if form := lw.form.Load(); form != nil {
+		return *form
+	}
+	return ListForm{}
+}
 
 // Warnings are what the API server says to each request for the kind, such as that it is deprecated.
 func (lw *ListWatch) Warnings() []string {

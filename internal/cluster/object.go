@@ -45,6 +45,9 @@ func NewObject(json string) (*Object, error) {
 	return o, nil
 }
 
+// NewBookmark returns the object of a bookmark from its JSON: it has metadata, but no name.
+func NewBookmark(json string) *Object { return &Object{json: json} }
+
 // readObject reads an object but for its version, which it returns as it is written, if there is one.
 func readObject(json string) (o *Object, version string, err error) {
 	metadata := gjson.Get(json, "metadata")

@@ -291,7 +291,7 @@ func TestHistoryRefusesWhatItDoesNotKnow(t *testing.T) {
 		"/history/apis/batch/v1/namespaces/%00/jobs":                 {404, "below /history stands the path"},
 		"/history/apis/batch/v1/namespaces/%ff/jobs":                 {404, "below /history stands the path"},
 		"/history/apis/batch/v9/jobs":                                {404, "could not find"},
-		"/history/apis/batch/v1/jobs/one":                            {404, "are in namespaces"},
+		"/history/apis/batch/v1/jobs/one":                            {404, "could not find"},
 		"/history/clusters/none/apis/batch/v1/jobs":                  {404, "no cluster"},
 		"/history/": {404, "below /history stands the path"},
 	} {

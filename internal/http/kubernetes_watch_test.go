@@ -205,9 +205,9 @@ func TestKubernetesWatchInItsForms(t *testing.T) {
 func TestKubernetesWatchEnds(t *testing.T) {
 	inBubble(t, func(t *testing.T, g *gateway) {
 		g.api.Put("pods", "team-a/a")
-		for _, bookmarks := range []bool{false, true} {
+		for text, bookmarks := range map[string]bool{"false": false, "0": false, "": false, "true": true, "perhaps": true} { // as the API server reads it
 			began := time.Now()
-			w := g.watch(fmt.Sprintf("/api/v1/pods?watch=true&timeoutSeconds=150&allowWatchBookmarks=%v", bookmarks))
+			w := g.watch("/api/v1/pods?watch=true&timeoutSeconds=150&allowWatchBookmarks=" + text)
 			w.expect("ADDED a")
 			told := 0
 			for event := w.next(); event.Exists(); event = w.next() {

@@ -140,5 +140,5 @@ func noSuchPath(path string) error {
 	if t, ok := access.Parse(object); ok && t.Name != "" && subresource != "" {
 		return reply.NotFound(fmt.Sprintf("the gateway serves objects and logs, and no other subresources: ask the API server itself for %s/%s", t.Resource, subresource))
 	}
-	return reply.NotFound("the server could not find the requested resource")
+	return reply.NoResource()
 }

@@ -1,7 +1,9 @@
 package table
 
 import (
+	"encoding/json"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -28,6 +30,12 @@ func (r *row) next() {
 
 func (r *row) text(s string) {
 	r.next()
+	if strings.ContainsAny(s, "<>&\u2028\u2029") { // which the API server's encoder escapes
+		if text, err := json.Marshal(s); err == nil {
+			r.buf = append(r.buf, text...)
+			return
+		}
+	}
 	// An error means invalid UTF-8, which the API server never sends. As much as can be written is written even then.
 	r.buf, _ = jsontext.AppendQuote(r.buf, s)
 }

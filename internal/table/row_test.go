@@ -106,10 +106,10 @@ func BenchmarkCustomRow(b *testing.B) {
 // TestServicesThatAreNotThere: a real API server without what an APIService names has no complete discovery, so this is not tried there.
 func TestServicesThatAreNotThere(t *testing.T) {
 	for conditions, want := range map[string]string{
-		``: `["v1.a","team/s","Unknown","<unknown>"]`,
-		`{"type":"Available","status":"False","reason":"ServiceNotFound"}`:         `["v1.a","team/s","False (ServiceNotFound)","<unknown>"]`,
-		`{"type":"Other","status":"True"},{"type":"Available","status":"Unknown"}`: `["v1.a","team/s","Unknown","<unknown>"]`,
-		`{"type":"Available","status":"True","reason":"Passed"}`:                   `["v1.a","team/s","True","<unknown>"]`,
+		``: `["v1.a","team/s","Unknown","\u003cunknown\u003e"]`,
+		`{"type":"Available","status":"False","reason":"ServiceNotFound"}`:         `["v1.a","team/s","False (ServiceNotFound)","\u003cunknown\u003e"]`,
+		`{"type":"Other","status":"True"},{"type":"Available","status":"Unknown"}`: `["v1.a","team/s","Unknown","\u003cunknown\u003e"]`,
+		`{"type":"Available","status":"True","reason":"Passed"}`:                   `["v1.a","team/s","True","\u003cunknown\u003e"]`,
 	} {
 		o, err := cluster.NewObject(`{"metadata":{"name":"v1.a","resourceVersion":"1"},"spec":{"service":{"namespace":"team","name":"s"}},"status":{"conditions":[` + conditions + `]}}`)
 		if err != nil {
@@ -118,6 +118,22 @@ func TestServicesThatAreNotThere(t *testing.T) {
 		row := builtin[groupResource{"apiregistration.k8s.io", "apiservices"}].AppendRow(nil, o, Options{Include: metav1.IncludeNone, Now: time.Now()})
 		if got := string(row); got != `{"cells":`+want+`,"object":null}` {
 			t.Errorf("%s: %s", conditions, got)
+		}
+	}
+}
+
+// TestMetadataOfCustomResourcesIsOrderedAsThatOfOthers: the API server reads it into its own type before it writes it alone.
+func TestMetadataOfCustomResourcesIsOrderedAsThatOfOthers(t *testing.T) {
+	for metadata, want := range map[string]string{
+		`{"annotations":{"b":"c"},"creationTimestamp":"2026-01-01T00:00:00Z","finalizers":["f"],"generation":1,"labels":{"a":"b"},"name":"a","namespace":"n","ownerReferences":[{"apiVersion":"v1","blockOwnerDeletion":true,"controller":true,"kind":"K","name":"o","uid":"1"}],"resourceVersion":"7","uid":"u"}`: `{"name":"a","namespace":"n","uid":"u","resourceVersion":"7","generation":1,"creationTimestamp":"2026-01-01T00:00:00Z","labels":{"a":"b"},"annotations":{"b":"c"},"ownerReferences":[{"apiVersion":"v1","kind":"K","name":"o","uid":"1","controller":true,"blockOwnerDeletion":true}],"finalizers":["f"]}`,
+		`{"name":"a","namespace":"n","resourceVersion":"7","labels":{"a":"b"}}`: `{"name":"a","namespace":"n","resourceVersion":"7","labels":{"a":"b"}}`,
+	} {
+		o, err := cluster.NewObject(`{"apiVersion":"example.org/v1","kind":"Widget","metadata":` + metadata + `}`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := string(AppendMetadata(nil, o, "")); got != `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":`+want+`}` {
+			t.Errorf("%s, not with\n%s", got, want)
 		}
 	}
 }

@@ -12,6 +12,7 @@ package table
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/tidwall/gjson"
@@ -58,6 +59,9 @@ func For(ctx context.Context, c *cluster.Cluster, kind cluster.Kind) *Table {
 	return plain
 }
 
+// IsPlain reports whether the kind has no printer of its own. Without a row, the API server then writes null in the place of the rows.
+func (t *Table) IsPlain() bool { return t == plain }
+
 // Columns are the table's columns; they must not be changed.
 func (t *Table) Columns() []metav1.TableColumnDefinition { return t.columns }
 
@@ -93,8 +97,62 @@ func AppendMetadata(dst []byte, o *cluster.Object, version string) []byte {
 	dst = append(dst, `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/`...)
 	dst = append(dst, version...)
 	dst = append(dst, `","metadata":`...)
-	dst = append(dst, o.Path("metadata").Raw...)
+	return append(appendObjectMeta(dst, o.Path("metadata")), '}')
+}
+
+// objectMeta are the members of metav1.ObjectMeta, in their order.
+var objectMeta = [...]string{
+	"name", "generateName", "namespace", "selfLink", "uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp",
+	"deletionGracePeriodSeconds", "labels", "annotations", "ownerReferences", "finalizers",
+}
+
+// appendObjectMeta appends metadata as metav1.ObjectMeta is written. Those of custom resources are ordered by their names where they are
+// part of the object.
+func appendObjectMeta(dst []byte, metadata gjson.Result) []byte {
+	sorted := false
+	var members [len(objectMeta)]string
+	metadata.ForEach(func(key, value gjson.Result) bool {
+		if !sorted && (key.Str == "name" || key.Str == "generateName") {
+			return false
+		}
+		sorted = true
+		if at := slices.Index(objectMeta[:], key.Str); at >= 0 {
+			members[at] = value.Raw
+		}
+		return true
+	})
+	if !sorted {
+		return append(dst, metadata.Raw...)
+	}
+	dst = append(dst, '{')
+	first := true
+	for i, value := range members {
+		if value == "" {
+			continue
+		}
+		if objectMeta[i] == "ownerReferences" {
+			value = ownerReferences(value)
+		}
+		if !first {
+			dst = append(dst, ',')
+		}
+		first = false
+		dst = append(append(append(append(dst, '"'), objectMeta[i]...), `":`...), value...)
+	}
 	return append(dst, '}')
+}
+
+// ownerReferences are references as metav1.OwnerReference is written.
+func ownerReferences(sorted string) string {
+	var references []metav1.OwnerReference
+	if json.Unmarshal([]byte(sorted), &references) != nil {
+		return sorted
+	}
+	text, err := json.Marshal(references)
+	if err != nil {
+		return sorted
+	}
+	return string(text)
 }
 
 // parts are the members of an object that printers read, found in one pass.

@@ -101,9 +101,9 @@ func (a *Access) Find(ctx context.Context, id auth.Identity, t Target, verb stri
 	}
 	switch {
 	case !kind.Namespaced && t.Namespace != "":
-		return g, kind, reply.NotFound("the server could not find the requested resource: " + kind.String() + " have no namespace")
+		return g, kind, reply.NoResource() // it has no namespace
 	case kind.Namespaced && t.Namespace == "" && t.Name != "":
-		return g, kind, reply.NotFound("the server could not find the requested resource: " + kind.String() + " are in namespaces")
+		return g, kind, reply.NoResource() // it is in a namespace
 	}
 	var ok bool
 	if g.Visible, ok = VisibilityOf(scope, t, kind); !ok {

@@ -5,8 +5,10 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubecast/kubecast/internal/auth"
@@ -84,7 +86,9 @@ func tooOld(reason string) string {
 
 func (e *watchEvents) appendBookmark(buf []byte, version uint64, more string) []byte {
 	meta := `{"resourceVersion":"` + strconv.FormatUint(version, 10) + `"` + more + `}`
-	return appendWatchEvent(buf, "BOOKMARK", e.printer.Bookmark([]byte(meta)))
+	buf = appendWatchEvent(buf, "BOOKMARK", e.printer.Bookmark([]byte(meta), !e.told))
+	e.told = true
+	return buf
 }
 
 // appendFailure appends an event of type ERROR.
@@ -187,34 +191,33 @@ func parseKubernetesWatch(t access.Target, query url.Values, accepted reply.Form
 	version := uint64(0)
 	if text := query.Get("resourceVersion"); text != "" {
 		if version, err = cluster.ParseVersion(text); err != nil {
-			return req, reply.BadRequest("resourceVersion: Invalid value: %q", text)
+			return req, reply.InvalidVersion(text, err)
 		}
 	}
 	if text := query.Get("timeoutSeconds"); text != "" {
-		seconds, err := strconv.ParseUint(text, 10, 31)
+		seconds, err := reply.Number("timeoutSeconds", text)
 		if err != nil {
-			return req, reply.BadRequest("timeoutSeconds: %q is not a number of seconds", text)
+			return req, err
 		}
-		req.timeout = time.Duration(seconds) * time.Second
+		req.timeout = time.Duration(min(seconds, longest)) * time.Second
 	}
-	if req.bookmarks, err = boolOf("allowWatchBookmarks", query.Get("allowWatchBookmarks")); err != nil {
+	if text := query.Get("limit"); text != "" { // which says nothing of a watch, but must be a number
+		if _, err := reply.Number("limit", text); err != nil {
+			return req, err
+		}
+	}
+	req.bookmarks = isTrue(query.Get("allowWatchBookmarks"))
+	options := internalversion.ListOptions{Watch: true, ResourceVersionMatch: metav1.ResourceVersionMatch(query.Get("resourceVersionMatch"))}
+	initial := query.Get("sendInitialEvents")
+	if req.initial = isTrue(initial); initial != "" {
+		options.SendInitialEvents = &req.initial
+	}
+	if err := reply.CheckOptions(&options); err != nil {
 		return req, err
 	}
-	match, text := query.Get("resourceVersionMatch"), query.Get("sendInitialEvents")
-	if text == "" {
-		if match != "" {
-			return req, reply.InvalidOption("resourceVersionMatch", metav1.CauseTypeForbidden,
-				"resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided")
-		}
+	if initial == "" {
 		req.watch.after = version
 		return req, nil
-	}
-	if match != string(metav1.ResourceVersionMatchNotOlderThan) {
-		return req, reply.InvalidOption("resourceVersionMatch", metav1.CauseTypeForbidden,
-			"sendInitialEvents requires setting resourceVersionMatch to NotOlderThan")
-	}
-	if req.initial, err = boolOf("sendInitialEvents", text); err != nil {
-		return req, err
 	}
 	if req.initial {
 		req.notBefore = version
@@ -224,13 +227,10 @@ func parseKubernetesWatch(t access.Target, query url.Values, accepted reply.Form
 	return req, nil
 }
 
-func boolOf(key, text string) (bool, error) {
-	if text == "" {
-		return false, nil
-	}
-	value, err := strconv.ParseBool(text)
-	if err != nil {
-		return false, reply.BadRequest("%s: %q is neither true nor false", key, text)
-	}
-	return value, nil
+// longest is a watch's longest time, in seconds: longer than any lives.
+const longest = 1 << 31
+
+// isTrue reads an option that is true or not. As at the API server, every text but "false" and "0" says that it is.
+func isTrue(text string) bool {
+	return text != "" && text != "0" && !strings.EqualFold(text, "false")
 }

@@ -29,7 +29,7 @@ func ParseView(query url.Values, accepted reply.Form) (v View, err error) {
 	switch v.Include {
 	case "", metav1.IncludeNone, metav1.IncludeMetadata, metav1.IncludeObject:
 	default:
-		return v, reply.BadRequest("unrecognized includeObject value: %q", v.Include)
+		return v, reply.BadRequest("Unable to convert to Table as requested: includeObject: Invalid value: %q: must be 'Metadata', 'Object', 'None', or empty", v.Include)
 	}
 	return v, nil
 }

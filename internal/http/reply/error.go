@@ -31,6 +31,14 @@ func BadRequest(format string, args ...any) error {
 	return &Error{Code: http.StatusBadRequest, Reason: metav1.StatusReasonBadRequest, Message: fmt.Sprintf(format, args...)}
 }
 
+// NoResource is a 404 in the API server's own words: the path names nothing.
+func NoResource() error {
+	return &Error{
+		Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound, Message: "the server could not find the requested resource",
+		Details: &metav1.StatusDetails{},
+	}
+}
+
 // NotFound is a 404.
 func NotFound(message string) error {
 	return &Error{Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound, Message: message}

@@ -4,9 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
@@ -21,21 +26,34 @@ func Expired(message, fresh string) error {
 	}
 }
 
-// InvalidOption is a 422 for a list option, in the API server's own words.
-func InvalidOption(field string, cause metav1.CauseType, message string) error {
-	text := message
-	if cause == metav1.CauseTypeForbidden {
-		text = "Forbidden: " + message
+// CheckOptions returns a 422 for options of a list or a watch that contradict each other, by the API server's own rules and in its words.
+func CheckOptions(options *internalversion.ListOptions) error {
+	faults := validation.ValidateListOptions(options, true)
+	if len(faults) == 0 {
+		return nil
 	}
-	return &Error{
-		Code:    http.StatusUnprocessableEntity,
-		Reason:  metav1.StatusReasonInvalid,
-		Message: fmt.Sprintf("ListOptions.meta.k8s.io \"\" is invalid: %s: %s", field, text),
-		Details: &metav1.StatusDetails{
-			Group: metav1.GroupName, Kind: "ListOptions",
-			Causes: []metav1.StatusCause{{Type: cause, Message: text, Field: field}},
-		},
+	status := apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: "ListOptions"}, "", faults).Status()
+	return &Error{Code: int(status.Code), Reason: status.Reason, Message: status.Message, Details: status.Details}
+}
+
+// Number reads an option that is a number, and not less than zero. What is none is a 400 in the API server's own words.
+func Number(option, text string) (int64, error) {
+	n, err := strconv.ParseInt(text, 10, 64)
+	switch {
+	case err != nil:
+		return 0, BadRequest("%s", err)
+	case n < 0:
+		return 0, BadRequest("%s: %d is less than zero", option, n)
 	}
+	return n, nil
+}
+
+// InvalidVersion is a 400 for a resourceVersion that is none, in the API server's own words.
+func InvalidVersion(text string, err error) error {
+	if _, number := strconv.ParseUint(text, 10, 64); number != nil {
+		err = number
+	}
+	return BadRequest("invalid resource version: resourceVersion: Invalid value: %q: %s", text, err)
 }
 
 // TooLarge is Kubernetes' answer for a version that is yet to come. client-go's informers know how to handle it.

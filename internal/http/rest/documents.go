@@ -131,7 +131,7 @@ func (d documentTarget) check(r *http.Request, c *cluster.Cluster) error {
 		return err
 	}
 	if !is(gjson.ParseBytes(document.Body)) {
-		return reply.NotFound("the server could not find the requested resource")
+		return reply.NoResource()
 	}
 	return nil
 }

@@ -78,16 +78,20 @@ func noObject(t access.Target) error {
 	}
 }
 
-// write writes an answer that is one object.
+// write writes an answer that is one object, on a line of its own.
 func (h *Handler) write(w http.ResponseWriter, r *http.Request, id auth.Identity, body string) error {
-	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
-	if len(body) <= smallAnswer && (len(body) < worthCoding || h.opts.Codings.For(r.Header) == nil) {
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)+len(lineEnd)))
+	if len(body) < smallAnswer && (len(body) < worthCoding || h.opts.Codings.For(r.Header) == nil) {
 		return writeSmall(w, body, h.opts.WriteTimeout)
 	}
 	out := h.newListWriter(w, r, id.QuotaOwner())
 	out.text(body)
+	out.text(lineEnd)
 	return out.close()
 }
+
+// lineEnd ends each answer of an API server.
+const lineEnd = "\n"
 
 // list answers the objects that the selectors select, all or a page of them, or how many there are.
 func (h *Handler) list(w http.ResponseWriter, r *http.Request, id auth.Identity, t access.Target, accepted reply.Form) error {
@@ -138,19 +142,30 @@ func (h *Handler) list(w http.ResponseWriter, r *http.Request, id auth.Identity,
 	out := h.newListWriter(w, r, id.QuotaOwner())
 	out.of(store, page.snapshot)
 	out.task = task
-	out.list(printer, items, listMeta(page, rest, store.Untyped() && req.View.Form == reply.FormJSON))
+	form := store.Form()
+	form.Untyped = form.Untyped && req.View.Form == reply.FormJSON
+	out.list(printer, items, listMeta(page, rest, form), form)
 	return out.close()
 }
 
-// listMeta returns a list's metadata as JSON. Custom resources' lists have a token even if it is empty.
-func listMeta(page page, rest rest, untyped bool) []byte {
-	meta := append([]byte(`{"resourceVersion":"`), strconv.FormatUint(page.revision.Version, 10)...)
-	meta = append(meta, '"')
-	if rest.token != "" || untyped {
-		meta = append(append(append(meta, `,"continue":"`...), rest.token...), '"')
+// listMeta returns a list's metadata as JSON, in the order in which the API server writes it.
+func listMeta(page page, rest rest, form cluster.ListForm) []byte {
+	version := append(strconv.AppendUint([]byte(`"resourceVersion":"`), page.revision.Version, 10), '"')
+	var more []byte
+	if rest.token != "" || form.Untyped {
+		more = append(append(append(more, `"continue":"`...), rest.token...), '"')
 	}
 	if rest.items > 0 {
-		meta = strconv.AppendInt(append(meta, `,"remainingItemCount":`...), int64(rest.items), 10)
+		more = strconv.AppendInt(append(more, `,"remainingItemCount":`...), int64(rest.items), 10)
+	}
+	meta := []byte{'{'}
+	switch {
+	case form.Untyped:
+		meta = append(append(append(meta, more...), ','), version...)
+	case more != nil:
+		meta = append(append(append(meta, version...), ','), more...)
+	default:
+		meta = append(meta, version...)
 	}
 	return append(meta, '}')
 }

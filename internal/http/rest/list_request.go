@@ -1,10 +1,11 @@
 package rest
 
 import (
-	"fmt"
+	"math"
 	"net/url"
 	"strconv"
 
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubecast/kubecast/internal/cache"
@@ -42,8 +43,8 @@ func parseList(t access.Target, query url.Values, accepted reply.Form) (req list
 		return req, err
 	}
 	if text := query.Get("timeoutSeconds"); text != "" { // lists are quick, but a text that is not a number is a mistake
-		if _, err := strconv.ParseUint(text, 10, 31); err != nil {
-			return req, reply.BadRequest("timeoutSeconds: %q is not a number of seconds", text)
+		if _, err := reply.Number("timeoutSeconds", text); err != nil {
+			return req, err
 		}
 	}
 	req.token = query.Get("continue")
@@ -52,6 +53,12 @@ func parseList(t access.Target, query url.Values, accepted reply.Form) (req list
 	}
 	if req.asked, err = askedVersionOf(query); err != nil {
 		return req, err
+	}
+	if req.token != "" && req.asked.version != 0 {
+		if _, _, err := decodeToken(req.token, req.order); err != nil {
+			return req, err
+		}
+		return req, reply.BadRequest("specifying resource version is not allowed when using continue")
 	}
 	if req.counting = query.Has("countBy"); !req.counting {
 		return req, nil
@@ -75,11 +82,8 @@ func limitOf(query url.Values) (int, error) {
 	if text == "" {
 		return 0, nil
 	}
-	limit, err := strconv.Atoi(text)
-	if err != nil || limit < 0 {
-		return 0, reply.BadRequest("limit: %q is not a number of objects", text)
-	}
-	return limit, nil
+	limit, err := reply.Number("limit", text)
+	return int(min(limit, math.MaxInt)), err
 }
 
 // offsetOf returns how many objects of a sorted list come before the first one of the answer. As on a live page it names
@@ -109,31 +113,21 @@ type askedVersion struct {
 }
 
 func askedVersionOf(query url.Values) (asked askedVersion, err error) {
-	text, match := query.Get("resourceVersion"), query.Get("resourceVersionMatch")
-	const field = "resourceVersionMatch"
-	if match != "" {
-		switch {
-		case query.Get("continue") != "":
-			return asked, reply.InvalidOption(field, metav1.CauseTypeForbidden, "resourceVersionMatch is forbidden when continue is provided")
-		case text == "":
-			return asked, reply.InvalidOption(field, metav1.CauseTypeForbidden, "resourceVersionMatch is forbidden unless resourceVersion is provided")
-		case match != string(metav1.ResourceVersionMatchExact) && match != string(metav1.ResourceVersionMatchNotOlderThan):
-			return asked, reply.InvalidOption(field, metav1.CauseTypeFieldValueNotSupported,
-				fmt.Sprintf("Unsupported value: %q: supported values: \"Exact\", \"NotOlderThan\"", match))
-		case match == string(metav1.ResourceVersionMatchExact) && text == "0":
-			return asked, reply.InvalidOption(field, metav1.CauseTypeForbidden, `resourceVersionMatch "exact" is forbidden for resourceVersion "0"`)
-		}
+	options := internalversion.ListOptions{
+		ResourceVersion:      query.Get("resourceVersion"),
+		ResourceVersionMatch: metav1.ResourceVersionMatch(query.Get("resourceVersionMatch")),
+		Continue:             query.Get("continue"),
 	}
-	if query.Get("sendInitialEvents") != "" && !reply.WantsWatch(query) {
-		return asked, reply.InvalidOption("sendInitialEvents", metav1.CauseTypeForbidden, "sendInitialEvents is forbidden for list")
+	if query.Get("sendInitialEvents") != "" {
+		options.SendInitialEvents = new(bool) // which no list may have
+	}
+	if err := reply.CheckOptions(&options); err != nil {
+		return asked, err
 	}
 	if asked.version, err = versionOf(query); err != nil {
 		return asked, err
 	}
-	if query.Get("continue") != "" && asked.version != 0 {
-		return asked, reply.BadRequest("specifying resource version is not allowed when using continue")
-	}
-	asked.exactly = match == string(metav1.ResourceVersionMatchExact)
+	asked.exactly = options.ResourceVersionMatch == metav1.ResourceVersionMatchExact
 	return asked, nil
 }
 
@@ -145,7 +139,7 @@ func versionOf(query url.Values) (uint64, error) {
 	}
 	version, err := cluster.ParseVersion(text)
 	if err != nil {
-		return 0, reply.BadRequest("resourceVersion: Invalid value: %q", text)
+		return 0, reply.InvalidVersion(text, err)
 	}
 	return version, nil
 }

@@ -52,11 +52,14 @@ var listBuffers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, li
 // is the smallest such buffer on Linux.
 const smallAnswer = 16 << 10
 
-// writeSmall writes a small answer under one deadline. A client that takes anything at all takes so little in time.
+// writeSmall writes a small answer, and the end of its line, under one deadline. A client that takes anything at all takes so little in time.
 func writeSmall(w http.ResponseWriter, answer string, patience time.Duration) error {
 	err := http.NewResponseController(w).SetWriteDeadline(time.Now().Add(patience))
 	if err == nil {
 		_, err = io.WriteString(w, answer)
+	}
+	if err == nil {
+		_, err = io.WriteString(w, lineEnd)
 	}
 	if err != nil {
 		return &reply.Error{Message: "the client did not take the answer", Cause: err}
@@ -126,29 +129,32 @@ func (l *listWriter) close() error {
 	return nil
 }
 
-// list writes a list with its metadata.
-func (l *listWriter) list(p *render.Printer, items []*cluster.Object, meta []byte) {
-	begin := p.Begin(meta, true)
+// list writes a list with its metadata, in the form in which the API server writes it.
+func (l *listWriter) list(p *render.Printer, items []*cluster.Object, meta []byte, form cluster.ListForm) {
+	begin, end := p.List(meta, form, len(items))
 	if p.IsPlain() {
-		size := len(begin) + max(len(items)-1, 0) + len("]}\n")
+		size := len(begin) + max(2*len(items)-1, 0) + len(end)
 		for _, o := range items {
-			size += len(o.JSON())
+			size += len(p.Members(o))
 		}
 		l.length(size)
 	}
 	l.bytes(begin)
-	for i, o := range items {
-		if i > 0 {
-			l.text(",")
-		}
+	separator, more := "", ","
+	if p.IsPlain() {
+		separator, more = "{", ",{"
+	}
+	for _, o := range items {
+		l.text(separator)
+		separator = more
 		switch {
 		case p.IsPlain():
-			l.text(o.JSON())
+			l.text(p.Members(o))
 		case l.step(len(o.JSON())):
 			l.bytes(p.Item(o))
 		default:
 			return
 		}
 	}
-	l.text("]}\n")
+	l.bytes(end)
 }

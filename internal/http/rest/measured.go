@@ -71,6 +71,6 @@ func (h *Handler) measured(w http.ResponseWriter, r *http.Request, id auth.Ident
 	setHeaders(w)
 	out := h.newListWriter(w, r, id.QuotaOwner())
 	out.task = task
-	out.list(printer, items, []byte("{}"))
+	out.list(printer, items, []byte("{}"), cluster.ListForm{})
 	return out.close()
 }

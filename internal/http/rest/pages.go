@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -131,13 +130,20 @@ func (t Token) Encode() string {
 }
 
 func decodeToken(text string, order cache.Order) (t Token, key *cache.SortKey, err error) {
+	const invalid = "invalid continue token: continue key is not valid: " // in the API server's own words
 	raw, err := base64.RawURLEncoding.DecodeString(text)
-	if err != nil || json.Unmarshal(raw, &t) != nil || t.Name == "" {
-		return t, nil, reply.BadRequest("continue key is not valid")
+	if err == nil {
+		err = json.Unmarshal(raw, &t)
+	}
+	if err != nil {
+		return t, nil, reply.BadRequest(invalid+"%s", err)
+	}
+	if t.Name == "" {
+		return t, nil, reply.BadRequest(invalid + "server does not recognize this encoded version ")
 	}
 	key = &cache.SortKey{Values: t.Values, Namespace: t.Namespace, Name: t.Name}
 	if t.Order != order.String() || !order.Fits(*key) {
-		return t, nil, reply.BadRequest("continue key is not valid: it is of a list in another order")
+		return t, nil, reply.BadRequest(invalid + "it is of a list in another order")
 	}
 	return t, key, nil
 }
@@ -152,8 +158,7 @@ func (p *pages) open(store *cache.Store, visible access.Part, epoch string, req 
 	case req.token != "":
 		return p.resume(found, req, theirs)
 	case req.asked.exactly && (!p.exactly(&found, req.asked.version) || found.snapshot != newest && !theirs(found)):
-		return page{}, reply.Expired(fmt.Sprintf("The resourceVersion for the provided list is too old: %d, current: %d",
-			req.asked.version, newest.Version()), "")
+		return page{}, reply.Expired("The resourceVersion for the provided list is too old.", "")
 	}
 	return found, nil
 }

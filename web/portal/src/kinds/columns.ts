@@ -12,13 +12,13 @@ interface Table {
   readonly rows?: readonly {
     readonly cells?: readonly unknown[];
     readonly object?: { readonly metadata?: { readonly uid?: string; readonly name?: string; readonly namespace?: string; readonly creationTimestamp?: string; readonly resourceVersion?: string } };
-  }[];
+  }[] | null;
 }
 
 export const tableForm = 'application/json;as=Table;v=v1;g=meta.k8s.io';
 
 export function cellsOf(document: unknown): Cells {
-  const { columnDefinitions = [], rows = [] } = document as Table;
+  const { columnDefinitions = [], rows } = document as Table;
   const shown = columnDefinitions
     .map((column, n) => ({ ...column, n }))
     // What is of lesser interest is for who looks at the object.
@@ -26,7 +26,8 @@ export function cellsOf(document: unknown): Cells {
   return {
     columns: shown.map(({ name, type }) => ({ name, numeric: type === 'integer' || type === 'number' })),
     rows: new Map(
-      rows.map(({ cells = [], object }) => {
+      // Null where there is none, of kinds that the API server has no columns of.
+      (rows ?? []).map(({ cells = [], object }) => {
         const { uid = '', name = '', namespace = '', creationTimestamp: created = '', resourceVersion: version = '' } = object?.metadata ?? {};
         return [uid, { name, namespace, created, version, cells: shown.map(({ n }) => textOf(cells[n])) }];
       }),

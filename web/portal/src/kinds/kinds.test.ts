@@ -38,3 +38,7 @@ test("an own column stays with its object's cell, whatever columns are left out 
   ]);
   expect(rows.get('u')).toEqual({ name: '', namespace: '', created: '', version: '7', cells: ['3', ''] });
 });
+
+test('a table without rows has null for them where its kind has no columns of its own', () => {
+  expect(cellsOf({ columnDefinitions: [{ name: 'Name', type: 'string' }], rows: null }).rows.size).toBe(0);
+});
