@@ -141,7 +141,9 @@ func (h *Hub) Watch(w http.ResponseWriter, r *http.Request, id auth.Identity, t 
 		giveUp()
 		return err
 	}
-	ss.sources, ss.openings = []Source{newWatch(h.opts.Access, &id, req.watch, granted)}, make([]opening, 1)
+	watch := newWatch(h.opts.Access, &id, req.watch, granted)
+	watch.pin()
+	ss.sources, ss.openings = []Source{watch}, make([]opening, 1)
 	ss.age, ss.position = req.timeout, ""
 	reply.Warn(w, granted.Store.Warnings())
 	if ss.out.to, err = conn.Open(w, r, "application/json"); err != nil || request.IsHead(r) {

@@ -131,11 +131,12 @@ func (w *watch) Begin(told Freshness) (reset string) {
 	point := w.found
 	w.found, w.freshness, w.caller = nil, told, nil
 	if point.now { // what came meanwhile is not what the client knows, of whom its caller may see less by now
+		head := w.first().Head
 		w.adopt()
-		head := w.Store.Topic().Head()
 		point.cursor, point.known = w.Store.Topic().From(head, w.part().Scope()), head.Known()
 	}
 	if point.cursor != nil {
+		w.pinned = nil
 		w.begin(point.cursor, point.known)
 	}
 	return point.reset

@@ -26,7 +26,8 @@ type watch struct {
 	prefix string                     // of its events' names: "pods.", or "" on a stream of a single one
 	match  func(*cluster.Object) bool // nil: everything that the caller may see
 
-	caller *auth.Identity // until it has begun
+	caller *auth.Identity  // until it has begun
+	pinned *cache.Snapshot // with which it begins; nil: with the newest, once it is read
 
 	from  From         // where the client comes from
 	found *resumePoint // what Find has found; nil once Begin took it
@@ -55,6 +56,21 @@ func newWatch(a *access.Access, id *auth.Identity, req watchRequest, granted acc
 		}
 	}
 	return w
+}
+
+// pin has the watch begin with what there is now, however late it is read. Clients of Kubernetes' own watch may change something as soon
+// as they are answered, and are to be told of that as a change.
+func (w *watch) pin() { w.pinned = w.Store.Snapshot() }
+
+// first takes the snapshot with which the watch begins: a newer one than was pinned if its caller may see something else by now, or if
+// that one is too old to be kept.
+func (w *watch) first() *cache.Snapshot {
+	pinned := w.pinned
+	w.pinned = nil
+	if pinned == nil || w.outdated || w.Store.Outgrown(pinned) {
+		return w.Store.Snapshot()
+	}
+	return pinned
 }
 
 // prefixOf is what the names of a source's events begin with.

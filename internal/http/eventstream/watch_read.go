@@ -47,6 +47,7 @@ func (w *watch) introduce(to Sink) {
 
 // state tells the current state. The watch then goes on from there.
 func (w *watch) state(to Sink) Progress {
+	snapshot := w.first()
 	w.adopt()
 	switch {
 	case w.announced.Same(w.Visible):
@@ -55,7 +56,6 @@ func (w *watch) state(to Sink) Progress {
 	default:
 		w.emitVisible(to, "narrowed", w.Visible)
 	}
-	snapshot := w.Store.Snapshot()
 	to.outgrowing(func() bool { return w.Store.Outgrown(snapshot) })
 	defer to.outgrowing(nil)
 	count := 0

@@ -148,6 +148,14 @@ func visible(namespaces ...string) *access.Visibility {
 // begin puts a client where it comes from.
 func (w *watched) begin(v *access.Visibility, from From, request watchRequest) (c *client, reset string) {
 	w.t.Helper()
+	c = w.open(v, request)
+	c.source.Find(w.t.Context(), from)
+	return c, c.source.Begin(Freshness{})
+}
+
+// open opens a watch that can be read.
+func (w *watched) open(v *access.Visibility, request watchRequest) *client {
+	w.t.Helper()
 	store, release, err := w.kinds.Use(pods, "alice")
 	if err != nil {
 		w.t.Fatal(err)
@@ -158,9 +166,7 @@ func (w *watched) begin(v *access.Visibility, from From, request watchRequest) (
 	if err := s.Ready(w.t.Context()); err != nil {
 		w.t.Fatal(err)
 	}
-	s.Find(w.t.Context(), from)
-	c = &client{t: w.t, source: s, wakes: stream.NewWakeChannel(), form: serverSentEvents{memory: budget.NewMemory(1 << 20)}}
-	return c, s.Begin(Freshness{})
+	return &client{t: w.t, source: s, wakes: stream.NewWakeChannel(), form: serverSentEvents{memory: budget.NewMemory(1 << 20)}}
 }
 
 func wants(t *testing.T, what string, got []string, want ...string) {
@@ -195,6 +201,31 @@ func TestWatchIsResumedBehindEachEvent(t *testing.T) {
 			t.Errorf("behind %s at %+v: reset %q, %q", t0.event, t0.position, reset, again.events())
 		}
 	}
+}
+
+// TestWhatAClientDoesOnceItIsAnsweredIsToldAsAChange, however late its watch is read.
+func TestWhatAClientDoesOnceItIsAnsweredIsToldAsAChange(t *testing.T) {
+	w := watchedPods(t)
+	w.put("a/one", "1")
+	w.put("b/two", "1")
+	other, _ := w.begin(nil, From{}, watchRequest{})
+	other.readUntil("added two")
+	state, quiet, lost := w.open(nil, watchRequest{}), w.open(nil, watchRequest{quiet: true}), w.open(visible("a", "b"), watchRequest{})
+	for _, c := range []*client{state, quiet, lost} {
+		c.source.(*watch).pin() // and the client is answered
+	}
+	w.put("a/one", "2")
+	w.put("a/late", "1")
+	other.readUntil("added late")
+	lost.source.Permit(visible("a"))
+	for _, c := range []*client{state, quiet, lost} {
+		c.source.Find(t.Context(), From{})
+		c.source.Begin(Freshness{})
+		c.read()
+	}
+	wants(t, "with the state", state.events(), "added one", "added two", "synced", "modified one", "added late")
+	wants(t, "without it", quiet.events(), "modified one", "added late")
+	wants(t, "of which less may be seen by now", lost.events(), "narrowed", "narrowed", "added late", "added one", "synced")
 }
 
 // TestWatchLeavesToOthersWhatTakesLong: a worker that told a snapshot would let all other streams wait.
