@@ -2,14 +2,19 @@
 # Runs Kubernetes' own end-to-end tests of its API machinery, as far as they are about reading, at the API server and through the gateway,
 # and prints a line for each case. A proxy splits requests: writes, and what the gateway does not have, go to the API server.
 #
-#   FOCUS=regexp   which cases
+#   FOCUS=regexp   which cases; none if it is empty
+#   SUITES=names   which suites of test/cmd, Kubernetes' tests of kubectl; none if it is empty
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-focus=${FOCUS:-'Watchers|chunking|Server.*(Table|tables)|Discovery|CustomResourceDefinition Watch|API Streaming|health handlers'}
+focus=${FOCUS-'Watchers|chunking|Server.*(Table|tables)|Discovery|CustomResourceDefinition Watch|API Streaming|health handlers'}
 # The first of these waits for etcd's compaction, ten minutes long; the gateway's tokens stay good while nothing changes. The second one only
 # writes, which goes to the API server; the proxy once hung there.
 skip='original version has been compacted|406 for a backend'
+suites=${SUITES-kubectl_version kubectl_results RESTMapper_evaluation assert_short_name assert_singular_name assert_categories ambiguous_shortname
+	kubectl_get kubectl_sort_by kubectl_all_namespace kubectl_response_compression template_output deprecated_api resource_aliasing
+	kubectl_events kubectl_request_timeout wait kubectl_explain explain_crd_with_additional_properties swagger kubectl_local_proxy
+	kubectl_auth_whoami crd_deletion_recreation}
 out=$(mktemp -d)
 pids=()
 finish() {
@@ -22,7 +27,7 @@ trap finish EXIT
 trap 'exit 1' INT TERM
 
 echo "building the tests"
-go test -C conformance -vet=off -c -o "$out/suite" ./suite
+[ -z "$focus" ] || go test -C conformance -vet=off -c -o "$out/suite" ./suite
 go build -C conformance -o "$out/split" ./split
 go build -C conformance -o "$out/results" ./results
 
@@ -45,7 +50,7 @@ stream: {perUser: 0, perAddress: 0, watchesPerUser: 0}
 YAML
 bin/gateway serve --config "$out/gateway.yaml" --kubeconfig "$out/cluster/kubeconfig" --listen 127.0.0.1:0 --ops-listen 127.0.0.1:0 >"$out/gateway.log" 2>&1 &
 pids+=($!)
-until grep -q 'msg=listening' "$out/gateway.log"; do
+until grep -qs 'msg=listening' "$out/gateway.log"; do
 	kill -0 "${pids[1]}" 2>/dev/null || { cat "$out/gateway.log"; exit 1; }
 	sleep 0.1
 done
@@ -54,11 +59,37 @@ for to in api gateway; do
 	only=
 	[ $to = gateway ] || only=api
 	"$out/split" -kubeconfig "$out/cluster/kubeconfig" -gateway "http://$address" -token-file "$out/token" -out "$out/$to.kubeconfig" -only="$only" \
-		-same -fresh -discovery-of-api >"$out/split.log" 2>&1 &
+		-shadow -diffs "$out/differences" -same -fresh -discovery-of-api >"$out/split.log" 2>&1 &
 	pids+=($!)
 	until [ -s "$out/$to.kubeconfig" ]; do sleep 0.1; done
+	[ -n "$focus" ] || continue
 	echo "running them ($to)"
 	"$out/suite" -kubeconfig "$out/$to.kubeconfig" -provider local -dump-logs-on-failure=false -ginkgo.focus "$focus" -ginkgo.skip "$skip" \
 		-ginkgo.timeout 20m -ginkgo.no-color -ginkgo.json-report "$out/$to.json" >"$out/$to.txt" 2>&1 || true
 done
-"$out/results" "$out/api.json" "$out/gateway.json"
+failed=0
+[ -z "$focus" ] || "$out/results" "$out/api.json" "$out/gateway.json" || failed=1
+
+# The suites ask for a node of this name.
+echo '{"apiVersion":"v1","kind":"Node","metadata":{"name":"127.0.0.1"}}' | bin/devcluster kubectl --dir "$out/cluster" create -f -
+kubernetes=$(cd devcluster && go list -m -f '{{.Dir}}' k8s.io/kubernetes)
+for to in api gateway; do
+	echo "running test/cmd ($to)"
+	# shellcheck disable=SC2086 # names without spaces
+	conformance/testcmd.sh "$kubernetes" "$PWD/bin/controlplane" "$out/$to.kubeconfig" "$out/testcmd-$to" $suites | tee "$out/testcmd-$to.txt"
+done
+while read -r suite at _; do
+	if [ "$at" = passed ] && ! grep -q "^$suite passed" "$out/testcmd-gateway.txt"; then
+		echo "$suite passes at the API server only"
+		failed=1
+	fi
+done <"$out/testcmd-api.txt"
+
+echo "what the gateway answered to them otherwise than the API server:"
+if [ -s "$out/differences" ]; then
+	cat "$out/differences"
+	failed=1
+else
+	echo "nothing"
+fi
+exit $failed
