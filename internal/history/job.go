@@ -21,7 +21,7 @@ type Said struct {
 	Requests map[string]string
 	Progress Progress
 	Counts
-	// Kept says that the job goes on where it was, although none of it was done: its suspension ended nothing.
+	// Kept says that the job goes on with what it has, of which Done says nothing: its suspension has not ended that.
 	Kept bool
 }
 

@@ -88,6 +88,28 @@ func TestARetryThatFailsBeforeItIsSeenRunningIsAnAttempt(t *testing.T) {
 			`{"restarts":2,"replicatedJobsStatus":[{"name":"w","active":2}]}`,
 			`{"restarts":2,"replicatedJobsStatus":[{"name":"w","active":2,"ready":2}]}`,
 		}},
+		"a JobSet that is suspended after one of its Jobs has succeeded": {"jobsets.jobset.x-k8s.io", `"managedBy":"m"`, "Running 1, Suspended 1, Pending 1, Running 1, Retrying 1, Running 2", []string{
+			`{"replicatedJobsStatus":[{"name":"w","active":1,"ready":2}]}`,
+			`{"replicatedJobsStatus":[{"name":"w","active":1,"ready":1,"succeeded":1}]} suspended`,
+			`{"replicatedJobsStatus":[{"name":"w","suspended":1,"succeeded":1}]} suspended`,
+			`{"replicatedJobsStatus":[{"name":"w","suspended":1,"succeeded":1}]}`,
+			`{"replicatedJobsStatus":[{"name":"w","active":1,"ready":1,"succeeded":1}]}`,
+			`{"restarts":1,"replicatedJobsStatus":[{"name":"w","failed":1,"succeeded":1}]}`,
+			`{"restarts":1,"replicatedJobsStatus":[{"name":"w","active":2,"ready":2}]}`,
+		}},
+		"one that is suspended before any has": {"jobsets.jobset.x-k8s.io", `"managedBy":"m"`, "Running 1, Suspended 1, Pending 2", []string{
+			`{"replicatedJobsStatus":[{"name":"w","active":1,"ready":2}]}`,
+			`{"replicatedJobsStatus":[{"name":"w","active":1,"ready":2}]} suspended`,
+			`{"replicatedJobsStatus":[{"name":"w","suspended":2}]} suspended`,
+			`{"replicatedJobsStatus":[{"name":"w","suspended":2}]}`,
+		}},
+		"a TrainJob that is suspended after one of its Jobs has succeeded": {"trainjobs.trainer.kubeflow.org", `"managedBy":"m"`, "Running 1, Suspended 1, Pending 1, Running 1", []string{
+			`{"jobsStatus":[{"name":"node","active":1,"ready":1}]}`,
+			`{"jobsStatus":[{"name":"data","succeeded":1},{"name":"node","active":1,"ready":1}]} suspended`,
+			`{"jobsStatus":[{"name":"data","succeeded":1},{"name":"node","suspended":1}]} suspended`,
+			`{"jobsStatus":[{"name":"data","succeeded":1},{"name":"node","suspended":1}]}`,
+			`{"jobsStatus":[{"name":"data","succeeded":1},{"name":"node","active":1,"ready":1}]}`,
+		}},
 		"a TrainJob": {"trainjobs.trainer.kubeflow.org", "", "Pending 1, Retrying 1, Failed 2", []string{
 			`{"jobsStatus":[{"name":"node","active":1}]}`,
 			`{"jobsStatus":[{"name":"node","failed":1}]}`,

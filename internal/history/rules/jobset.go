@@ -1,6 +1,10 @@
 package rules
 
-import "github.com/kubecast/kubecast/internal/history"
+import (
+	"github.com/tidwall/gjson"
+
+	"github.com/kubecast/kubecast/internal/history"
+)
 
 // jobSetState is what a JobSet says. Its status counts Jobs, and not pods: one of which a single
 // pod is not ready counts as not ready. A Job that fails makes the controller begin everything anew
@@ -29,6 +33,7 @@ func jobSetState(r reading) history.Said {
 	}
 	said.Restarts = restarts
 	said.Active = r.isTriedAgain(said, sum(jobs, "active") > 0, restarts > r.was.Restarts)
+	said.Kept = r.keepsJobs(jobs)
 	return said
 }
 
@@ -40,7 +45,13 @@ func trainJobState(r reading) history.Said {
 	jobs := r.status.Get("jobsStatus")
 	active := sum(jobs, "active") > 0
 	said.Active = r.isTriedAgain(said, active, !active && sum(jobs, "failed") > 0)
+	said.Kept = r.keepsJobs(jobs)
 	return said
+}
+
+// keepsJobs reports whether a suspension, as far as there was one, has left Jobs as they were that had succeeded.
+func (r reading) keepsJobs(jobs gjson.Result) bool {
+	return (r.was.State == history.Suspended || r.was.State == history.Queued) && sum(jobs, "succeeded") > 0
 }
 
 func trainJobPhase(r reading) history.Said {
