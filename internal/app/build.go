@@ -204,6 +204,7 @@ func (g *assembly) buildServer() (err error) {
 		Login:          g.login,
 		Revocations:    g.revocations,
 		TrustedProxies: cfg.Prefixes(),
+		ProxyProtocol:  config.Networks(cfg.ProxyProtocol),
 		SyncTimeout:    cfg.Cache.SyncTimeout.Std(),
 		Stream: kubecasthttp.StreamOptions{
 			Heartbeat:    cfg.Stream.Heartbeat.Std(),

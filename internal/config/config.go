@@ -37,13 +37,16 @@ type Config struct {
 	CORS       CORS       `yaml:"cors"`
 	// TrustedProxies are the addresses and networks (CIDR) of proxies whose X-Forwarded-For is believed, for limits
 	// by address and for the audit log.
-	TrustedProxies []string      `yaml:"trustedProxies"`
-	Audit          Audit         `yaml:"audit"`
-	History        History       `yaml:"history"`
-	Notifications  Notifications `yaml:"notifications"`
-	Webhooks       []Webhook     `yaml:"webhooks"`
-	Logs           Logs          `yaml:"logs"`
-	Log            Log           `yaml:"log"`
+	TrustedProxies []string `yaml:"trustedProxies"`
+	// ProxyProtocol are the addresses and networks (CIDR) of load balancers that send a header of PROXY protocol
+	// version 2 before anything else. A connection of theirs without one is closed.
+	ProxyProtocol []string      `yaml:"proxyProtocol"`
+	Audit         Audit         `yaml:"audit"`
+	History       History       `yaml:"history"`
+	Notifications Notifications `yaml:"notifications"`
+	Webhooks      []Webhook     `yaml:"webhooks"`
+	Logs          Logs          `yaml:"logs"`
+	Log           Log           `yaml:"log"`
 }
 
 // Ops says what the ops listener shows, and to whom.
@@ -361,7 +364,8 @@ func Default() Config {
 		TrustedProxies: []string{
 			"127.0.0.0/8", "::1/128", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "fc00::/7",
 		},
-		Audit: Audit{Level: AuditNone},
+		ProxyProtocol: []string{},
+		Audit:         Audit{Level: AuditNone},
 		History: History{
 			Database: HistorySQLite, Owners: OwnersAsPermitted, Keep: Duration(30 * 24 * time.Hour), KeepLogTail: 64 << 10, KeepSpec: true, KeepBudget: 64 << 20, Runs: true, Migrate: true, Kinds: []HistoryKind{},
 		},
@@ -375,10 +379,13 @@ func Default() Config {
 // DefaultClaims are the claims of an entry of auth.jwt, as far as the file does not name them.
 func DefaultClaims() Claims { return Claims{Username: "sub", Groups: "groups"} }
 
-// Prefixes returns TrustedProxies as networks. It skips what is none, which Validate has refused.
-func (c Config) Prefixes() []netip.Prefix {
-	prefixes := make([]netip.Prefix, 0, len(c.TrustedProxies))
-	for _, text := range c.TrustedProxies {
+// Prefixes returns TrustedProxies as networks.
+func (c Config) Prefixes() []netip.Prefix { return Networks(c.TrustedProxies) }
+
+// Networks returns addresses and networks as networks. It skips what is none, which Validate has refused.
+func Networks(texts []string) []netip.Prefix {
+	prefixes := make([]netip.Prefix, 0, len(texts))
+	for _, text := range texts {
 		if p, err := parsePrefix(text); err == nil {
 			prefixes = append(prefixes, p)
 		}

@@ -67,6 +67,7 @@ auth:
 authorizer: {mode: rbac, cacheAllow: 10s, cacheDeny: 5s, policies: []}
 cors: {origins: []}
 trustedProxies: [127.0.0.0/8, "::1/128", 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16, 100.64.0.0/10, "fc00::/7"]
+proxyProtocol: []
 audit: {level: none, file: ""}
 history: {database: sqlite, passwordFile: "", stateDir: "", owner: "", owners: as-permitted, keep: 720h, keepLogTail: 64Ki, keepSpec: true, keepBudget: 64Mi, runs: true, migrate: true, kinds: []}
 notifications: {states: [Succeeded, Failed], digest: "0", keep: 720h}
@@ -240,6 +241,7 @@ func TestEveryFaultNamesItsKeyItsLineAndWhatIsAllowed(t *testing.T) {
 		"login without openid":       {"auth: {jwt: [" + oidcIssuer("a") + "], oidcLogin: {clientID: portal, scopes: [groups], redirectURL: 'https://a.example/auth/callback'}}", `auth.oidcLogin.scopes: without openid`},
 		"scope that is several":      {"auth: {jwt: [" + oidcIssuer("a") + "], oidcLogin: {clientID: portal, scopes: ['openid groups', openid], redirectURL: 'https://a.example/auth/callback'}}", `auth.oidcLogin.scopes[0]: "openid groups" given`},
 		"proxy":                      {"trustedProxies: [ingress]", `line 1: trustedProxies[0]: "ingress" given; allowed: an address or a network`},
+		"load balancer":              {"proxyProtocol: [10.0.0.0/33]", `line 1: proxyProtocol[0]: "10.0.0.0/33" given; allowed: an address or a network`},
 		"wildcard origin":            {"cors: {origins: ['*']}", `line 1: cors.origins[0]: "*" given; allowed: an origin such as`},
 		"origin with path":           {"cors: {origins: ['https://a.example/']}", `cors.origins[0]: "https://a.example/" given`},
 		"origin with default port":   {"cors: {origins: ['https://a.example:443']}", `cors.origins[0]: "https://a.example:443" given`},

@@ -115,15 +115,20 @@ func (c Config) validate() faults {
 			f.refuse(fmt.Sprintf("cors.origins[%d]", i), o, "an origin such as https://portal.example.org: lower case, no path, no wildcard")
 		}
 	}
-	for i, p := range c.TrustedProxies {
-		if _, err := parsePrefix(p); err != nil {
-			f.refuse(fmt.Sprintf("trustedProxies[%d]", i), p, "an address or a network such as 10.0.0.0/8")
-		}
-	}
+	f.networks("trustedProxies", c.TrustedProxies)
+	f.networks("proxyProtocol", c.ProxyProtocol)
 	f.oneOf("audit.level", c.Audit.Level, AuditNone, AuditMetadata)
 	f.oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error")
 	f.oneOf("log.format", c.Log.Format, "text", "json")
 	return f
+}
+
+func (f *faults) networks(key string, texts []string) {
+	for i, text := range texts {
+		if _, err := parsePrefix(text); err != nil {
+			f.refuse(fmt.Sprintf("%s[%d]", key, i), text, "an address or a network such as 10.0.0.0/8")
+		}
+	}
 }
 
 // codings are the content codings that stream.compress may name.

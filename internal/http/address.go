@@ -87,7 +87,10 @@ func (p *proxies) tellUnreadable(peer netip.Addr, hop string) {
 }
 
 // has reports whether an address is a trusted proxy's.
-func (p *proxies) has(address netip.Addr) bool {
+func (p *proxies) has(address netip.Addr) bool { return contains(p.trusted, address) }
+
+// contains reports whether an address is in one of the networks.
+func contains(networks []netip.Prefix, address netip.Addr) bool {
 	address = address.Unmap().WithZone("")
-	return slices.ContainsFunc(p.trusted, func(network netip.Prefix) bool { return network.Contains(address) })
+	return slices.ContainsFunc(networks, func(network netip.Prefix) bool { return network.Contains(address) })
 }

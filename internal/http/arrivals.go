@@ -2,10 +2,12 @@ package http
 
 import (
 	"net"
+	"net/netip"
 	"sync"
 	"time"
 
 	"github.com/kubecast/kubecast/internal/budget"
+	"github.com/kubecast/kubecast/internal/http/conn"
 )
 
 // arrivals is the public listener. It hands connections to net/http at a bounded rate, since net/http starts a
@@ -15,13 +17,15 @@ import (
 type arrivals struct {
 	net.Listener
 	*connections
-	ready  chan arrival
-	closed chan struct{}
-	end    func()
-	done   sync.WaitGroup
+	announcing []netip.Prefix // load balancers that say first where a connection comes from
+	ready      chan arrival
+	closed     chan struct{}
+	end        func()
+	done       sync.WaitGroup
 
 	mu      sync.Mutex
 	waiting map[net.Conn]*time.Timer // nil once the listener is closed
+	unread  map[net.Conn]bool        // of load balancers, which have not said yet where they come from
 }
 
 type arrival struct {
@@ -37,6 +41,8 @@ const (
 	leastAtOnce     = 16 // at least so many at once; a browser opens six to a host
 	peerPerSecond   = 16
 	peerLongestWait = 5 * time.Second // how long a connection waits at most
+	// announcedWithin is how long a load balancer may take to say where a connection comes from.
+	announcedWithin = 5 * time.Second
 	// waitingOfTotal says how many connections may wait: a waitingOfTotal-th of all that may be open.
 	waitingOfTotal = 4
 )
@@ -54,7 +60,7 @@ func newPeerRate(limits ConnectionLimits) *budget.Rate {
 // Listen returns the public server's listener, on top of one of the system's. It must be closed.
 func (s *Server) Listen(listener net.Listener) net.Listener {
 	a := &arrivals{
-		Listener: listener, connections: s.connections, ready: make(chan arrival), closed: make(chan struct{}), waiting: map[net.Conn]*time.Timer{},
+		Listener: listener, connections: s.connections, announcing: s.opts.ProxyProtocol, ready: make(chan arrival), closed: make(chan struct{}), waiting: map[net.Conn]*time.Timer{}, unread: map[net.Conn]bool{},
 	}
 	a.end = sync.OnceFunc(a.stop)
 	a.done.Go(a.run)
@@ -89,6 +95,9 @@ func (a *arrivals) stop() {
 		}
 	}
 	a.waiting = nil
+	for conn := range a.unread {
+		_ = conn.Close()
+	}
 }
 
 func (a *arrivals) run() {
@@ -101,12 +110,48 @@ func (a *arrivals) run() {
 			}
 			continue
 		}
-		a.admit(conn)
+		if a.announces(conn) {
+			a.readAnnouncement(conn)
+		} else {
+			a.admit(conn)
+		}
 		if n++; n == arrivalsAtOnce {
 			time.Sleep(arrivalsEach - time.Since(began)) // further connections wait in the kernel meanwhile
 			began, n = time.Now(), 0
 		}
 	}
+}
+
+// announces reports whether a connection is a load balancer's that says first where it comes from.
+func (a *arrivals) announces(conn net.Conn) bool {
+	from, err := netip.ParseAddrPort(conn.RemoteAddr().String())
+	return err == nil && contains(a.announcing, from.Addr())
+}
+
+// readAnnouncement admits a connection as one of where its load balancer says that it comes from. It does not wait for
+// that.
+func (a *arrivals) readAnnouncement(from net.Conn) {
+	most := a.most()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.waiting == nil || most > 0 && len(a.unread) >= most/waitingOfTotal {
+		a.refuse(from, "unannounced")
+		return
+	}
+	a.unread[from] = true
+	a.done.Go(func() {
+		client, err := conn.ReadAnnouncement(from, announcedWithin)
+		a.mu.Lock()
+		delete(a.unread, from)
+		a.mu.Unlock()
+		if err != nil {
+			a.log.Debug("a connection of a load balancer is refused", "address", from.RemoteAddr().String(), "error", err)
+			a.refused.WithLabelValues("unannounced").Inc()
+			_ = from.Close()
+			return
+		}
+		a.admit(client)
+	})
 }
 
 // hand hands a connection or an error to net/http. It returns false once the listener is closed.

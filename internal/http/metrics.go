@@ -13,7 +13,7 @@ type metrics struct {
 func newMetrics(registerer prometheus.Registerer) *metrics {
 	m := &metrics{
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "kubecast_connections_refused_total", Help: "Connections closed at once, by the limit that is reached: of a peer, or in total.",
+			Name: "kubecast_connections_refused_total", Help: "Connections closed at once, by the limit that is reached: of a peer, or in total; or unannounced: a load balancer of proxyProtocol has not said where it comes from.",
 		}, []string{"limit"}),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "kubecast_http_requests_total", Help: "Requests answered, streams excepted, by route and status.",

@@ -70,15 +70,17 @@ type Options struct {
 	Compress      []string      // the codings that are offered, the best first (coding.Names); may be empty
 	// TrustedProxies are those whose X-Forwarded-For is believed; nil: everybody, as if each had passed through one.
 	TrustedProxies []netip.Prefix
-	Origins        []string         // of pages elsewhere that may call; may be empty
-	History        *archive.Archive // nil: none is kept
-	Inbox          *inbox.Inbox     // what users are told of their jobs; nil: nothing. Needs History
-	SeeTheirOwn    bool             // whether owner=me shows callers their own jobs of the history without any other permission, and notifications
-	Webhooks       *webhook.Senders // nil: there are none
-	Portal         fs.FS            // the built portal; nil if it was not built
-	Audit          *audit.Log       // nil: none is kept
-	Registerer     prometheus.Registerer
-	Log            *slog.Logger
+	// ProxyProtocol are those that send a header of PROXY protocol version 2 before anything else, and must; may be empty.
+	ProxyProtocol []netip.Prefix
+	Origins       []string         // of pages elsewhere that may call; may be empty
+	History       *archive.Archive // nil: none is kept
+	Inbox         *inbox.Inbox     // what users are told of their jobs; nil: nothing. Needs History
+	SeeTheirOwn   bool             // whether owner=me shows callers their own jobs of the history without any other permission, and notifications
+	Webhooks      *webhook.Senders // nil: there are none
+	Portal        fs.FS            // the built portal; nil if it was not built
+	Audit         *audit.Log       // nil: none is kept
+	Registerer    prometheus.Registerer
+	Log           *slog.Logger
 }
 
 // StreamOptions are what all event streams have in common.

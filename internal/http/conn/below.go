@@ -18,10 +18,14 @@ func Remember(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, conn)
 }
 
-// TCPBelow returns the TCP connection that a connection is, or that lies below its TLS; nil if there is none.
+// TCPBelow returns the TCP connection that a connection is, or that lies below its TLS or a load balancer's header; nil if there is none.
 func TCPBelow(conn net.Conn) *net.TCPConn {
-	if secure, ok := conn.(interface{ NetConn() net.Conn }); ok {
-		conn = secure.NetConn()
+	for {
+		above, ok := conn.(interface{ NetConn() net.Conn })
+		if !ok {
+			break
+		}
+		conn = above.NetConn()
 	}
 	tcp, _ := conn.(*net.TCPConn)
 	return tcp

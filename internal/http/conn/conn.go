@@ -123,7 +123,11 @@ type Offerer interface {
 
 func takeOver(conn net.Conn, header http.Header) (Conn, error) {
 	c := &Direct{conn: conn, socket: none}
-	if tcp, ok := conn.(*net.TCPConn); ok {
+	plain := conn
+	if announced, ok := conn.(*Announced); ok {
+		plain = announced.Conn
+	}
+	if tcp, ok := plain.(*net.TCPConn); ok {
 		if c.socket = socketOf(tcp); c.socket != none {
 			_ = tcp.SetReadBuffer(maxScrap) // nothing is read; a larger buffer would do, too
 		}
