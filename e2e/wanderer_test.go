@@ -13,7 +13,12 @@ type wanderer struct {
 	token    string
 	position string
 	cuts     int
+	idle     int // connections in a row that were cut before they told anything
 }
+
+// idleMost bounds idle: the next connection is cut only once it has told something. On a busy machine
+// a gateway may need longer to begin than most are read for.
+const idleMost = 3
 
 // wander reads until the context ends.
 func (w *wanderer) wander(ctx context.Context, random *rand.Rand, note func(frame)) {
@@ -24,8 +29,14 @@ func (w *wanderer) wander(ctx context.Context, random *rand.Rand, note func(fram
 
 // read reads from one gateway, for a while.
 func (w *wanderer) read(ctx context.Context, random *rand.Rand, note func(frame)) {
-	ctx, cancel := context.WithTimeout(ctx, time.Duration(50+random.IntN(1500))*time.Millisecond)
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	cut := time.AfterFunc(time.Duration(50+random.IntN(1500))*time.Millisecond, cancel)
+	defer cut.Stop()
+	if w.idle >= idleMost {
+		cut.Stop()
+	}
+	w.idle++
 	header := bearer(w.token)
 	header.Set("Accept", "text/event-stream")
 	if w.position != "" {
@@ -45,6 +56,10 @@ func (w *wanderer) read(ctx context.Context, random *rand.Rand, note func(frame)
 		}
 		if read.id != "" {
 			w.position = read.id
+			if w.idle > idleMost {
+				cut.Reset(0)
+			}
+			w.idle = 0
 		}
 		note(read)
 	}
