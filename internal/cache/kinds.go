@@ -178,7 +178,12 @@ func (k *Kinds) Use(kind cluster.Kind, user string) (_ *Store, release func(), e
 		store.gone.served = func() bool { return k.serves(kind) }
 		store.lists = k.cluster.ListWatch(kind, store)
 		store.reaching.newest = func(ctx context.Context) (uint64, error) { return k.cluster.Newest(ctx, kind) }
-		store.reaching.confirm = store.lists.Confirm
+		store.reaching.confirm = func(ctx context.Context, until uint64) error {
+			return store.lists.Confirm(ctx, until, func() (int, uint64) {
+				snapshot := store.Snapshot()
+				return snapshot.Len(), snapshot.Version()
+			})
+		}
 		r = &running{store: store, users: map[string]int{}}
 		k.stores[kind] = r
 	}

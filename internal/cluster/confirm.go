@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"time"
 
 	"github.com/tidwall/gjson"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 )
 
@@ -24,7 +27,11 @@ var errNotConfirmed = errors.New("nothing shows that the watch has delivered all
 // the present watch: the error says so. Of the very revision that was delivered last, more may be
 // to come if that was a deletion; see resumeGuard. So that revision is asked for once more, and all
 // of its deletions are delivered again, which changes nothing.
-func (lw *ListWatch) Confirm(ctx context.Context, until uint64) error {
+//
+// Of a kind that the API server does not keep in memory, as of Events, it sends no bookmarks. Then a
+// list of the metadata shows the same. Held says how many objects the informer's store has, and up
+// to which version it knows.
+func (lw *ListWatch) Confirm(ctx context.Context, until uint64, held func() (objects int, version uint64)) error {
 	w := lw.newest.Load()
 	if w == nil {
 		return fmt.Errorf("%w: there is no watch", errNotConfirmed)
@@ -42,11 +49,65 @@ func (lw *ListWatch) Confirm(ctx context.Context, until uint64) error {
 	if lw.resumeGuard.isOpen(passed) && passed > 1 { // version 0 would be any
 		from--
 	}
-	again, err := lw.quiet(ctx, from, passed, until)
+	var again []*Object
+	err := errSilent
+	if !lw.silent.Load() {
+		again, err = lw.quiet(ctx, from, passed, until)
+	}
+	if errors.Is(err, errSilent) {
+		lw.silent.Store(true)
+		err = lw.unchanged(ctx, passed, until, held)
+	}
 	if err != nil {
 		return err
 	}
 	return w.confirmed(ctx, passed, until, again)
+}
+
+// errSilent means that a watch ended in its time, and told of nothing at all.
+var errSilent = fmt.Errorf("%w: it sends no bookmarks", errNotConfirmed)
+
+// unchangedPage is how many objects are asked for at once.
+const unchangedPage = 500
+
+// unchanged is an error unless the kind's objects are those that there were at the version that was passed. All in a
+// newer list were there already if none is of a later version, and none is gone if there are as many.
+func (lw *ListWatch) unchanged(ctx context.Context, passed, until uint64, held func() (objects int, version uint64)) error {
+	objects, version := held()
+	if version != passed {
+		return fmt.Errorf("%w: the store is at version %d", errNotConfirmed, version)
+	}
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	found := 0
+	for options := (metav1.ListOptions{Limit: unchangedPage}); ; {
+		// A list without a version is of the newest state, even of an API server that lags behind others.
+		body, err := lw.lists.Get().AbsPath(lw.kind.Path()).VersionedParams(&options, metav1.ParameterCodec).SetHeader("Accept", metadataListOnly).MaxRetries(0).Stream(ctx)
+		if err != nil {
+			return err
+		}
+		list, err := decodeList(lw.kind, body)
+		_ = body.Close()
+		if err != nil {
+			return err
+		}
+		if at, err := ParseVersion(list.ResourceVersion); err != nil || at < until {
+			return fmt.Errorf("%w: a list of version %q", errNotConfirmed, list.ResourceVersion)
+		}
+		for _, o := range list.Items {
+			if o.Version() > passed {
+				return fmt.Errorf("%w: version %d is still to come", errNotConfirmed, o.Version())
+			}
+		}
+		found += len(list.Items)
+		if options.Continue = list.Continue; options.Continue == "" {
+			break
+		}
+	}
+	if found != objects {
+		return fmt.Errorf("%w: there are %d objects, and not %d", errNotConfirmed, found, objects)
+	}
+	return nil
 }
 
 // quiet reads what happened after a version, up to another one. It returns the deletions of the
@@ -54,17 +115,22 @@ func (lw *ListWatch) Confirm(ctx context.Context, until uint64) error {
 func (lw *ListWatch) quiet(ctx context.Context, from, passed, until uint64) (again []*Object, err error) {
 	ctx, cancel := context.WithTimeout(ctx, nextWithin+nextLate)
 	defer cancel()
+	began := time.Now()
 	body, err := lw.briefly(ctx, from)
 	if err != nil {
 		return nil, err
 	}
 	defer body.Close()
-	compact := compactor{kind: lw.kind}
+	compact, told := compactor{kind: lw.kind}, false
 	for dec := newDecoder(body); ; {
 		value, err := dec.ReadValue()
-		if err != nil {
+		switch {
+		case errors.Is(err, io.EOF) && !told && time.Since(began) >= nextWithin-time.Second:
+			return nil, errSilent
+		case err != nil:
 			return nil, fmt.Errorf("%w up to version %d: %w", errNotConfirmed, until, err)
 		}
+		told = true
 		event := gjson.GetMany(view(value), "type", "object", "object.metadata.resourceVersion")
 		at, err := ParseVersion(event[2].Str)
 		switch kind := watch.EventType(event[0].Str); {

@@ -26,12 +26,75 @@ func confirming(t *testing.T, test func(t *testing.T, api *apitest.API, lw *clus
 	})
 }
 
+// held is a store with so many objects, up to a version.
+func held(objects int, version uint64) func() (int, uint64) {
+	return func() (int, uint64) { return objects, version }
+}
+
+// Of a kind of which the API server sends no bookmarks, as of Events, a list shows that nothing has
+// happened, however many pages it has. It shows nothing to a store that is behind its watch, nor
+// where something was changed, made or deleted.
+func TestQuietKindWithoutBookmarksIsConfirmedByAList(t *testing.T) {
+	confirming(t, func(t *testing.T, api *apitest.API, lw *cluster.ListWatch, r *recorder) {
+		for n := range 600 {
+			api.Put("pods", fmt.Sprintf("n/p-%03d", n))
+		}
+		synctest.Wait()
+		passed := api.Version()
+		api.Mute()
+		api.Skip(5)
+		r.take()
+		if err := lw.Confirm(t.Context(), api.Version(), held(601, passed)); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		told, _ := r.take()
+		if len(told) != 1 || !strings.HasSuffix(told[0], fmt.Sprint("marker@", api.Version())) {
+			t.Errorf("confirmed: %q", told)
+		}
+		passed = api.Version()
+		api.Skip(5)
+		for what, store := range map[string]func() (int, uint64){"that is behind": held(601, passed-1), "that has more": held(602, passed), "that has less": held(600, passed)} {
+			if err := lw.Confirm(t.Context(), api.Version(), store); err == nil {
+				t.Errorf("a store %s is confirmed", what)
+			}
+		}
+		if err := lw.Confirm(t.Context(), api.Version()+1, held(601, passed)); err == nil {
+			t.Error("a version is confirmed that the API server has not reached")
+		}
+		for what, change := range map[string]func(){
+			"changed": func() { api.Put("pods", "n/a", "spec.n:=1") }, "made": func() { api.Put("pods", "n/new") }, "deleted": func() { api.Delete("pods", "n/p-007") },
+		} {
+			before, objects := api.Version(), len(api.Keys("pods"))
+			if err := lw.Confirm(t.Context(), before, held(objects, passed)); err != nil {
+				t.Fatal(err)
+			}
+			passed = before
+			api.Slowly(20 * time.Second)
+			api.Put("pods", "n/first") // comes at once
+			synctest.Wait()
+			if objects, passed = objects+1, api.Version(); what != "changed" && what != "made" && what != "deleted" {
+				t.Fatal(what)
+			}
+			objects = len(api.Keys("pods"))
+			change()
+			api.Skip(5)
+			if err := lw.Confirm(t.Context(), api.Version(), held(objects, passed)); err == nil {
+				t.Errorf("an object was %s, and it is confirmed that nothing has happened", what)
+			}
+			api.Slowly(0)
+			time.Sleep(time.Minute)
+			passed = api.Version() - 5
+		}
+	})
+}
+
 func TestQuietKindIsConfirmedUpToAVersionOfAnotherKind(t *testing.T) {
 	confirming(t, func(t *testing.T, api *apitest.API, lw *cluster.ListWatch, r *recorder) {
 		r.take()
 		api.Skip(5)
 		version := api.Version()
-		if err := lw.Confirm(t.Context(), version); err != nil {
+		if err := lw.Confirm(t.Context(), version, held(0, 0)); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -59,7 +122,7 @@ func TestWhatIsStillToComeIsNotConfirmed(t *testing.T) {
 		api.Put("pods", "n/d")
 		time.Sleep(time.Second) // only b has come
 		api.Skip(5)
-		if err := lw.Confirm(t.Context(), api.Version()); err == nil {
+		if err := lw.Confirm(t.Context(), api.Version(), held(0, 0)); err == nil {
 			t.Error("a version is confirmed behind what is still to come")
 		}
 		time.Sleep(time.Minute)
@@ -86,7 +149,7 @@ func TestRestOfADeletionsRevisionIsDeliveredBeforeItIsConfirmed(t *testing.T) {
 		}
 		api.Skip(5)
 		version := api.Version()
-		if err := lw.Confirm(t.Context(), version); err != nil {
+		if err := lw.Confirm(t.Context(), version, held(0, 0)); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -104,18 +167,18 @@ func TestRestOfADeletionsRevisionIsDeliveredBeforeItIsConfirmed(t *testing.T) {
 
 func TestNothingIsConfirmedWithoutAWatchOrByAServerThatLagsBehind(t *testing.T) {
 	confirming(t, func(t *testing.T, api *apitest.API, lw *cluster.ListWatch, r *recorder) {
-		if err := lw.Confirm(t.Context(), api.Version()+1); err == nil {
+		if err := lw.Confirm(t.Context(), api.Version()+1, held(0, 0)); err == nil {
 			t.Error("a version is confirmed that the API server has not reached")
 		}
 		api.Mute()
 		api.Skip(5)
-		if err := lw.Confirm(t.Context(), api.Version()); err == nil {
+		if err := lw.Confirm(t.Context(), api.Version(), held(0, 0)); err == nil {
 			t.Error("a version is confirmed by an API server that sends no bookmarks")
 		}
 		api.Away(true)
 		time.Sleep(time.Second)
 		r.take()
-		if err := lw.Confirm(t.Context(), api.Version()); err == nil {
+		if err := lw.Confirm(t.Context(), api.Version(), held(0, 0)); err == nil {
 			t.Error("a version is confirmed while the API server is away")
 		}
 		if told, _ := r.take(); len(told) != 0 {
@@ -139,7 +202,7 @@ func TestVersionThatTheWatchHasPassedIsNotDeliveredBehindIt(t *testing.T) {
 		})
 		r.take()
 		asked := make(chan error)
-		go func() { asked <- lw.Confirm(t.Context(), version) }()
+		go func() { asked <- lw.Confirm(t.Context(), version, held(0, 0)) }()
 		time.Sleep(time.Second / 2)
 		api.Skip(5)
 		api.Bookmark()
@@ -160,7 +223,7 @@ func TestConfirmedWhileTheWatchEnds(t *testing.T) {
 		for i := range 20 {
 			api.Skip(1)
 			version, asked := api.Version(), make(chan error)
-			go func() { asked <- lw.Confirm(t.Context(), version) }()
+			go func() { asked <- lw.Confirm(t.Context(), version, held(0, 0)) }()
 			time.Sleep(time.Duration(i) * 100 * time.Millisecond)
 			if i%2 == 0 {
 				api.CutWatches()

@@ -50,6 +50,7 @@ type ListWatch struct {
 	newest      atomic.Pointer[watcher]  // of the newest watch; nil before the first
 	warnings    atomic.Pointer[[]string] // that came with the newest list; nil before the first
 	form        atomic.Pointer[ListForm] // of the newest list that was read to its end; nil before the first
+	silent      atomic.Bool              // whether the API server has been found to send no bookmarks of the kind
 	lost        atomic.Bool              // whether Health was told Down, and no watch has been proved to have caught up since
 }
 
