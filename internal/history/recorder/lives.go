@@ -309,15 +309,42 @@ func (r *Recorder) jobsOf(ctx context.Context, all []*life) (map[*life]store.Job
 			return nil, err
 		}
 		maps.Copy(r.lives.found, found)
+		if err := r.findAbove(ctx, found); err != nil {
+			return nil, err
+		}
 		defer maps.DeleteFunc(r.lives.found, func(_ history.Ref, job store.Job) bool { return job.Deleted != 0 }) // it may be removed meanwhile
 	}
 	of := make(map[*life]store.Job, len(all))
 	for _, l := range all {
+		if part, ok := r.lives.found[l.Job]; ok && l.Of == 0 && !r.lives.undecided(l) {
+			if top, ok := r.lives.found[part.Parent]; ok && part.Owns(l.Namespace, l.Created) && top.Owns(l.Namespace, l.Created) {
+				l.belongs(part.Parent)
+			}
+		}
 		if job, ok := r.lives.found[l.Job]; ok && job.Owns(l.Namespace, l.Created) && !r.lives.undecided(l) {
 			of[l] = job
 		}
 	}
 	return of, nil
+}
+
+// findAbove finds the jobs of which others are parts. What stood between a pod and its topmost job
+// may be gone before anybody has read the pod: a JobSet deletes its Jobs when it begins anew. Of
+// what it was a part is recorded.
+func (r *Recorder) findAbove(ctx context.Context, parts map[history.Ref]store.Job) error {
+	wanted := map[string][]string{}
+	asked := map[history.Ref]bool{{}: true}
+	for _, part := range parts {
+		if above := part.Parent; !asked[above] {
+			asked[above], wanted[above.Resource] = true, append(wanted[above.Resource], above.UID)
+		}
+	}
+	if len(wanted) == 0 {
+		return nil
+	}
+	found, err := r.opts.Database.JobsOf(ctx, r.name.Cluster, wanted)
+	maps.Copy(r.lives.found, found)
+	return err
 }
 
 // undecided reports whether the run's Job may not be the topmost one.

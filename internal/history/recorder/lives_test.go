@@ -338,6 +338,40 @@ func TestARunThatIsFoundAgainBelongsToTheTopmostJob(t *testing.T) {
 	})
 }
 
+// A JobSet deletes its Jobs when it begins anew. A recorder that was away until then reads of pods whose Job is gone, whose row
+// says of what it was a part: without that, what these pods took would be nobody's whom its user knows.
+func TestAPodOfAPartThatIsGoneIsOfTheTopmostJob(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		world, db := newPodWorld()
+		world.api.Serve(apitest.Widgets, true)
+		begin := func(name string) *replica {
+			return startOf(t, world.api.Connect(t), db, name, ring, apitest.Pods, nil, "widgets.example.org")
+		}
+		world.api.Put("widgets", "n/top")
+		r := begin("a")
+		settle()
+		r.stop()
+		top := history.Ref{Resource: "widgets.example.org", Name: "top", UID: world.api.UID("widgets", "n/top")}
+		part := history.Ref{Resource: "jobs.batch", Name: "part", UID: "uid of part"}
+		world.api.Put("jobs", "n/part", "metadata.uid=uid of part", controlledBy("example.org/v1", "Widget", top.Name, top.UID))
+		world.api.Put("pods", "n/pod", append(slices.Clone(stages["runs"]), controlledBy("batch/v1", "Job", part.Name, part.UID))...)
+		uid := world.api.UID("pods", "n/pod")
+		world.api.Delete("jobs", "n/part")
+		world.api.Delete("pods", "n/pod")
+		db.set(func() {
+			db.of[top], db.of[part] = 7, 8
+			db.parents = map[history.Ref]history.Ref{part: top}
+		})
+		r = begin("b")
+		time.Sleep(time.Minute)
+		settle()
+		r.stop()
+		if run := db.runs[uid]; run.Run == nil || run.Job != top || run.Of != 7 {
+			t.Errorf("it is recorded as %+v", run)
+		}
+	})
+}
+
 // While the database is slow, a run that moves to its job waits to be written, and then changes
 // again: it must leave where it was all the same.
 func TestARunThatMovesAndChangesInOneBatchLeavesWhereItWas(t *testing.T) {

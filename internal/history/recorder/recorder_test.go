@@ -46,9 +46,10 @@ type memory struct {
 	transitions []history.Transition
 	calls       int
 	expired     []expiry
-	runs        map[string]store.Run  // by the pod's uid, as they are
-	written     []store.Run           // each as it was written
-	of          map[history.Ref]int64 // the logs of jobs that are recorded, for recorders of pods
+	runs        map[string]store.Run        // by the pod's uid, as they are
+	written     []store.Run                 // each as it was written
+	parents     map[history.Ref]history.Ref // of which job one is recorded to be a part
+	of          map[history.Ref]int64       // the logs of jobs that are recorded, for recorders of pods
 	deleted     map[history.Ref]history.Time
 	began       []history.Time // when the log of pods began anew
 
@@ -134,7 +135,7 @@ func (m *memory) JobsOf(_ context.Context, _ string, wanted map[string][]string)
 	found := map[history.Ref]store.Job{}
 	for ref, of := range m.of {
 		if slices.Contains(wanted[ref.Resource], ref.UID) {
-			found[ref] = store.Job{Of: of, Namespace: "n", Owner: "owner of " + ref.Name, NamespaceUID: "namespace of " + ref.Name, Deleted: m.deleted[ref]}
+			found[ref] = store.Job{Of: of, Namespace: "n", Owner: "owner of " + ref.Name, NamespaceUID: "namespace of " + ref.Name, Deleted: m.deleted[ref], Parent: m.parents[ref]}
 		}
 	}
 	return found, nil
