@@ -20,6 +20,15 @@ type Cause struct {
 	Pods      int    `json:"pods"` // how many ended alike, of those that were there together; 0: no pod says it
 }
 
+// IsEnd reports whether the cause is how pods ended, and not why they could not begin.
+func (c *Cause) IsEnd() bool {
+	switch c.Reason {
+	case OOMKilled, Evicted, Preempted, NodeLost, Deadline, Errored, Removed:
+		return c.Pods > 0
+	}
+	return c.Pods > 0 && (c.ExitCode != nil || c.Signal != nil)
+}
+
 // Circumstances are what a job's object and other jobs say of a cause.
 type Circumstances struct {
 	Deadline time.Duration           // that the job's object sets; 0: none, or not known

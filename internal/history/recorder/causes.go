@@ -224,12 +224,15 @@ func (r *Recorder) reviewOne(b *batch, at review, runs []*history.Run, o *cluste
 		return
 	case givenUp && job.IsGivenUp(): // what the transition says is not known
 		return
-	case left && (job.State == history.Queued || job.Cause != nil && job.Cause.Pods > 0): // what is said now is of another time
+	case left && (job.State == history.Queued || job.Cause != nil && job.Cause.IsEnd()): // what is said now is of another time
 		return
 	}
 	circumstances := r.circumstances(job, o)
 	cause := history.CauseOf(job, runs, circumstances)
 	if stays(job, cause) || o == nil && cause.Reason == history.Deadline { // nothing says the deadline any more
+		return
+	}
+	if left && job.Cause != nil && job.Cause.Pods > 0 && !cause.IsEnd() { // a pod may wait for something else by now
 		return
 	}
 	next := *job

@@ -104,8 +104,8 @@ func TestAPodThatEndsBeforeOrAfterItsJobSaysWhy(t *testing.T) {
 // The ends of pods may be read long after a job has left the state to which they brought it, or is
 // gone. The transition says why all the same, and so does a job that is gone of its end.
 func TestACauseIsFoundThoughTheJobHasLeftItsState(t *testing.T) {
-	for _, deleted := range []bool{false, true} {
-		t.Run(fmt.Sprint(deleted), func(t *testing.T) {
+	for of, deleted := range map[string]bool{"Retrying": false, "Failed": true, "Retrying while another pod waits": false, "Failed while another pod waits": true} {
+		t.Run(of, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				world, db := newWaitingWorld()
 				r := start(t, world.api, db, "r", ring)
@@ -114,6 +114,11 @@ func TestACauseIsFoundThoughTheJobHasLeftItsState(t *testing.T) {
 				world.put("a", history.Running)
 				settle()
 				uid, ended := world.names["a"], history.At(time.Now())
+				if strings.HasSuffix(of, "waits") {
+					db.set(func() {
+						db.runs["waits"] = store.Run{Of: 7, Run: &history.Run{Identity: history.Identity{UID: "waits", Namespace: "n", Name: "waits"}, Job: history.Ref{Resource: "jobs.batch", UID: uid}, Created: ended - 9000, Reason: "Unschedulable"}}
+					})
+				}
 				if deleted {
 					world.put("a", history.Failed)
 					world.remove("a")
