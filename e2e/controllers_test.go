@@ -55,6 +55,8 @@ func TestLivesAreToldAsTheirPodsLivedThem(t *testing.T) {
 	}
 	d := &driver{stage: s, t: t, namespace: "lives", jobs: s.kube.BatchV1().Jobs("lives"), random: seed(t), lives: map[string]*life{}, pods: map[types.UID]*kubeletPod{}}
 	t.Cleanup(d.kubelet.Wait) // once no pods are seen any more
+	// What a gateway that was killed has not read in time may be found out wrong, about once in some hundred lives (docs/history.md).
+	d.noCauses = lasts == 0
 	d.recording = s.record(t, d.namespace, d.saw)
 	d.beginsToBeRecorded(t, g)
 	all := 0
@@ -260,7 +262,7 @@ func (d *driver) compare(t *testing.T, g *gateway, lives []*life, away uint64) (
 	defer d.recording.mu.Unlock()
 	var wrong []error
 	for _, l := range lives {
-		o := &oracle{name: l.job.Name, of: d.recording.jobs[l.uid], told: told[l.uid], away: away}
+		o := &oracle{name: l.job.Name, of: d.recording.jobs[l.uid], told: told[l.uid], away: away, noCauses: d.noCauses}
 		if err := o.check(); err != nil {
 			wrong = append(wrong, err)
 		}

@@ -224,7 +224,7 @@ func (r *Recorder) reviewOne(b *batch, at review, runs []*history.Run, o *cluste
 		return
 	case givenUp && job.IsGivenUp(): // what the transition says is not known
 		return
-	case left && (job.State == history.Queued || job.Cause != nil && job.Cause.IsEnd()): // what is said now is of another time
+	case left && (job.State == history.Queued || isSaid(job.Cause)): // what is said now is of another time
 		return
 	}
 	circumstances := r.circumstances(job, o)
@@ -251,6 +251,12 @@ func (r *Recorder) reviewOne(b *batch, at review, runs []*history.Run, o *cluste
 		known.Reason, known.Message = why.Reason, why.Message
 	}
 	b.causes = append(b.causes, known)
+}
+
+// isSaid reports whether a pod has said by its end why a job came to its state. That one was deleted says little: how
+// another one ended may just not have been read yet.
+func isSaid(cause *history.Cause) bool {
+	return cause != nil && cause.IsEnd() && cause.Reason != history.Removed
 }
 
 // after is the next review.

@@ -104,7 +104,7 @@ func TestAPodThatEndsBeforeOrAfterItsJobSaysWhy(t *testing.T) {
 // The ends of pods may be read long after a job has left the state to which they brought it, or is
 // gone. The transition says why all the same, and so does a job that is gone of its end.
 func TestACauseIsFoundThoughTheJobHasLeftItsState(t *testing.T) {
-	for of, deleted := range map[string]bool{"Retrying": false, "Failed": true, "Retrying while another pod waits": false, "Failed while another pod waits": true} {
+	for of, deleted := range map[string]bool{"Retrying": false, "Failed": true, "Retrying while another pod waits": false, "Failed while another pod waits": true, "Failed since another pod was deleted": true} {
 		t.Run(of, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				world, db := newWaitingWorld()
@@ -114,6 +114,9 @@ func TestACauseIsFoundThoughTheJobHasLeftItsState(t *testing.T) {
 				world.put("a", history.Running)
 				settle()
 				uid, ended := world.names["a"], history.At(time.Now())
+				if strings.HasSuffix(of, "was deleted") {
+					db.ends(uid, "other", history.Removed, ended-5000)
+				}
 				if strings.HasSuffix(of, "waits") {
 					db.set(func() {
 						db.runs["waits"] = store.Run{Of: 7, Run: &history.Run{Identity: history.Identity{UID: "waits", Namespace: "n", Name: "waits"}, Job: history.Ref{Resource: "jobs.batch", UID: uid}, Created: ended - 9000, Reason: "Unschedulable"}}
