@@ -1,10 +1,12 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -19,7 +21,8 @@ func TestListsOfQuietKindsAreNotOlderThanOtherKindsChanges(t *testing.T) {
 	token := s.admin(t)
 	const as = "application/json;g=meta.k8s.io;v=v1;as="
 	for i, path := range []string{"/api/v1/namespaces/quiet-kinds/events", "/apis/events.k8s.io/v1/namespaces/quiet-kinds/events", "/api/v1/podtemplates"} {
-		g.list(t, token, path) // it is cached from here on
+		g.list(t, token, path)                // it is cached from here on
+		s.eventComesAndGoes(t, "quiet-kinds") // a revision that deletes is asked for once more
 		for j, accept := range []string{asJSON, as + "Table", as + "PartialObjectMetadataList"} {
 			made, err := s.kube.CoreV1().ConfigMaps("quiet-kinds").Create(t.Context(), configMap("quiet-kinds", fmt.Sprintf("c-%d-%d", i, j), nil), metav1.CreateOptions{})
 			if err != nil {
@@ -29,5 +32,18 @@ func TestListsOfQuietKindsAreNotOlderThanOtherKindsChanges(t *testing.T) {
 				t.Errorf("%s as %s: %d %s", path, accept, a.code, a.body)
 			}
 		}
+	}
+}
+
+// eventComesAndGoes makes an Event, and deletes it.
+func (s *stage) eventComesAndGoes(t *testing.T, namespace string) {
+	t.Helper()
+	ctx, events := context.Background(), s.kube.CoreV1().Events(namespace)
+	event := &corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "passes"}, InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: namespace, Name: "none"}}
+	if _, err := events.Create(ctx, event, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := events.Delete(ctx, event.Name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
 	}
 }

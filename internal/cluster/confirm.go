@@ -64,7 +64,7 @@ func (lw *ListWatch) Confirm(ctx context.Context, until uint64, held func() (obj
 	return w.confirmed(ctx, passed, until, again)
 }
 
-// errSilent means that a watch ended in its time, and told of nothing at all.
+// errSilent means that a watch ended in its time, and told of nothing new.
 var errSilent = fmt.Errorf("%w: it sends no bookmarks", errNotConfirmed)
 
 // unchangedPage is how many objects are asked for at once.
@@ -121,16 +121,15 @@ func (lw *ListWatch) quiet(ctx context.Context, from, passed, until uint64) (aga
 		return nil, err
 	}
 	defer body.Close()
-	compact, told := compactor{kind: lw.kind}, false
+	compact, bookmarks := compactor{kind: lw.kind}, 0
 	for dec := newDecoder(body); ; {
 		value, err := dec.ReadValue()
 		switch {
-		case errors.Is(err, io.EOF) && !told && time.Since(began) >= nextWithin-time.Second:
+		case errors.Is(err, io.EOF) && bookmarks == 0 && time.Since(began) >= nextWithin-time.Second:
 			return nil, errSilent
 		case err != nil:
 			return nil, fmt.Errorf("%w up to version %d: %w", errNotConfirmed, until, err)
 		}
-		told = true
 		event := gjson.GetMany(view(value), "type", "object", "object.metadata.resourceVersion")
 		at, err := ParseVersion(event[2].Str)
 		switch kind := watch.EventType(event[0].Str); {
@@ -139,6 +138,7 @@ func (lw *ListWatch) quiet(ctx context.Context, from, passed, until uint64) (aga
 		case kind == watch.Bookmark && at >= until:
 			return again, nil
 		case kind == watch.Bookmark: // this server lags behind
+			bookmarks++
 		case kind == watch.Deleted && at == passed:
 			o, err := compact.object(value[event[1].Index : event[1].Index+len(event[1].Raw)])
 			if err != nil {

@@ -39,6 +39,8 @@ func TestQuietKindWithoutBookmarksIsConfirmedByAList(t *testing.T) {
 		for n := range 600 {
 			api.Put("pods", fmt.Sprintf("n/p-%03d", n))
 		}
+		api.Put("pods", "n/gone")
+		api.Delete("pods", "n/gone") // this revision is asked for once more
 		synctest.Wait()
 		passed := api.Version()
 		api.Mute()
