@@ -379,9 +379,6 @@ func Default() Config {
 // DefaultClaims are the claims of an entry of auth.jwt, as far as the file does not name them.
 func DefaultClaims() Claims { return Claims{Username: "sub", Groups: "groups"} }
 
-// Prefixes returns TrustedProxies as networks.
-func (c Config) Prefixes() []netip.Prefix { return Networks(c.TrustedProxies) }
-
 // Networks returns addresses and networks as networks. It skips what is none, which Validate has refused.
 func Networks(texts []string) []netip.Prefix {
 	prefixes := make([]netip.Prefix, 0, len(texts))

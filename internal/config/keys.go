@@ -13,8 +13,8 @@ import (
 // Changed returns the keys in which two configurations differ, by their full paths and in the order
 // of the file's documentation. A list or a map is one key.
 func Changed(a, b Config) (keys []string) {
-	walk(reflect.ValueOf(&a).Elem(), "", func(key string, value reflect.Value) {
-		if other := at(reflect.ValueOf(&b).Elem(), key); !same(value, other) {
+	walk(reflect.ValueOf(a), reflect.ValueOf(b), "", func(key string, value, other reflect.Value) {
+		if !same(value, other) {
 			keys = append(keys, key)
 		}
 	})
@@ -31,34 +31,26 @@ func same(a, b reflect.Value) bool {
 
 // With returns the configuration with some keys, given as Changed gives them, as they are in another.
 func (c Config) With(other Config, keys ...string) Config {
-	for _, key := range keys {
-		at(reflect.ValueOf(&c).Elem(), key).Set(at(reflect.ValueOf(&other).Elem(), key))
-	}
+	walk(reflect.ValueOf(&c).Elem(), reflect.ValueOf(other), "", func(key string, value, other reflect.Value) {
+		if slices.Contains(keys, key) {
+			value.Set(other)
+		}
+	})
 	return c
 }
 
 var text = reflect.TypeFor[encoding.TextMarshaler]()
 
-// walk calls visit for each key below a section.
-func walk(section reflect.Value, prefix string, visit func(key string, value reflect.Value)) {
-	for i := range section.NumField() {
-		key, value := prefix+section.Type().Field(i).Tag.Get("yaml"), section.Field(i)
+// walk calls visit for each key below a section of two configurations.
+func walk(a, b reflect.Value, prefix string, visit func(key string, a, b reflect.Value)) {
+	for i := range a.NumField() {
+		key, value := prefix+a.Type().Field(i).Tag.Get("yaml"), a.Field(i)
 		if value.Kind() == reflect.Struct && !value.Type().Implements(text) {
-			walk(value, key+".", visit)
+			walk(value, b.Field(i), key+".", visit)
 		} else {
-			visit(key, value)
+			visit(key, value, b.Field(i))
 		}
 	}
-}
-
-// at returns the value of a key that there is.
-func at(section reflect.Value, key string) (found reflect.Value) {
-	walk(section, "", func(name string, value reflect.Value) {
-		if name == key {
-			found = value
-		}
-	})
-	return found
 }
 
 // hidden stands for a secret.

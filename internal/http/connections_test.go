@@ -33,7 +33,7 @@ func TestOneAddressDoesNotTakeAllConnections(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, TLS with HTTP %d", name, version), func(t *testing.T) {
 				t.Parallel()
 				opts := []option{options(func(o *Options) {
-					o.TrustedProxies = config.Default().Prefixes()
+					o.TrustedProxies = config.Networks(config.Default().TrustedProxies)
 					o.Limits.Connections = ConnectionLimits{PerPeer: 4, Total: most}
 				})}
 				if version > 0 {
