@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/tidwall/gjson"
@@ -81,13 +80,7 @@ func (lw *ListWatch) unchanged(ctx context.Context, passed, until uint64, held f
 	defer cancel()
 	found := 0
 	for options := (metav1.ListOptions{Limit: unchangedPage}); ; {
-		// A list without a version is of the newest state, even of an API server that lags behind others.
-		body, err := lw.lists.Get().AbsPath(lw.kind.Path()).VersionedParams(&options, metav1.ParameterCodec).SetHeader("Accept", metadataListOnly).MaxRetries(0).Stream(ctx)
-		if err != nil {
-			return err
-		}
-		list, err := decodeList(lw.kind, body)
-		_ = body.Close()
+		list, err := listMetadata(ctx, lw.lists, lw.kind, options)
 		if err != nil {
 			return err
 		}
@@ -121,11 +114,11 @@ func (lw *ListWatch) quiet(ctx context.Context, from, passed, until uint64) (aga
 		return nil, err
 	}
 	defer body.Close()
-	compact, bookmarks := compactor{kind: lw.kind}, 0
+	compact, bookmarks := compactor{kind: lw.kind}, false
 	for dec := newDecoder(body); ; {
 		value, err := dec.ReadValue()
 		switch {
-		case errors.Is(err, io.EOF) && bookmarks == 0 && time.Since(began) >= nextWithin-time.Second:
+		case !bookmarks && lasted(began, err):
 			return nil, errSilent
 		case err != nil:
 			return nil, fmt.Errorf("%w up to version %d: %w", errNotConfirmed, until, err)
@@ -138,7 +131,7 @@ func (lw *ListWatch) quiet(ctx context.Context, from, passed, until uint64) (aga
 		case kind == watch.Bookmark && at >= until:
 			return again, nil
 		case kind == watch.Bookmark: // this server lags behind
-			bookmarks++
+			bookmarks = true
 		case kind == watch.Deleted && at == passed:
 			o, err := compact.object(value[event[1].Index : event[1].Index+len(event[1].Raw)])
 			if err != nil {

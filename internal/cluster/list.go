@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 )
 
 // ObjectList is the answer to a list request.
@@ -30,6 +32,18 @@ func (*ObjectList) GetObjectKind() schema.ObjectKind { return schema.EmptyObject
 
 // DeepCopyObject returns the list itself, since lists are never changed.
 func (l *ObjectList) DeepCopyObject() runtime.Object { return l }
+
+// listMetadata lists the metadata of a kind's objects, once. A list without a version is of the newest state, even of
+// an API server that lags behind others.
+func listMetadata(ctx context.Context, lists rest.Interface, kind Kind, options metav1.ListOptions) (*ObjectList, error) {
+	request := lists.Get().AbsPath(kind.Path()).VersionedParams(&options, metav1.ParameterCodec).SetHeader("Accept", metadataListOnly)
+	body, err := request.MaxRetries(0).Stream(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer body.Close()
+	return decodeList(kind, body)
+}
 
 // decodeList reads {"kind":…,"metadata":{…},"items":[…]} as it arrives. The undecoded JSON of only one item is held
 // at a time.

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Namespace is one namespace of its name: another one may come after it, of somebody else.
@@ -70,13 +71,7 @@ func namespaceOf(o *Object) Namespace {
 }
 
 func (c *Cluster) listNamespaces(ctx context.Context) ([]Namespace, error) {
-	// A list without a version is of the newest state, even of an API server that lags behind others.
-	body, err := c.lists.Get().AbsPath(namespaceKind.Path()).SetHeader("Accept", "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json").MaxRetries(0).Stream(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("%w: namespaces of cluster %s: %w", ErrUnavailable, c.name, err)
-	}
-	defer body.Close()
-	list, err := decodeList(namespaceKind, body)
+	list, err := listMetadata(ctx, c.lists, namespaceKind, metav1.ListOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("%w: namespaces of cluster %s: %w", ErrUnavailable, c.name, err)
 	}

@@ -38,7 +38,7 @@ func (lw *ListWatch) next(ctx context.Context, version uint64) (next uint64, err
 	for dec := newDecoder(body); ; {
 		value, err := dec.ReadValue()
 		switch {
-		case errors.Is(err, io.EOF) && time.Since(began) >= nextWithin-time.Second:
+		case lasted(began, err):
 			return 0, nil
 		case err != nil:
 			return 0, err
@@ -54,6 +54,11 @@ func (lw *ListWatch) next(ctx context.Context, version uint64) (next uint64, err
 			return 0, nil
 		}
 	}
+}
+
+// lasted reports whether a watch that briefly has begun ended with its time.
+func lasted(began time.Time, err error) bool {
+	return errors.Is(err, io.EOF) && time.Since(began) >= nextWithin-time.Second
 }
 
 // briefly begins a watch from a version that ends after nextWithin.
