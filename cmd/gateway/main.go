@@ -192,13 +192,7 @@ func check(_ context.Context, args []string, out io.Writer) error {
 }
 
 func printConfig(_ context.Context, args []string, out io.Writer) error {
-	flags := newFlags("config", "prints the configuration that serve would use: the defaults, the file and the flags, without secrets", out)
-	var from configured
-	from.addTo(flags)
-	if err := flags.parse(args, 0); err != nil {
-		return err
-	}
-	cfg, err := from.load()
+	cfg, err := configuredBy("config", "prints the configuration that serve would use: the defaults, the file and the flags, without secrets", args, out)
 	if err != nil {
 		return err
 	}
@@ -210,17 +204,23 @@ func printConfig(_ context.Context, args []string, out io.Writer) error {
 }
 
 func preflight(ctx context.Context, args []string, out io.Writer) error {
-	flags := newFlags("preflight", "builds all that serve builds, connects to each cluster and to the history's database, and lists what is missing. It changes nothing", out)
-	var from configured
-	from.addTo(flags)
-	if err := flags.parse(args, 0); err != nil {
-		return err
-	}
-	cfg, err := from.load()
+	cfg, err := configuredBy("preflight",
+		"builds all that serve builds, connects to each cluster and to the history's database, and lists what is missing. It changes nothing", args, out)
 	if err != nil {
 		return err
 	}
 	return app.Preflight(ctx, app.Options{Config: cfg, Version: version}, out)
+}
+
+// configuredBy reads the configuration that the flags of a command name, which has no others.
+func configuredBy(name, does string, args []string, out io.Writer) (config.Config, error) {
+	flags := newFlags(name, does, out)
+	var from configured
+	from.addTo(flags)
+	if err := flags.parse(args, 0); err != nil {
+		return config.Config{}, err
+	}
+	return from.load()
 }
 
 // flags are a command's flags, and how it is helped with.

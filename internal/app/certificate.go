@@ -57,8 +57,8 @@ func newCertificate(files config.TLS, registerer prometheus.Registerer, log *slo
 			Help: "1: the certificate's files are what is served; 0: they cannot be used, and the certificate from before still is.",
 		}),
 	}
-	read := digest(c.paths())
-	next, err := c.load()
+	read := digest(pathsOf(files))
+	next, err := loadChain(files)
 	if err != nil {
 		return nil, err
 	}
@@ -68,18 +68,18 @@ func newCertificate(files config.TLS, registerer prometheus.Registerer, log *slo
 	return c, nil
 }
 
-func (c *certificate) paths() []string { return []string{c.files.CertFile, c.files.KeyFile} }
+func pathsOf(files config.TLS) []string { return []string{files.CertFile, files.KeyFile} }
 
-func (c *certificate) load() (*chain, error) {
-	loaded, err := tls.LoadX509KeyPair(c.files.CertFile, c.files.KeyFile)
+func loadChain(files config.TLS) (*chain, error) {
+	loaded, err := tls.LoadX509KeyPair(files.CertFile, files.KeyFile)
 	if err != nil {
-		return nil, fmt.Errorf("tls.certFile %s and tls.keyFile %s: %w", c.files.CertFile, c.files.KeyFile, err)
+		return nil, fmt.Errorf("tls.certFile %s and tls.keyFile %s: %w", files.CertFile, files.KeyFile, err)
 	}
 	next := &chain{Certificate: loaded, end: loaded.Leaf.NotAfter}
 	for _, der := range loaded.Certificate[1:] {
 		above, err := x509.ParseCertificate(der)
 		if err != nil {
-			return nil, fmt.Errorf("tls.certFile %s: %w", c.files.CertFile, err)
+			return nil, fmt.Errorf("tls.certFile %s: %w", files.CertFile, err)
 		}
 		if above.NotAfter.Before(next.end) {
 			next.end = above.NotAfter
@@ -100,7 +100,7 @@ func (c *certificate) take(next *chain, read [sha256.Size]byte) {
 // looks have found the same.
 func (c *certificate) look(now time.Time) {
 	c.warnExpired(now)
-	read := digest(c.paths())
+	read := digest(pathsOf(c.files))
 	if read == c.read {
 		if c.failure != "" {
 			c.failure = ""
@@ -111,7 +111,7 @@ func (c *certificate) look(now time.Time) {
 	}
 	same := read == c.tried
 	c.tried = read
-	next, err := c.load()
+	next, err := loadChain(c.files)
 	current := c.current.Load()
 	if err == nil && !next.validAt(now) && current.validAt(now) {
 		err = fmt.Errorf("tls.certFile %s: it is valid from %s until %s", c.files.CertFile, next.Leaf.NotBefore.UTC(), next.end.UTC())
@@ -132,9 +132,8 @@ func (c *certificate) move(files config.TLS) (use func(), err error) {
 	if c == nil || files == (config.TLS{}) {
 		return nil, errNeedsRestart
 	}
-	moved := &certificate{files: files}
-	read := digest(moved.paths())
-	next, err := moved.load()
+	read := digest(pathsOf(files))
+	next, err := loadChain(files)
 	if err != nil {
 		return nil, err
 	}

@@ -124,6 +124,9 @@ func (a *arrivals) run() {
 
 // announces reports whether a connection is a load balancer's that says first where it comes from.
 func (a *arrivals) announces(conn net.Conn) bool {
+	if len(a.announcing) == 0 {
+		return false
+	}
 	from, err := netip.ParseAddrPort(conn.RemoteAddr().String())
 	return err == nil && contains(a.announcing, from.Addr())
 }

@@ -34,7 +34,7 @@ type defaults struct {
 // may be called concurrently.
 type Inbox struct {
 	opts    Options
-	chosen  atomic.Pointer[defaults]
+	usual   atomic.Pointer[defaults]
 	metrics *metrics
 	follows follows
 	hurry   chan struct{} // holds an element if a digest may be due sooner than was known
@@ -68,11 +68,11 @@ func New(opts Options) *Inbox {
 
 // SetDefaults changes Options.States, Digest and Keep, for what happens from now on.
 func (i *Inbox) SetDefaults(states []history.State, digest, keep time.Duration) {
-	i.chosen.Store(&defaults{states, digest, keep})
+	i.usual.Store(&defaults{states, digest, keep})
 }
 
 // keep is how long a notification is kept.
-func (i *Inbox) keep() time.Duration { return i.chosen.Load().keep }
+func (i *Inbox) keep() time.Duration { return i.usual.Load().keep }
 
 // Use says which database is read, what is closed once its schema is as it must be, and how numbers
 // are told from then on. It comes before everything else but Write.

@@ -35,7 +35,7 @@ const byDefault = -1
 
 // settings are those of a user who has chosen something, or nothing.
 func (i *Inbox) settings(c chosen) Settings {
-	usual := i.chosen.Load()
+	usual := i.usual.Load()
 	s := Settings{States: usual.states, Digest: usual.digest, PausedUntil: history.Time(c.paused)}
 	var states []history.State
 	if c.states != "" && json.Unmarshal([]byte(c.states), &states) == nil {
