@@ -205,6 +205,24 @@ func appendShown(dst []byte, value gjson.Result, of string, secret bool) []byte 
 		}
 		return append(dst, value.Raw...)
 	}
+	return appendMembers(dst, value, func(dst []byte, key, member gjson.Result) []byte {
+		inner := of
+		if value.IsObject() {
+			if key.Str == "managedFields" && of == "metadata" || key.Str == corev1.LastAppliedConfigAnnotation && of == "annotations" ||
+				key.Str == "annotations" && onlyLastApplied(member) {
+				return nil
+			}
+			if inner = key.Str; of == "data" {
+				inner = of
+			}
+		}
+		return appendShown(dst, member, inner, secret)
+	})
+}
+
+// appendMembers appends an object or a list, each member as it is written, in its order. One for which nothing is
+// returned is left out.
+func appendMembers(dst []byte, value gjson.Result, write func(dst []byte, key, member gjson.Result) []byte) []byte {
 	open, end := byte('{'), byte('}')
 	if value.IsArray() {
 		open, end = '[', ']'
@@ -212,24 +230,16 @@ func appendShown(dst []byte, value gjson.Result, of string, secret bool) []byte 
 	dst = append(dst, open)
 	first := true
 	value.ForEach(func(key, member gjson.Result) bool {
-		inner := of
-		if value.IsObject() {
-			if key.Str == "managedFields" && of == "metadata" || key.Str == corev1.LastAppliedConfigAnnotation && of == "annotations" ||
-				key.Str == "annotations" && onlyLastApplied(member) {
-				return true
-			}
-			if inner = key.Str; of == "data" {
-				inner = of
-			}
-		}
+		begun := dst
 		if !first {
-			dst = append(dst, ',')
+			begun = append(begun, ',')
 		}
-		first = false
 		if value.IsObject() {
-			dst = append(append(dst, key.Raw...), ':')
+			begun = append(append(begun, key.Raw...), ':')
 		}
-		dst = appendShown(dst, member, inner, secret)
+		if written := write(begun, key, member); written != nil {
+			dst, first = written, false
+		}
 		return true
 	})
 	return append(dst, end)
@@ -343,15 +353,7 @@ func withShortObject(t *testing.T, line, path string) string {
 // firstLine is the beginning of an answer that goes on.
 func firstLine(t *testing.T, client *http.Client, url string, header http.Header) string {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	request.Header = header
-	response, err := client.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	response := answerOf(t, client, url, header)
 	defer response.Body.Close()
 	line, err := bufio.NewReader(response.Body).ReadString('\n')
 	if err != nil {
@@ -446,15 +448,9 @@ func appendReadOnly(dst []byte, value gjson.Result) []byte {
 	if value.Type != gjson.JSON {
 		return append(dst, value.Raw...)
 	}
-	open, end := byte('{'), byte('}')
-	if value.IsArray() {
-		open, end = '[', ']'
-	}
-	dst = append(dst, open)
-	first := true
-	value.ForEach(func(key, member gjson.Result) bool {
+	return appendMembers(dst, value, func(dst []byte, key, member gjson.Result) []byte {
 		if key.Str == "subresources" && value.Get("resource").Str != "pods" {
-			return true
+			return nil
 		}
 		verbs := member.Get("verbs")
 		name := member.Get("name").Str + member.Get("resource").Str + member.Get("subresource").Str
@@ -464,7 +460,7 @@ func appendReadOnly(dst []byte, value gjson.Result) []byte {
 		case name == "pods/log" || name == "log":
 			member = gjson.Parse(strings.Replace(member.Raw, verbs.Raw, `["get"]`, 1))
 		case member.Get("subresource").Exists(), strings.Contains(member.Get("name").Str, "/"):
-			return true
+			return nil
 		case verbs.Exists():
 			var left []string
 			for _, verb := range verbs.Array() {
@@ -473,23 +469,14 @@ func appendReadOnly(dst []byte, value gjson.Result) []byte {
 				}
 			}
 			if !slices.Contains(left, "list") || !slices.Contains(left, "watch") {
-				return true
+				return nil
 			}
 			text, err := json.Marshal(left)
 			if err != nil {
-				return false
+				return nil
 			}
 			member = gjson.Parse(strings.Replace(member.Raw, verbs.Raw, string(text), 1))
 		}
-		if !first {
-			dst = append(dst, ',')
-		}
-		first = false
-		if value.IsObject() {
-			dst = append(append(dst, key.Raw...), ':')
-		}
-		dst = appendReadOnly(dst, member)
-		return true
+		return appendReadOnly(dst, member)
 	})
-	return append(dst, end)
 }

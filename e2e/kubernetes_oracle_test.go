@@ -49,7 +49,8 @@ func (g *gateway) asker(token string) asker {
 	}
 }
 
-func ask(t *testing.T, client *http.Client, url string, header http.Header) answer {
+// answerOf asks for something. The caller closes the answer.
+func answerOf(t *testing.T, client *http.Client, url string, header http.Header) *http.Response {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 	if err != nil {
@@ -60,6 +61,12 @@ func ask(t *testing.T, client *http.Client, url string, header http.Header) answ
 	if err != nil {
 		t.Fatal(err)
 	}
+	return response
+}
+
+func ask(t *testing.T, client *http.Client, url string, header http.Header) answer {
+	t.Helper()
+	response := answerOf(t, client, url, header)
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
 	if err != nil {
