@@ -28,8 +28,8 @@ var kinds embed.FS
 
 var errNoKinds = errors.New("there are none in this program; devcontrollers/build.sh builds it with them")
 
-// installKinds installs the kinds, and waits until they are served. Versions other than the stored one are left out: they need a
-// webhook that converts.
+// installKinds installs the kinds, and waits until they are served. Versions other than the stored
+// one are left out: they need a webhook that converts.
 func installKinds(ctx context.Context, config *rest.Config) error {
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {

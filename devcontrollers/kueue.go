@@ -33,8 +33,9 @@ import (
 	"sigs.k8s.io/kueue/pkg/util/kubeversion"
 )
 
-// runKueue assembles Kueue as its own main does, without what one cluster of Jobs has no use for: other kinds of jobs, several
-// clusters, topologies, autoscalers, election, metrics, and webhooks. It returns when ctx ends.
+// runKueue assembles Kueue as its own main does, without what one cluster of Jobs has no use for:
+// other kinds of jobs, several clusters, topologies, autoscalers, election, metrics, and webhooks.
+// It returns when ctx ends.
 func runKueue(ctx context.Context, config *rest.Config, logger logr.Logger, ready func()) error {
 	off := map[string]bool{string(features.MultiKueue): false, string(features.TopologyAwareScheduling): false}
 	if err := utilfeature.DefaultMutableFeatureGate.SetFromMap(off); err != nil {
@@ -119,9 +120,10 @@ func serverVersion(manager ctrl.Manager, config *rest.Config) (*kubeversion.Serv
 	return version, version.FetchServerVersion()
 }
 
-// noWebhooks is a webhook server that serves nothing. Kueue's webhooks suspend new Jobs, fill in defaults that the kinds' schemas
-// mostly have, too, and refuse mistakes: a Job that was submitted suspended looks the same. Without them, the API server needs no way to this
-// program, and tests that submit other Jobs do not wait for it.
+// noWebhooks is a webhook server that serves nothing. Kueue's webhooks suspend new Jobs, fill in
+// defaults that the kinds' schemas mostly have, too, and refuse mistakes: a Job that was submitted
+// suspended looks the same. Without them, the API server needs no way to this program, and tests
+// that submit other Jobs do not wait for it.
 type noWebhooks struct{}
 
 func (noWebhooks) NeedLeaderElection() bool      { return false }

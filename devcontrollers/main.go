@@ -1,5 +1,6 @@
-// Command devcontrollers runs Kueue's own controllers and scheduler on a development control plane, from its module, so that
-// tests see what a real controller writes and when, and not what its types might say.
+// Command devcontrollers runs Kueue's own controllers and scheduler on a development control plane,
+// from its module, so that tests see what a real controller writes and when, and not what its types
+// might say.
 //
 // It is a module of its own because Kueue needs many others that the gateway does not, and of older versions.
 package main

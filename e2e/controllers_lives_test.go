@@ -20,8 +20,9 @@ import (
 	typedbatch "k8s.io/client-go/kubernetes/typed/batch/v1"
 )
 
-// driver submits Jobs of all sorts, does to them what people do, and is the kubelet of their pods: kwok begins these, and the driver
-// ends them. What it does, and in which order for each Job, comes from a seed.
+// driver submits Jobs of all sorts, does to them what people do, and is the kubelet of their pods:
+// kwok begins these, and the driver ends them. What it does, and in which order for each Job, comes
+// from a seed.
 type driver struct {
 	*stage
 	t         *testing.T

@@ -15,11 +15,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// What became of Jobs is derived here from a recording of their pods, and from when they were suspended, deleted and over, by none of the
-// history's own code, and compared with what the history tells.
+// What became of Jobs is derived here from a recording of their pods, and from when they were
+// suspended, deleted and over, by none of the history's own code, and compared with what the
+// history tells.
 //
-// Pods are the truth. But a history can tell no more than some version of the Job says, whose status its controller writes about once a
-// second. So these, and nothing else, are allowed:
+// Pods are the truth. But a history can tell no more than some version of the Job says, whose
+// status its controller writes about once a second. So these, and nothing else, are allowed:
 //
 //  1. Running may be missing where no version of the Job has a ready pod, and Retrying where none says that a pod failed and no pod is
 //     active. Each has to be there at the version that says so, and neither may be told where pods did not live it. A Job that is suspended and resumed before
@@ -165,7 +166,8 @@ type toldTransition struct {
 	number                                         uint64
 }
 
-// gaveUp reports whether the transition says that the Job's queue gave it up while it waited, of which no version of the Job says anything.
+// gaveUp reports whether the transition says that the Job's queue gave it up while it waited, of
+// which no version of the Job says anything.
 func (t toldTransition) gaveUp() bool {
 	return t.To == "Queued" && t.From != nil && *t.From == "Queued" && t.Cause != nil && t.Cause.Reason == "Deactivated"
 }
@@ -352,7 +354,8 @@ func (o *oracle) checkRetrying(number uint64) {
 	o.errorf("at %d it is Retrying, and pods of it ran all the time", number)
 }
 
-// starts are the first pods of attempts after the first one: all begins anew, when a pod is made while none is there, and none has succeeded for good.
+// starts are the first pods of attempts after the first one: all begins anew, when a pod is made
+// while none is there, and none has succeeded for good.
 func (o *oracle) starts(isKept func(*podTruth) bool) (starts []int) {
 	for i, p := range o.pods {
 		if i > 0 && !slices.ContainsFunc(o.pods[:i], func(q *podTruth) bool {
@@ -516,7 +519,8 @@ func (o *oracle) checkCauses() {
 	}
 }
 
-// checkFailure checks why it failed, or is tried again: its deadline, else one of its pods that ended badly, else one that was deleted.
+// checkFailure checks why it failed, or is tried again: its deadline, else one of its pods that
+// ended badly, else one that was deleted.
 func (o *oracle) checkFailure(t toldTransition) {
 	if t.Cause == nil {
 		if t.number > o.away {
@@ -581,7 +585,8 @@ func (o *oracle) checkFailure(t toldTransition) {
 	}
 }
 
-// hadPodsTogether reports whether a pod was made while another one was there. The first of such pods that ends may make the others end.
+// hadPodsTogether reports whether a pod was made while another one was there. The first of such
+// pods that ends may make the others end.
 func (o *oracle) hadPodsTogether() bool {
 	for i, p := range o.pods {
 		if slices.ContainsFunc(o.pods[:i], func(q *podTruth) bool { return !q.ended.by(p.made.number) }) {

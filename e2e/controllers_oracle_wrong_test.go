@@ -61,7 +61,8 @@ func (m *madeUp) tellAttempts(n int) error {
 	return errors.Join(o.wrong...)
 }
 
-// Pods that fail at once are never told to be ready. Each of them was an attempt, as far as a version of the Job told it apart.
+// Pods that fail at once are never told to be ready. Each of them was an attempt, as far as a
+// version of the Job told it apart.
 func TestAttemptsAreCountedWhereTheJobTellsThemApart(t *testing.T) {
 	t.Parallel()
 	var apart, together madeUp
@@ -90,7 +91,8 @@ func TestAttemptsAreCountedWhereTheJobTellsThemApart(t *testing.T) {
 	}
 }
 
-// The oracle finds each sort of error in what is told of a Job whose first pod ran out of memory, and whose second one succeeded.
+// The oracle finds each sort of error in what is told of a Job whose first pod ran out of memory,
+// and whose second one succeeded.
 func TestALifeThatIsToldWrongIsSeen(t *testing.T) {
 	t.Parallel()
 	var of madeUp

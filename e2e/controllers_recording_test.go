@@ -18,8 +18,8 @@ import (
 
 // recording is every version of the Jobs, pods and Workloads of a namespace, by plain watches of the test's own.
 //
-// All versions of one cluster are one sequence, whatever their kinds. So a recording says which pods there were when a controller wrote a
-// version of a Job.
+// All versions of one cluster are one sequence, whatever their kinds. So a recording says which
+// pods there were when a controller wrote a version of a Job.
 type recording struct {
 	t    *testing.T
 	pods func(*corev1.Pod, bool) // is called for each version of a pod, and whether that is gone

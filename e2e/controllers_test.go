@@ -25,9 +25,10 @@ import (
 	"github.com/kubecast/kubecast/e2e/process"
 )
 
-// Jobs live random lives under the controllers of Kubernetes and of Kueue: they wait for quota, are preempted, given up, suspended, deleted and
-// resized; their pods succeed, fail, run out of memory, are evicted, preempted and deleted; and the gateway is killed amid it. What
-// the history tells of their states, attempts, runs, causes and hours is what their pods lived.
+// Jobs live random lives under the controllers of Kubernetes and of Kueue: they wait for quota, are
+// preempted, given up, suspended, deleted and resized; their pods succeed, fail, run out of memory,
+// are evicted, preempted and deleted; and the gateway is killed amid it. What the history tells of
+// their states, attempts, runs, causes and hours is what their pods lived.
 //
 // $KUBECAST_SOAK says how long the test lasts, as in `make soak`.
 func TestLivesAreToldAsTheirPodsLivedThem(t *testing.T) {
@@ -55,7 +56,8 @@ func TestLivesAreToldAsTheirPodsLivedThem(t *testing.T) {
 	}
 	d := &driver{stage: s, t: t, namespace: "lives", jobs: s.kube.BatchV1().Jobs("lives"), random: seed(t), lives: map[string]*life{}, pods: map[types.UID]*kubeletPod{}}
 	t.Cleanup(d.kubelet.Wait) // once no pods are seen any more
-	// What a gateway that was killed has not read in time may be found out wrong, about once in some hundred lives (docs/history.md).
+	// What a gateway that was killed has not read in time may be found out wrong, about once in
+	// some hundred lives (docs/history.md).
 	d.noCauses = lasts == 0
 	d.recording = s.record(t, d.namespace, d.saw)
 	d.beginsToBeRecorded(t, g)
@@ -275,8 +277,8 @@ func (d *driver) compare(t *testing.T, g *gateway, lives []*life, away uint64) (
 	return skew, nil
 }
 
-// checkSkew checks that times of pods are told to the second. The gateway says when it saw something, and so does the test, and each may
-// be late where the machine is busy.
+// checkSkew checks that times of pods are told to the second. The gateway says when it saw
+// something, and so does the test, and each may be late where the machine is busy.
 func checkSkew(t *testing.T, skew []time.Duration) {
 	t.Helper()
 	if len(skew) == 0 {

@@ -21,7 +21,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// alikeManifest defines a kind whose members come before and behind those that name the kind, and whose lists have a name of their own.
+// alikeManifest defines a kind whose members come before and behind those that name the kind, and
+// whose lists have a name of their own.
 const alikeManifest = `apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: sheep.alike.e2e.kubecast.io}
@@ -36,8 +37,9 @@ spec:
     schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
 `
 
-// What the two servers answer is the same, byte for byte, but for what docs/clients.md names: see shown. Lists are asked of the API
-// server at the version that the gateway's has, so that it does not matter what other tests do meanwhile.
+// What the two servers answer is the same, byte for byte, but for what docs/clients.md names: see
+// shown. Lists are asked of the API server at the version that the gateway's has, so that it does
+// not matter what other tests do meanwhile.
 func TestAnswersAreTheAPIServersByteForByte(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)
@@ -179,8 +181,8 @@ var (
 	description = regexp.MustCompile(`"description":"(?:[^"\\]|\\.)*","priority"`)
 )
 
-// withoutItsOwn is an answer without its continue token, of which each server makes its own, and without the descriptions of a table's
-// columns: see describeAlike.
+// withoutItsOwn is an answer without its continue token, of which each server makes its own, and
+// without the descriptions of a table's columns: see describeAlike.
 func withoutItsOwn(body string) string {
 	return description.ReplaceAllLiteralString(someToken.ReplaceAllLiteralString(body, `"continue":"(a token)"`), `"priority"`)
 }
@@ -302,8 +304,9 @@ func TestWatchesAreTheAPIServersByteForByte(t *testing.T) {
 	}
 }
 
-// Bookmarks are written and printed as the API server does it, of each kind. Only the object itself has no more than its kind and metadata,
-// where the API server also writes what its type has always.
+// Bookmarks are written and printed as the API server does it, of each kind. Only the object itself
+// has no more than its kind and metadata, where the API server also writes what its type has
+// always.
 func TestBookmarksAreTheAPIServersByteForByte(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)
@@ -338,7 +341,8 @@ func TestBookmarksAreTheAPIServersByteForByte(t *testing.T) {
 	}
 }
 
-// withShortObject is a line with nothing of the object at a path but its kind and whether it ends the state; as it is without a path.
+// withShortObject is a line with nothing of the object at a path but its kind and whether it ends
+// the state; as it is without a path.
 func withShortObject(t *testing.T, line, path string) string {
 	t.Helper()
 	object := gjson.Get(line, path)
@@ -362,8 +366,8 @@ func firstLine(t *testing.T, client *http.Client, url string, header http.Header
 	return line
 }
 
-// momentless is the body of a watch without what depends on the moment: the versions of bookmarks, and ages in tables, which the API server
-// keeps with the rest of an event.
+// momentless is the body of a watch without what depends on the moment: the versions of bookmarks,
+// and ages in tables, which the API server keeps with the rest of an event.
 func momentless(body string) string {
 	return ageOfMap.ReplaceAllString(withoutBookmarks(withoutItsOwn(body)), `$1"(an age)"]`)
 }
@@ -372,8 +376,8 @@ var ageOfMap = regexp.MustCompile(`("cells":\["[^"]*",\d+,)"[^"]*"\]`)
 
 var bookmarkVersion = regexp.MustCompile(`"resourceVersion":"\d+"`)
 
-// withoutBookmarks is the body of a watch with no other bookmarks than that behind the state, and without that one's version: when there are
-// some depends on the moment.
+// withoutBookmarks is the body of a watch with no other bookmarks than that behind the state, and
+// without that one's version: when there are some depends on the moment.
 func withoutBookmarks(body string) string {
 	var b strings.Builder
 	for line := range strings.Lines(body) {

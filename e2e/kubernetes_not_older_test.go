@@ -10,8 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// A list not older than a version is answered if the cluster has that version, whatever kind's change it is, and whether or not the API server
-// keeps a watch cache of the kind, as of Events it does not.
+// A list not older than a version is answered if the cluster has that version, whatever kind's
+// change it is, and whether or not the API server keeps a watch cache of the kind, as of Events it
+// does not.
 func TestListsOfQuietKindsAreNotOlderThanOtherKindsChanges(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)

@@ -299,8 +299,8 @@ func TestFormsAreTheAPIServers(t *testing.T) {
 	}
 }
 
-// comparableText returns an answer without managed fields, which only the API server shows, and without the list's version and token,
-// which depend on the moment.
+// comparableText returns an answer without managed fields, which only the API server shows, and
+// without the list's version and token, which depend on the moment.
 func comparableText(t *testing.T, body string) string {
 	t.Helper()
 	var answer map[string]any

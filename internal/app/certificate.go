@@ -127,7 +127,8 @@ func (c *certificate) look(now time.Time) {
 	}
 }
 
-// move makes ready that the certificate is read from other files. Whether the listener speaks TLS is decided at the start.
+// move makes ready that the certificate is read from other files. Whether the listener speaks TLS
+// is decided at the start.
 func (c *certificate) move(files config.TLS) (use func(), err error) {
 	if c == nil || files == (config.TLS{}) {
 		return nil, errNeedsRestart

@@ -131,7 +131,8 @@ func TestNothingWaitsForTheHistorysDatabase(t *testing.T) {
 	}
 }
 
-// What is wrong in the configuration of the history ends the start, as it ends `gateway check`, by a message that names the key.
+// What is wrong in the configuration of the history ends the start, as it ends `gateway check`, by
+// a message that names the key.
 func TestFaultsOfTheHistoryAreToldAtStart(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
@@ -174,8 +175,9 @@ func TestFaultsOfTheHistoryAreToldAtStart(t *testing.T) {
 	}
 }
 
-// A gateway that is rolled back too far, or updated in front of its database, is not ready, and says in its log, its answers, its metric and on
-// the ops listener which release is needed. Clients that it has are served all but the history. It goes on by itself once the schema fits.
+// A gateway that is rolled back too far, or updated in front of its database, is not ready, and
+// says in its log, its answers, its metric and on the ops listener which release is needed. Clients
+// that it has are served all but the history. It goes on by itself once the schema fits.
 func TestAGatewayThatMustNotUseTheSchemaSaysWhichReleaseIsNeeded(t *testing.T) {
 	_, url := apitest.Start(t)
 	cfg, token := configuration(t, url)
@@ -225,7 +227,8 @@ func TestAGatewayThatMustNotUseTheSchemaSaysWhichReleaseIsNeeded(t *testing.T) {
 	}
 }
 
-// A gateway whose user owns nothing, and has exactly what `gateway history grants` prints, records jobs, their pods, specs and logs, and tells of them.
+// A gateway whose user owns nothing, and has exactly what `gateway history grants` prints, records
+// jobs, their pods, specs and logs, and tells of them.
 func TestAGatewayRecordsAllWithTheGrantedRights(t *testing.T) {
 	for name, server := range map[string]*dbtest.Server{"PostgreSQL": dbtest.Postgres(), "MariaDB": dbtest.MariaDB()} {
 		t.Run(name, func(t *testing.T) {

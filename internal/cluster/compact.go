@@ -18,9 +18,10 @@ type compactor struct {
 	buf  []byte
 }
 
-// object makes an Object from a valid JSON value. It leaves out what no client needs (managedFields are half of a pod), and blanks what
-// no client may read. What is left keeps its order, since clients compare answers: the kind stands where the API server wrote it, and
-// first if it wrote none, as in the items of a list of most kinds.
+// object makes an Object from a valid JSON value. It leaves out what no client needs (managedFields
+// are half of a pod), and blanks what no client may read. What is left keeps its order, since
+// clients compare answers: the kind stands where the API server wrote it, and first if it wrote
+// none, as in the items of a list of most kinds.
 func (c *compactor) object(value []byte) (*Object, error) {
 	if formatted(value) {
 		v := jsontext.Value(value)
@@ -60,8 +61,8 @@ func (c *compactor) object(value []byte) (*Object, error) {
 	return o, nil
 }
 
-// members writes the members of an object behind what the buffer has, and the object's end. Those that name the kind are among them if
-// they are wanted, and name this kind; it returns which are.
+// members writes the members of an object behind what the buffer has, and the object's end. Those
+// that name the kind are among them if they are wanted, and name this kind; it returns which are.
 func (c *compactor) members(whole gjson.Result, named bool) (hasKind, hasVersion bool) {
 	secret := c.kind.isSecret()
 	whole.ForEach(func(key, value gjson.Result) bool {

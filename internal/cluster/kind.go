@@ -30,8 +30,8 @@ func (k Kind) isOf(apiVersion string) bool {
 	return group == k.Group && version == k.Version
 }
 
-// Head is the beginning of an object of this kind as API servers write it, custom resources excepted, whose members come by their names:
-// {"kind":"Pod","apiVersion":"v1",
+// Head is the beginning of an object of this kind as API servers write it, custom resources
+// excepted, whose members come by their names: {"kind":"Pod","apiVersion":"v1",
 func (k Kind) Head() string { return `{"kind":"` + k.Kind + `","apiVersion":"` + k.APIVersion() + `",` }
 
 // String is the resource with its group, as in the configuration: pods, jobs.batch.

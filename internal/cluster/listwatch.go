@@ -18,12 +18,13 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 )
 
-// Health is told the outcome of a ListWatch's requests: Up when a watch is proved to stand (see livenessGate), Down when a
-// request failed or a watch broke off. A watch that ends when its time is up is neither. The calls come one after the
-// other.
+// Health is told the outcome of a ListWatch's requests: Up when a watch is proved to stand (see
+// livenessGate), Down when a request failed or a watch broke off. A watch that ends when its time
+// is up is neither. The calls come one after the other.
 //
-// Up comes beside the watch's events, and so before what was missed is delivered. Whoever tells others that it is fresh waits for the
-// marker that follows, which has the same number (Object.Proves), if Down was not called since.
+// Up comes beside the watch's events, and so before what was missed is delivered. Whoever tells
+// others that it is fresh waits for the marker that follows, which has the same number
+// (Object.Proves), if Down was not called since.
 type Health interface {
 	Up(watch int64)
 	Down(err error)
@@ -246,7 +247,8 @@ func (lw *ListWatch) Warnings() []string {
 // warnings collects the warnings of one answer.
 type warnings struct{ texts []string }
 
-// HandleWarningHeaderWithContext implements rest.WarningHandlerWithContext. 299 is the code of all that API servers send.
+// HandleWarningHeaderWithContext implements rest.WarningHandlerWithContext. 299 is the code of all
+// that API servers send.
 func (w *warnings) HandleWarningHeaderWithContext(_ context.Context, code int, _, text string) {
 	if code == 299 && text != "" {
 		w.texts = append(w.texts, text)

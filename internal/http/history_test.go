@@ -81,7 +81,8 @@ func openArchive(t *testing.T, database store.Options) *archive.Archive {
 // goneKind is recorded, and the cluster does not have it.
 const goneKind = "pytorchjobs.kubeflow.org"
 
-// The history of a kind that the cluster does not have any more is there for those who may list such objects; without one, there is no such kind.
+// The history of a kind that the cluster does not have any more is there for those who may list
+// such objects; without one, there is no such kind.
 func TestHistoryOutlivesItsKind(t *testing.T) {
 	c := newChronicle(t)
 	gone := func(rest string) string { return "/history/apis/kubeflow.org/v1/" + rest }
@@ -246,7 +247,8 @@ func TestHistoryIsFilteredByEachOfItsParameters(t *testing.T) {
 	}
 }
 
-// What cannot be understood is refused, and nothing of the inside is told: what was misspelled would show more than was meant.
+// What cannot be understood is refused, and nothing of the inside is told: what was misspelled
+// would show more than was meant.
 func TestHistoryRefusesWhatItDoesNotKnow(t *testing.T) {
 	c := newChronicle(t)
 	c.lives("a/one", "alice", "", history.Submitted)
@@ -395,7 +397,8 @@ func TestHistoryShowsCallersTheirOwnJobsWhereTheyMay(t *testing.T) {
 	}
 }
 
-// Pages hold each job once, the newest first, whatever is written meanwhile, also those that are larger than what is read at once.
+// Pages hold each job once, the newest first, whatever is written meanwhile, also those that are
+// larger than what is read at once.
 func TestHistoryPagesGoOnWhereTheyEnded(t *testing.T) {
 	c := newChronicle(t)
 	var want []string
@@ -487,7 +490,8 @@ func TestHistoryOfADatabaseThatIsAwayIsUnavailable(t *testing.T) {
 	}
 }
 
-// Questions to the history count among their user's lists and gets: one is answered at a time here, and sixteen more wait.
+// Questions to the history count among their user's lists and gets: one is answered at a time here,
+// and sixteen more wait.
 func TestHistoryWaitsForItsUsersTurn(t *testing.T) {
 	c := newChronicle(t, options(func(o *Options) { o.Limits.RequestsPerUser = 1 }))
 	c.lives("a/one", "alice", "", history.Running)

@@ -233,8 +233,8 @@ func TestKubernetesWatchEnds(t *testing.T) {
 	})
 }
 
-// TestVersionsOfAKubernetesWatchNeverGoBack, not in a relist's difference behind a deletion either: a gateway that reads here
-// would take that for another history.
+// TestVersionsOfAKubernetesWatchNeverGoBack, not in a relist's difference behind a deletion either:
+// a gateway that reads here would take that for another history.
 func TestVersionsOfAKubernetesWatchNeverGoBack(t *testing.T) {
 	inBubble(t, func(t *testing.T, g *gateway) {
 		for _, name := range []string{"gone-1", "gone-2"} {
@@ -292,8 +292,8 @@ func TestKubernetesWatchCutInARelistIsToldItAgain(t *testing.T) {
 					break
 				}
 			}
-			// A version within the list's difference may be known from another replica, which saw more: then what the API
-			// server says happened since is right, or 410.
+			// A version within the list's difference may be known from another replica, which saw
+			// more: then what the API server says happened since is right, or 410.
 			slices.Sort(got[:min(2, len(got))])
 			caughtUp := slices.Equal(got, []string{"ERROR "}) || slices.Equal(got, all[i+1:])
 			if !slices.Equal(got, all) && !(caughtUp && i >= 2) {

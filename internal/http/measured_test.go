@@ -155,7 +155,8 @@ func TestMeasurementsCannotBeWatched(t *testing.T) {
 	}
 }
 
-// However many ask, and however often, what measures is asked once within five seconds, and nobody is told what is older.
+// However many ask, and however often, what measures is asked once within five seconds, and nobody
+// is told what is older.
 func TestMeasurementsAreAskedForOnceForAll(t *testing.T) {
 	inBubble(t, func(t *testing.T, g *gateway) {
 		for round := range 4 {

@@ -132,8 +132,8 @@ func (s *Server) multiStream(w http.ResponseWriter, r *http.Request) error {
 	return s.streams.Multi(w, r, id)
 }
 
-// noSuchPath says why a path below /api or /apis names nothing. Whoever asks the gateway to go into a pod shall know that
-// they have to ask the API server.
+// noSuchPath says why a path below /api or /apis names nothing. Whoever asks the gateway to go into
+// a pod shall know that they have to ask the API server.
 func noSuchPath(path string) error {
 	path = strings.TrimSuffix(path, "/")
 	object, subresource := path[:strings.LastIndexByte(path, '/')], path[strings.LastIndexByte(path, '/')+1:]

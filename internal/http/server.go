@@ -70,7 +70,8 @@ type Options struct {
 	Compress      []string      // the codings that are offered, the best first (coding.Names); may be empty
 	// TrustedProxies are those whose X-Forwarded-For is believed; nil: everybody, as if each had passed through one.
 	TrustedProxies []netip.Prefix
-	// ProxyProtocol are those that send a header of PROXY protocol version 2 before anything else, and must; may be empty.
+	// ProxyProtocol are those that send a header of PROXY protocol version 2 before anything else,
+	// and must; may be empty.
 	ProxyProtocol []netip.Prefix
 	Origins       []string         // of pages elsewhere that may call; may be empty
 	History       *archive.Archive // nil: none is kept

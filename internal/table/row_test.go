@@ -103,7 +103,8 @@ func BenchmarkCustomRow(b *testing.B) {
 	}
 }
 
-// TestServicesThatAreNotThere: a real API server without what an APIService names has no complete discovery, so this is not tried there.
+// TestServicesThatAreNotThere: a real API server without what an APIService names has no complete
+// discovery, so this is not tried there.
 func TestServicesThatAreNotThere(t *testing.T) {
 	for conditions, want := range map[string]string{
 		``: `["v1.a","team/s","Unknown","\u003cunknown\u003e"]`,
@@ -122,7 +123,8 @@ func TestServicesThatAreNotThere(t *testing.T) {
 	}
 }
 
-// TestMetadataOfCustomResourcesIsOrderedAsThatOfOthers: the API server reads it into its own type before it writes it alone.
+// TestMetadataOfCustomResourcesIsOrderedAsThatOfOthers: the API server reads it into its own type
+// before it writes it alone.
 func TestMetadataOfCustomResourcesIsOrderedAsThatOfOthers(t *testing.T) {
 	for metadata, want := range map[string]string{
 		`{"annotations":{"b":"c"},"creationTimestamp":"2026-01-01T00:00:00Z","finalizers":["f"],"generation":1,"labels":{"a":"b"},"name":"a","namespace":"n","ownerReferences":[{"apiVersion":"v1","blockOwnerDeletion":true,"controller":true,"kind":"K","name":"o","uid":"1"}],"resourceVersion":"7","uid":"u"}`: `{"name":"a","namespace":"n","uid":"u","resourceVersion":"7","generation":1,"creationTimestamp":"2026-01-01T00:00:00Z","labels":{"a":"b"},"annotations":{"b":"c"},"ownerReferences":[{"apiVersion":"v1","kind":"K","name":"o","uid":"1","controller":true,"blockOwnerDeletion":true}],"finalizers":["f"]}`,

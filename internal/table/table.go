@@ -4,9 +4,9 @@
 // A row is appended to a buffer, so that a list of any length is printed without being built in memory. Ages are
 // counted up to Options.Now; everything else in a row depends only on the object.
 //
-// Built-in kinds are printed as the API server's own printers do it (builtin.go, listed.go), and custom resources by the columns
-// of their definition (custom.go). All other kinds are printed by name and creation time, as an API server does for kinds without a
-// printer.
+// Built-in kinds are printed as the API server's own printers do it (builtin.go, listed.go), and
+// custom resources by the columns of their definition (custom.go). All other kinds are printed by
+// name and creation time, as an API server does for kinds without a printer.
 package table
 
 import (
@@ -59,7 +59,8 @@ func For(ctx context.Context, c *cluster.Cluster, kind cluster.Kind) *Table {
 	return plain
 }
 
-// IsPlain reports whether the kind has no printer of its own. Without a row, the API server then writes null in the place of the rows.
+// IsPlain reports whether the kind has no printer of its own. Without a row, the API server then
+// writes null in the place of the rows.
 func (t *Table) IsPlain() bool { return t == plain }
 
 // Columns are the table's columns; they must not be changed.
@@ -106,8 +107,8 @@ var objectMeta = [...]string{
 	"deletionGracePeriodSeconds", "labels", "annotations", "ownerReferences", "finalizers",
 }
 
-// appendObjectMeta appends metadata as metav1.ObjectMeta is written. Those of custom resources are ordered by their names where they are
-// part of the object.
+// appendObjectMeta appends metadata as metav1.ObjectMeta is written. Those of custom resources are
+// ordered by their names where they are part of the object.
 func appendObjectMeta(dst []byte, metadata gjson.Result) []byte {
 	sorted := false
 	var members [len(objectMeta)]string

@@ -338,8 +338,9 @@ func TestARunThatIsFoundAgainBelongsToTheTopmostJob(t *testing.T) {
 	})
 }
 
-// A JobSet deletes its Jobs when it begins anew. A recorder that was away until then reads of pods whose Job is gone, whose row
-// says of what it was a part: without that, what these pods took would be nobody's whom its user knows.
+// A JobSet deletes its Jobs when it begins anew. A recorder that was away until then reads of pods
+// whose Job is gone, whose row says of what it was a part: without that, what these pods took would
+// be nobody's whom its user knows.
 func TestAPodOfAPartThatIsGoneIsOfTheTopmostJob(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		world, db := newPodWorld()

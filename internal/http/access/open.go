@@ -207,7 +207,8 @@ func (a *Access) See(ctx context.Context, kinds *cache.Kinds, id auth.Identity, 
 	return visible, ok, nil
 }
 
-// Everywhere reports whether a caller may do a verb on all of a target's kind, in all namespaces, be they gone or to come.
+// Everywhere reports whether a caller may do a verb on all of a target's kind, in all namespaces,
+// be they gone or to come.
 func (a *Access) Everywhere(ctx context.Context, kinds *cache.Kinds, id auth.Identity, t Target, verb string) (bool, error) {
 	t.Namespace, t.Name = "", ""
 	decision, err := a.opts.Authorizer.Authorize(ctx, id, t.Request(kinds.Cluster().Name(), verb))
@@ -280,8 +281,9 @@ func (a *Access) Scope(ctx context.Context, id auth.Identity, kinds *cache.Kinds
 	return scope, nil
 }
 
-// ScopeIn asks where a caller may do what is asked about in a cluster, of a kind that is known to exist. The answer is the
-// authorizer's own: a role in a namespace counts even for kinds that are in none.
+// ScopeIn asks where a caller may do what is asked about in a cluster, of a kind that is known to
+// exist. The answer is the authorizer's own: a role in a namespace counts even for kinds that are
+// in none.
 func (a *Access) ScopeIn(ctx context.Context, id auth.Identity, kinds *cache.Kinds, about auth.Request) (auth.Scope, error) {
 	about.Cluster = kinds.Cluster().Name()
 	return a.opts.Authorizer.Scope(ctx, id, about)

@@ -18,7 +18,8 @@ func Remember(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, conn)
 }
 
-// TCPBelow returns the TCP connection that a connection is, or that lies below its TLS or a load balancer's header; nil if there is none.
+// TCPBelow returns the TCP connection that a connection is, or that lies below its TLS or a load
+// balancer's header; nil if there is none.
 func TCPBelow(conn net.Conn) *net.TCPConn {
 	for {
 		above, ok := conn.(interface{ NetConn() net.Conn })

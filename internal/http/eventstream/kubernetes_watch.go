@@ -22,8 +22,9 @@ import (
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
-// watchEvents is the form for kubectl and client-go: Kubernetes' watch events, one JSON object a line. It cannot express
-// most of what server-sent events can. A client that has missed something is told 410, and lists again.
+// watchEvents is the form for kubectl and client-go: Kubernetes' watch events, one JSON object a
+// line. It cannot express most of what server-sent events can. A client that has missed something
+// is told 410, and lists again.
 //
 // Its clients take the version of the object that they were told last as their position. What a relist found is ordered
 // by version, with the deletions first. These deletions are told with a version as old as the state before the relist.

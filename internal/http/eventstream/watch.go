@@ -58,12 +58,13 @@ func newWatch(a *access.Access, id *auth.Identity, req watchRequest, granted acc
 	return w
 }
 
-// pin has the watch begin with what there is now, however late it is read. Clients of Kubernetes' own watch may change something as soon
-// as they are answered, and are to be told of that as a change.
+// pin has the watch begin with what there is now, however late it is read. Clients of Kubernetes'
+// own watch may change something as soon as they are answered, and are to be told of that as a
+// change.
 func (w *watch) pin() { w.pinned = w.Store.Snapshot() }
 
-// first takes the snapshot with which the watch begins: a newer one than was pinned if its caller may see something else by now, or if
-// that one is too old to be kept.
+// first takes the snapshot with which the watch begins: a newer one than was pinned if its caller
+// may see something else by now, or if that one is too old to be kept.
 func (w *watch) first() *cache.Snapshot {
 	pinned := w.pinned
 	w.pinned = nil

@@ -37,8 +37,9 @@ func NewPrinter(ctx context.Context, c *cluster.Cluster, kind cluster.Kind, v Vi
 // IsPlain reports whether objects are sent as they are cached.
 func (p *Printer) IsPlain() bool { return p.view.Form == reply.FormJSON && p.view.Fields == nil }
 
-// Members are those of an object of a plain list, behind its opening brace: without the names of its kind, as API servers write the items
-// of lists, unless they stand among the others, as in custom resources.
+// Members are those of an object of a plain list, behind its opening brace: without the names of
+// its kind, as API servers write the items of lists, unless they stand among the others, as in
+// custom resources.
 func (p *Printer) Members(o *cluster.Object) string {
 	if members, ok := strings.CutPrefix(o.JSON(), p.head); ok {
 		return members
@@ -80,8 +81,8 @@ func (p *Printer) Object(o *cluster.Object) string {
 	return string(p.Item(o))
 }
 
-// List renders what comes before the first item of a list, and what comes after the last one. Without an item, some forms have null for
-// them, as at the API server.
+// List renders what comes before the first item of a list, and what comes after the last one.
+// Without an item, some forms have null for them, as at the API server.
 func (p *Printer) List(meta []byte, form cluster.ListForm, items int) (begin, end []byte) {
 	p.head = p.kind.Head()
 	kind := form.Kind
@@ -100,8 +101,8 @@ func (p *Printer) List(meta []byte, form cluster.ListForm, items int) (begin, en
 	return fmt.Appendf(nil, `{"kind":%q,"apiVersion":%q,"metadata":%s,"items":[`, kind, p.kind.APIVersion(), meta), []byte("]}\n")
 }
 
-// begin renders what comes before the first item of a table, or of a list of metadata. Columns says whether a table includes its column
-// definitions.
+// begin renders what comes before the first item of a table, or of a list of metadata. Columns says
+// whether a table includes its column definitions.
 func (p *Printer) begin(meta []byte, columns bool) []byte {
 	kind, items := "PartialObjectMetadataList", "items"
 	if p.table != nil {
@@ -130,8 +131,8 @@ func (p *Printer) Event(o *cluster.Object, columns bool) []byte {
 	return append(append(p.begin(meta, columns), p.Item(o)...), "]}"...)
 }
 
-// Bookmark renders the object of a bookmark event, which has only metadata. Columns is as in Event. In a table, that object has a row like
-// any other.
+// Bookmark renders the object of a bookmark event, which has only metadata. Columns is as in Event.
+// In a table, that object has a row like any other.
 func (p *Printer) Bookmark(meta []byte, columns bool) []byte {
 	if p.table == nil {
 		return p.marked(meta, p.view.Form.IsMetadata())

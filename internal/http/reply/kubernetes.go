@@ -26,7 +26,8 @@ func Expired(message, fresh string) error {
 	}
 }
 
-// CheckOptions returns a 422 for options of a list or a watch that contradict each other, by the API server's own rules and in its words.
+// CheckOptions returns a 422 for options of a list or a watch that contradict each other, by the
+// API server's own rules and in its words.
 func CheckOptions(options *internalversion.ListOptions) error {
 	faults := validation.ValidateListOptions(options, true)
 	if len(faults) == 0 {
@@ -70,7 +71,8 @@ func TooLarge(asked, have uint64) error {
 	}
 }
 
-// BadSelector is a 400 for a selector in the API server's own words, which do not say whether it is of labels or of fields.
+// BadSelector is a 400 for a selector in the API server's own words, which do not say whether it is
+// of labels or of fields.
 func BadSelector(err error) error {
 	if cause := errors.Unwrap(err); cause != nil {
 		err = cause

@@ -57,8 +57,8 @@ func (h *Handler) get(w http.ResponseWriter, r *http.Request, id auth.Identity, 
 	return h.write(w, r, id, printer.Object(o))
 }
 
-// isTheirs reports whether the caller may be shown a page of a snapshot that was kept: a permission in a namespace shows nothing of one
-// that had its name before.
+// isTheirs reports whether the caller may be shown a page of a snapshot that was kept: a permission
+// in a namespace shows nothing of one that had its name before.
 func (h *Handler) isTheirs(ctx context.Context, granted access.Grant, id *auth.Identity, p page, task *budget.Task) bool {
 	if !p.part.IsBound() {
 		return true
@@ -194,9 +194,9 @@ func setHeaders(w http.ResponseWriter) {
 // Values of headers that all answers share; net/http copies them.
 var typeJSON, notShared, differs = []string{"application/json"}, []string{"no-cache, private"}, []string{reply.DiffersBy}
 
-// etag names what an answer depends on beside its address: the history (epoch), its content in that, the form that the
-// Accept header chose, and the caller's visibility. It is weak, since an unchanged list may still carry a newer version.
-// If the epoch is not known, there is no ETag.
+// etag names what an answer depends on beside its address: the history (epoch), its content in
+// that, the form that the Accept header chose, and the caller's visibility. It is weak, since an
+// unchanged list may still carry a newer version. If the epoch is not known, there is no ETag.
 func etag(epoch string, granted access.Grant, content string, v render.View) string {
 	if v.Form.IsTable() || epoch == "" { // ages depend on the moment
 		return ""
@@ -213,14 +213,15 @@ func contentOf(changed stream.Revision) string {
 	return name
 }
 
-// contentOfObject names what an object has. Its version is not enough: when a definition changes, its objects have other defaults, at
-// the same versions.
+// contentOfObject names what an object has. Its version is not enough: when a definition changes,
+// its objects have other defaults, at the same versions.
 func contentOfObject(o *cluster.Object) string {
 	return o.GetResourceVersion() + "-" + strconv.FormatUint(uint64(o.Sum()), 36)
 }
 
-// epochOf is the epoch of what was granted; "" if it is not known. It is asked for before the content is read: what was of a history
-// that has ended meanwhile then has that history's epoch, which nobody is told again.
+// epochOf is the epoch of what was granted; "" if it is not known. It is asked for before the
+// content is read: what was of a history that has ended meanwhile then has that history's epoch,
+// which nobody is told again.
 func epochOf(ctx context.Context, granted access.Grant) string {
 	epoch, err := granted.Epoch(ctx)
 	if err != nil {

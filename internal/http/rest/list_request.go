@@ -86,8 +86,8 @@ func limitOf(query url.Values) (int, error) {
 	return int(min(limit, math.MaxInt)), err
 }
 
-// offsetOf returns how many objects of a sorted list come before the first one of the answer. As on a live page it names
-// places, which move; continue goes on behind an object.
+// offsetOf returns how many objects of a sorted list come before the first one of the answer. As on
+// a live page it names places, which move; continue goes on behind an object.
 func offsetOf(query url.Values) (int, error) {
 	text := query.Get("offset")
 	if text == "" {

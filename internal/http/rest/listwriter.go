@@ -52,7 +52,8 @@ var listBuffers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, li
 // is the smallest such buffer on Linux.
 const smallAnswer = 16 << 10
 
-// writeSmall writes a small answer, and the end of its line, under one deadline. A client that takes anything at all takes so little in time.
+// writeSmall writes a small answer, and the end of its line, under one deadline. A client that
+// takes anything at all takes so little in time.
 func writeSmall(w http.ResponseWriter, answer string, patience time.Duration) error {
 	err := http.NewResponseController(w).SetWriteDeadline(time.Now().Add(patience))
 	if err == nil {
@@ -67,7 +68,8 @@ func writeSmall(w http.ResponseWriter, answer string, patience time.Duration) er
 	return nil
 }
 
-// newListWriter returns a writer of an answer in the coding that the client wants. What is kept of it is charged to the quotaOwner.
+// newListWriter returns a writer of an answer in the coding that the client wants. What is kept of
+// it is charged to the quotaOwner.
 func (h *Handler) newListWriter(w http.ResponseWriter, r *http.Request, quotaOwner string) *listWriter {
 	l := newListWriter(w, r, h.opts.WriteTimeout)
 	if chosen := h.opts.Codings.For(r.Header); chosen != nil {

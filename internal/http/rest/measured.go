@@ -14,9 +14,9 @@ import (
 	"github.com/kubecast/kubecast/internal/http/request"
 )
 
-// measured answers a get or a list of a kind that is measured, from a list that all callers share for a moment. Such objects
-// have no versions, so there are no pages and no ETag: limit, continue and resourceVersion are passed over, as metrics-server
-// does.
+// measured answers a get or a list of a kind that is measured, from a list that all callers share
+// for a moment. Such objects have no versions, so there are no pages and no ETag: limit, continue
+// and resourceVersion are passed over, as metrics-server does.
 func (h *Handler) measured(w http.ResponseWriter, r *http.Request, id auth.Identity, t access.Target, accepted reply.Form) error {
 	query, err := request.Query(r)
 	if err != nil {
@@ -43,7 +43,8 @@ func (h *Handler) measured(w http.ResponseWriter, r *http.Request, id auth.Ident
 	all, err := granted.Kinds.Cluster().Measurements(r.Context(), kind)
 	switch {
 	case errors.Is(err, cluster.ErrNotMeasured):
-		// In the API server's own words, and as there without Retry-After, at which kubectl would try for 20 s to no avail.
+		// In the API server's own words, and as there without Retry-After, at which kubectl would
+		// try for 20 s to no avail.
 		return reply.Unavailable(fmt.Sprintf("the server is currently unable to handle the request (get %s)", kind), 0, err)
 	case err != nil:
 		return err

@@ -34,8 +34,8 @@ type keptSnapshot struct {
 	charges  int
 }
 
-// walkKey is the revision under which clients know a snapshot: its own, or another one that is the same in a part. A version
-// is not enough: what deletes several objects comes in parts.
+// walkKey is the revision under which clients know a snapshot: its own, or another one that is the
+// same in a part. A version is not enough: what deletes several objects comes in parts.
 type walkKey struct {
 	revision stream.Revision
 	of       access.PartKey // the zero value for the snapshot's own revision
@@ -84,8 +84,8 @@ type page struct {
 	after    *cache.SortKey  // the last object of the page before; nil on the first page
 }
 
-// whole reports whether this part of the snapshot is known to be all of what there was at its version. It is not as long as more of
-// the revision may be to come that changed it last.
+// whole reports whether this part of the snapshot is known to be all of what there was at its
+// version. It is not as long as more of the revision may be to come that changed it last.
 func (p page) whole() bool {
 	return p.changed.Version < p.snapshot.Version() || p.snapshot.Whole()
 }
@@ -148,9 +148,9 @@ func decodeToken(text string, order cache.Order) (t Token, key *cache.SortKey, e
 	return t, key, nil
 }
 
-// open returns the snapshot that a request asks for, and the place in it. The epoch was asked for before: that of a snapshot of
-// another history is never taken for the one that has begun.
-// Theirs reports whether the caller may be shown a snapshot that was kept.
+// open returns the snapshot that a request asks for, and the place in it. The epoch was asked for
+// before: that of a snapshot of another history is never taken for the one that has begun. Theirs
+// reports whether the caller may be shown a snapshot that was kept.
 func (p *pages) open(store *cache.Store, visible access.Part, epoch string, req listRequest, theirs func(page) bool) (page, error) {
 	newest, changed := store.View(visible.Scope())
 	found := page{store: store, part: visible, snapshot: newest, epoch: epoch, revision: newest.Revision(), changed: changed}
