@@ -188,10 +188,33 @@ func (r *Run) ended(now Time) Time {
 
 // deciding is the run that says why the job is in its state; nil if none does.
 func deciding(j *Job, runs []*Run) *Run {
+	before := slices.DeleteFunc(slices.Clone(runs), func(r *Run) bool { return r.endsBehind(j) })
+	if run := decidingOf(j, before); run != nil {
+		return run
+	}
+	return decidingOf(j, runs) // its controller may have known before the API server did
+}
+
+// endsBehind reports whether the job was in its state before the run's end was certain. That is told
+// by versions, which kinds of one cluster have in common: of what is read long after it happened,
+// no time says it. Of containers that were started again, and of pods that never began, ends are
+// not what is told.
+func (r *Run) endsBehind(j *Job) bool {
+	return r.EndVersion > j.Version && r.Restarts == 0 && (r.Started != 0 || r.Reason == Removed || r.failed())
+}
+
+// IsKnownFor reports whether the cause is how a pod ended, and it is certain that it ended before the job came to its state.
+func (c *Cause) IsKnownFor(j *Job, runs []*Run) bool {
+	return c.IsEnd() && slices.ContainsFunc(runs, func(r *Run) bool {
+		return r.Name == c.Pod && r.EndVersion != 0 && r.EndVersion <= j.Version
+	})
+}
+
+func decidingOf(j *Job, runs []*Run) *Run {
 	var failed, stuck, removed []*Run
 	for _, r := range runs {
 		switch {
-		case r.ended(j.Since) > j.Since+causeSlack || r.Created > j.Since: // it came later
+		case r.cameAfter(j):
 		case r.failed() && (r.Started != 0 || r.ExitCode != nil || r.Reason == Evicted || r.Reason == Preempted || r.Reason == NodeLost || r.Reason == Deadline):
 			failed = append(failed, r)
 		case r.Reason == Removed:
@@ -234,7 +257,7 @@ func missing(j *Job, stuck, removed []*Run) *Run {
 		if len(removed) == 0 {
 			return false
 		}
-		if waits := r.ended(j.Since) >= j.Since; waits {
+		if r.waited(j) {
 			return j.isForEnds()
 		}
 		return r.Scheduled == 0
@@ -247,6 +270,22 @@ func missing(j *Job, stuck, removed []*Run) *Run {
 	all = slices.DeleteFunc(all, func(r *Run) bool { return r.ended(j.Since) < last-causeBurst })
 	slices.SortStableFunc(all, func(a, b *Run) int { return cmp.Or(cmp.Compare(weigh(a), weigh(b)), cmp.Compare(b.Created, a.Created)) })
 	return append(all, nil)[0]
+}
+
+// cameAfter reports whether the run came, or ended, after the job came to its state.
+func (r *Run) cameAfter(j *Job) bool {
+	if r.EndVersion != 0 && r.EndVersion <= j.Version {
+		return r.Created > j.Since+causeSlack // so their versions are not of one etcd
+	}
+	return r.ended(j.Since) > j.Since+causeSlack || r.Created > j.Since
+}
+
+// waited reports whether a run that never began still waited when the job came to its state.
+func (r *Run) waited(j *Job) bool {
+	if r.EndVersion != 0 {
+		return r.EndVersion > j.Version
+	}
+	return r.ended(j.Since) >= j.Since
 }
 
 // isForEnds reports whether the job can be in its state only since a pod of it ended, whatever other pods wait for.

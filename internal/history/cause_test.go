@@ -113,6 +113,47 @@ func TestACauseIsWhatDecidedTheEnd(t *testing.T) {
 	}
 }
 
+// Nobody recorded while a job failed and was tried again, twice, and failed for good. Who reads that
+// later dates it by when it was read, which says of none of its pods that it ended later. Their
+// versions do, so each try has the cause that it would have had.
+func TestWhatIsReadAfterTheFactHasTheCauseOfItsVersion(t *testing.T) {
+	const read = 600_000
+	try := func(n int, created, ended Time, reason string, version uint64) *Run {
+		r := pod(n, ended, reason, "trainer", 1)
+		r.Created, r.Scheduled, r.Started, r.EndVersion = created, created, created, version
+		return r
+	}
+	runs := []*Run{
+		try(1, 1000, 5000, OOMKilled, 10), try(2, 6000, 9000, Errored, 20), try(3, 10_000, 10_500, Evicted, 30),
+		try(4, 10_000, 590_000, Errored, 31), // it was to be deleted then, and took its time
+		try(5, 591_000, 592_000, OOMKilled, 50),
+	}
+	for version, want := range map[uint64]string{10: "train-1", 15: "train-1", 20: "train-2", 25: "train-2", 40: "train-3", 60: "train-5", 9: "train-5" /* versions say nothing */} {
+		for _, j := range []*Job{{State: Retrying, Version: version, Since: read}, {State: Failed, Reason: "BackoffLimitExceeded", Version: version, Since: read}} {
+			if version == 40 && j.State == Failed {
+				want = "train-4" // those long before the last were forgiven
+			}
+			cause := CauseOf(j, runs, Circumstances{})
+			if cause == nil || cause.Pod != want {
+				t.Errorf("%s at %d: %+v, not %s", j.State, version, cause, want)
+				continue
+			}
+			if known := cause.IsKnownFor(j, runs); known != (version != 9) {
+				t.Errorf("%s at %d: it is certain: %t", j.State, version, known)
+			}
+		}
+	}
+	elsewhere := &Job{State: Retrying, Version: 1000, Since: 7000} // the versions of jobs and pods are not of one etcd
+	if cause := CauseOf(elsewhere, append(runs, try(6, 30_000, 40_000, OOMKilled, 60)), Circumstances{}); cause == nil || cause.Pod == "train-6" || cause.Pod == "train-5" {
+		t.Errorf("%+v", cause)
+	}
+	stopped := try(1, 1000, 0, "CrashLoopBackOff", 20) // it is deleted for having failed
+	stopped.Restarts = 3
+	if cause := CauseOf(&Job{State: Failed, Version: 15, Since: read}, []*Run{try(2, 100, 200, Errored, 5), stopped}, Circumstances{}); cause.Pod != "train-1" {
+		t.Errorf("%+v", cause)
+	}
+}
+
 // Whatever order the times of pods are in, and however many are the same, there is a cause and nobody fails.
 func TestCausesOfAnyTimes(t *testing.T) {
 	random := rand.New(rand.NewPCG(20261125, 1))

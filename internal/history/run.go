@@ -16,6 +16,10 @@ type Run struct {
 	NamespaceUID string // as Job's: which namespace of that name; "" if that is not known. It is learned once, and stays.
 	Job          Ref    // the topmost job of which the pod is a part; the zero Ref until that is known
 	Version      uint64 // the pod's resourceVersion at the last change
+	// EndVersion is the one at which the pod's end was certain: it had ended, or was to be deleted.
+	// What a controller wrote before that was not for its end. 0: its end is not certain, or nobody
+	// saw at which version that came to be.
+	EndVersion uint64
 
 	// Index says which of the job's pods it is, as its controller numbers them: "3" of an Indexed
 	// Job, "worker-0" where there are several kinds of pods; "" if they have no numbers.
@@ -76,6 +80,7 @@ type PodSaid struct {
 	Bound    Time
 	Begun    bool // a main container runs, or has run; the first one since Began
 	Began    Time
+	Deleting bool // somebody asked that it be gone
 	Over     bool // its phase is terminal, since Finished
 	Finished Time
 
@@ -115,7 +120,8 @@ type SeenPod struct {
 //     before and when it was seen,
 //  2. whether a container ran before it was restarted twice, and so when the first one ran,
 //  3. what was first said of a wait, whose words change for ever, and
-//  4. how an end came that was never written: of a pod that is gone, it is what its last version says.
+//  4. how an end came that was never written: of a pod that is gone, it is what its last version says, and
+//  5. the version at which the end was certain, of a pod that was to be deleted.
 func NextRun(was *Run, seen SeenPod) *Run {
 	switch {
 	case was == nil && seen.Deleted:
@@ -139,6 +145,9 @@ func NextRun(was *Run, seen SeenPod) *Run {
 	next.say(seen)
 	next.date(seen)
 	next.Version = seen.Version
+	if certain := seen.Over || seen.Deleting || seen.Deleted; certain && !seen.Late && next.EndVersion == 0 && (was == nil || !was.Terminal()) {
+		next.EndVersion = seen.Version
+	}
 	if was != nil {
 		same := *next
 		same.Version = was.Version

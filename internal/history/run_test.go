@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"reflect"
@@ -103,6 +104,29 @@ func TestVersionsThatNobodySawOrThatComeAgainChangeNothingOfARun(t *testing.T) {
 			if next := NextRun(run, v); next != nil {
 				t.Fatalf("seed %d: version %d comes again, and the run is\n%+v, not\n%+v", seed, v.Version, next, run)
 			}
+		}
+	}
+}
+
+func TestARunKnowsAtWhichVersionItsEndWasCertain(t *testing.T) {
+	all := lifeOfAPod()
+	deleting := all[2]
+	deleting.Version, deleting.Deleting = 12, true
+	late := all[3]
+	late.Late = true
+	gone := SeenPod{Identity: all[0].Identity, Version: 15, Observed: 12_000, Deleted: true}
+	old := NextRun(nil, all[3])
+	old.EndVersion = 0 // nobody kept it
+	for name, test := range map[string]struct {
+		run  *Run
+		want uint64
+	}{
+		"it runs": {runOf(all[:3]), 0}, "it ended": {runOf(all), 13}, "it was to be gone": {runOf(append(lifeOfAPod()[:2], deleting, all[3], gone)), 12},
+		"it is gone": {runOf(append(lifeOfAPod()[:3], gone)), 15}, "nobody saw it end": {runOf(append(lifeOfAPod()[:3], late, gone)), 0},
+		"it had ended before that was kept": {cmp.Or(NextRun(old, gone), old), 0},
+	} {
+		if test.run.EndVersion != test.want {
+			t.Errorf("%s: %d, not %d", name, test.run.EndVersion, test.want)
 		}
 	}
 }

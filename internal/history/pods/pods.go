@@ -40,6 +40,7 @@ func Read(o *cluster.Object, devices func(claim string) []history.Device) histor
 	if phase := p.phase(); phase == "Succeeded" || phase == "Failed" {
 		said.Over, said.Finished = true, p.finished()
 	} else if p.deleting != "" {
+		said.Deleting = true
 		said.Finished = history.ParseTime(p.deleting)
 	}
 	p.explain(&said)

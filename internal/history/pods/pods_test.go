@@ -103,6 +103,7 @@ func TestTheContainerThatDecidedThePodsEndIsTold(t *testing.T) {
 
 func TestAPodBeginsWithItsFirstMainContainerAndEndsWithItsLast(t *testing.T) {
 	minute := history.ParseTime("2026-01-02T03:04:00Z")
+	const deleting = `"deletionTimestamp":"2026-01-02T03:04:36Z"`
 	for name, test := range map[string]struct {
 		metadata, spec, status string
 		began, finished        history.Time // in seconds of the minute
@@ -117,7 +118,7 @@ func TestAPodBeginsWithItsFirstMainContainerAndEndsWithItsLast(t *testing.T) {
 		"its node was lost":             {"", "", `"phase":"Failed","containerStatuses":[` + running("a") + `],"conditions":[` + condition("DisruptionTarget", "True", "DeletionByPodGC", "") + "]", 2, 5, 2},
 		"its node was lost, after one":  {"", "", `"phase":"Failed","containerStatuses":[` + running("a") + "," + ended("b", "Completed", 0, "03") + `],"conditions":[` + condition("DisruptionTarget", "True", "DeletionByPodGC", "") + "]", 1, 5, 3},
 		"a simulated node says no more": {"", "", `"phase":"Running","startTime":"2026-01-02T03:04:04Z"`, 4, 0, 0},
-		"it is to be gone":              {`"deletionTimestamp":"2026-01-02T03:04:36Z"`, "", `"phase":"Running","containerStatuses":[` + running("a") + "]", 2, 36, 2},
+		"it is to be gone":              {deleting, "", `"phase":"Running","containerStatuses":[` + running("a") + "]", 2, 36, 2},
 	} {
 		said := Read(podOf(t, test.metadata, test.spec, test.status), nil)
 		began, finished := test.began, test.finished
@@ -127,7 +128,7 @@ func TestAPodBeginsWithItsFirstMainContainerAndEndsWithItsLast(t *testing.T) {
 		if finished != 0 {
 			finished = minute + 1000*finished
 		}
-		if said.Began != began || said.Begun != (began != 0) || said.Finished != finished || said.Restarts != test.restarts {
+		if said.Began != began || said.Begun != (began != 0) || said.Finished != finished || said.Deleting != (test.metadata == deleting) || said.Restarts != test.restarts {
 			t.Errorf("%s: %+v", name, said)
 		}
 	}

@@ -150,11 +150,15 @@ func TestRecordedPodsAreToldAlikeWhateverVersionsAreLost(t *testing.T) {
 				run := runOf(some)
 				untimed := *run
 				untimed.Scheduled, untimed.Started, untimed.Version = want.Scheduled, want.Started, want.Version
+				untimed.EndVersion = want.EndVersion
 				if want.ExitCode == nil { // what it waited for
 					untimed.Message = want.Message
 				}
 				if !reflect.DeepEqual(&untimed, want) {
 					t.Fatalf("%s of %s, %d of %d versions:\n%+v\n%+v", name, life.Name(), len(some), len(all), untimed, want)
+				}
+				if run.EndVersion < want.EndVersion || ended > 0 && run.EndVersion > all[ended].Version {
+					t.Fatalf("%s of %s: its end was certain at %d, and %d is told", name, life.Name(), want.EndVersion, run.EndVersion)
 				}
 				for _, at := range [][2]history.Time{{run.Scheduled, want.Scheduled}, {run.Started, want.Started}} {
 					// Claims are of whole seconds, and what they claim was seen later on a machine that was busy.

@@ -56,6 +56,29 @@ func (r *Recorder) reviewAgain(job *history.Job) {
 	}
 }
 
+// reviewLeft begins reviews of the last transitions to states that jobs have left since, or that
+// are gone: whoever recorded them may not have come to find out their causes.
+func (r *Recorder) reviewLeft(ctx context.Context) error {
+	f := store.Filter{States: []history.State{history.Failed, history.Retrying}} // why a queue took a job back is not known any more
+	last, err := r.opts.Database.TransitionsAfter(ctx, r.at, f, r.at.Seq-min(r.at.Seq, mostLeft), r.at.Seq, mostLeft)
+	if err != nil || len(last) == 0 {
+		return err
+	}
+	since := last[len(last)-1].Observed - history.Time(2*lastReview.Milliseconds())
+	for _, t := range last {
+		if now := r.living[t.UID]; t.Observed >= since && (now == nil || now.Version != t.Version) {
+			job := &history.Job{
+				Identity: t.Identity, NamespaceUID: t.NamespaceUID, State: t.To, Since: t.At, Version: t.Version, Reason: t.Reason, Message: t.Message, Cause: t.Cause,
+			}
+			if t.To.Ended() {
+				job.Ended = t.At
+			}
+			r.reviewed(nil, job)
+		}
+	}
+	return nil
+}
+
 // reviewNow has the cause of a job found out at the next look, since something else is known of it.
 func (r *Recorder) reviewNow(job *history.Job) {
 	if at, going := r.reviews.of[transitionOf(job)]; job.HasCause() {
@@ -224,7 +247,7 @@ func (r *Recorder) reviewOne(b *batch, at review, runs []*history.Run, o *cluste
 		return
 	case givenUp && job.IsGivenUp(): // what the transition says is not known
 		return
-	case left && (job.State == history.Queued || isSaid(job.Cause)): // what is said now is of another time
+	case left && job.State == history.Queued: // what is said now is of another time
 		return
 	}
 	circumstances := r.circumstances(job, o)
@@ -233,6 +256,9 @@ func (r *Recorder) reviewOne(b *batch, at review, runs []*history.Run, o *cluste
 		return
 	}
 	if left && job.Cause != nil && job.Cause.Pods > 0 && !cause.IsEnd() { // a pod may wait for something else by now
+		return
+	}
+	if left && isSaid(job.Cause) && (cause.Pod == job.Cause.Pod || !cause.IsKnownFor(job, runs)) { // how many ended alike is of another time
 		return
 	}
 	next := *job

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -22,6 +23,17 @@ func (m *memory) ends(job, pod, reason string, now history.Time) {
 			Identity: history.Identity{UID: pod, Namespace: "n", Name: pod}, Job: history.Ref{Resource: "jobs.batch", UID: job}, Node: "gpu-07",
 			Created: now - 9000, Scheduled: now - 8000, Started: now - 7000, Ended: now, Reason: reason, Container: "trainer", ExitCode: &code,
 		}}
+	})
+}
+
+// endedAt has the database know of a run of that kind at which version its end was certain.
+func (m *memory) endedAt(pod string, version uint64) {
+	m.set(func() {
+		run := *m.runs[pod].Run
+		run.EndVersion = version
+		of := m.runs[pod]
+		of.Run = &run
+		m.runs[pod] = of
 	})
 }
 
@@ -147,6 +159,83 @@ func TestACauseIsFoundThoughTheJobHasLeftItsState(t *testing.T) {
 					want = "Failed: " + oom + ", now: " + oom
 				}
 				if told != want {
+					t.Errorf("%q is told, not %q", told, want)
+				}
+			})
+		})
+	}
+}
+
+// Nobody records while a job fails, is tried again, and fails again. All is read later, and the end
+// of the last pod is known by then: each failure has the pod that had ended at its version. So it
+// has if its recorder is killed before it has found that out, and if what it found was another pod,
+// since pods are read behind their job; whether the job is in that state, has left it, or is gone.
+func TestACauseIsThatOfItsVersionWheneverItIsFound(t *testing.T) {
+	for name, test := range map[string]struct{ away, killed, gone, misled bool }{
+		"read later": {away: true}, "read later, of a job that is gone": {away: true, gone: true}, "killed": {killed: true}, "killed, of a job that is gone": {killed: true, gone: true},
+		"misled": {misled: true}, "misled, of a job that is gone": {misled: true, gone: true}, "misled and killed": {misled: true, killed: true}, "misled and killed, of a job that is gone": {misled: true, killed: true, gone: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				world, db := newWaitingWorld()
+				r := start(t, world.api, db, "first", ring)
+				settle()
+				world.put("a", history.Running)
+				settle()
+				uid, began := world.names["a"], history.At(time.Now())
+				var at [3]uint64 // at which version each pod ended
+				ends := func(n int) {
+					pod := fmt.Sprint("pod-", n)
+					db.ends(uid, pod, []string{history.Errored, history.OOMKilled, history.Evicted}[n], began+history.Time(9000*n))
+					db.endedAt(pod, at[n])
+				}
+				lives := func() {
+					at[0] = world.api.Version()
+					world.put("a", history.Running)
+					at[1] = world.api.Version()
+					world.put("a", history.Retrying)
+					world.put("a", history.Running)
+					at[2] = world.api.Version()
+					world.put("a", history.Failed)
+					if test.gone {
+						world.remove("a")
+					}
+				}
+				if test.away {
+					r.stop()
+					lives()
+					time.Sleep(time.Minute)
+				} else {
+					lives()
+					if test.misled { // it knows the end of an earlier pod
+						ends(0)
+					}
+					time.Sleep(soon)
+				}
+				if test.killed {
+					db.set(func() { db.forgetful = true })
+					r.stop()
+				}
+				for n := range at {
+					ends(n)
+				}
+				if test.away || test.killed {
+					r = start(t, world.api, db, "second", ring)
+				}
+				settle()
+				r.stop()
+				var told []string
+				db.set(func() {
+					for _, t := range db.transitions {
+						if t.Cause != nil {
+							told = append(told, string(t.To)+" "+t.Cause.Pod)
+						}
+					}
+					if cause := db.jobs[uid].Cause; cause != nil {
+						told = append(told, "now "+cause.Pod)
+					}
+				})
+				if want := []string{"Retrying pod-1", "Failed pod-2", "now pod-2"}; !slices.Equal(told, want) {
 					t.Errorf("%q is told, not %q", told, want)
 				}
 			})

@@ -141,6 +141,12 @@ func (c counted) RunsOfJobs(ctx context.Context, log store.Log, uids []string) (
 	})
 }
 
+func (c counted) TransitionsAfter(ctx context.Context, log store.Log, f store.Filter, after, upTo uint64, limit int) ([]*history.Transition, error) {
+	return call(ctx, c, livingWithin, func(ctx context.Context) ([]*history.Transition, error) {
+		return c.Database.TransitionsAfter(ctx, log, f, after, upTo, limit)
+	})
+}
+
 func (c counted) Write(ctx context.Context, log store.Log, b store.Batch) (store.Log, error) {
 	rows := len(b.Transitions) + len(b.Jobs) + len(b.Runs) + len(b.Gone) + len(b.Kept)
 	return call(ctx, c, answerWithin+time.Duration(rows)*rowWithin, func(ctx context.Context) (store.Log, error) { return c.Database.Write(ctx, log, b) })

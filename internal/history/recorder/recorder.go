@@ -25,6 +25,7 @@ type Database interface {
 	Living(ctx context.Context, log store.Log) ([]*history.Job, error)
 	LivingRuns(ctx context.Context, pods store.Log) ([]*store.Run, error)
 	JobsOf(ctx context.Context, cluster string, wanted map[string][]string) (map[history.Ref]store.Job, error)
+	TransitionsAfter(ctx context.Context, log store.Log, f store.Filter, after, upTo uint64, limit int) ([]*history.Transition, error)
 	RunsOfJobs(ctx context.Context, log store.Log, uids []string) (map[string][]*history.Run, error)
 	Write(ctx context.Context, log store.Log, b store.Batch) (store.Log, error)
 	Began(ctx context.Context, pods store.Log, at history.Time) error
@@ -216,6 +217,9 @@ func (r *Recorder) begin(ctx context.Context) error {
 	for _, job := range jobs {
 		r.living[job.UID] = job
 		r.reviewAgain(job)
+	}
+	if err := r.reviewLeft(ctx); err != nil {
+		return err
 	}
 	return r.settle(ctx)
 }

@@ -103,6 +103,20 @@ func (m *memory) Living(context.Context, store.Log) (living []*history.Job, _ er
 	return living, nil
 }
 
+func (m *memory) TransitionsAfter(_ context.Context, _ store.Log, f store.Filter, after, upTo uint64, _ int) (found []*history.Transition, _ error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.away {
+		return nil, errAway
+	}
+	for _, t := range m.transitions {
+		if t.Seq > after && t.Seq <= upTo && slices.Contains(f.States, t.To) {
+			found = append(found, &t)
+		}
+	}
+	return found, nil
+}
+
 func (m *memory) LivingRuns(context.Context, store.Log) (living []*store.Run, _ error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

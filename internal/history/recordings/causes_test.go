@@ -22,6 +22,7 @@ import (
 // told is what the histories of a job and of its pods tell of a life together.
 type told struct {
 	causes []string // one for each state that has one, as it is at the end of that state
+	later  []string // the same, as they are found by who reads all of it when it is over
 	runs   []*history.Run
 	until  history.Time // the end of the recording
 }
@@ -64,6 +65,7 @@ func tell(t *testing.T, set *rules.Set, life *recordings.Life) (now told) {
 	var job *history.Job
 	runs := map[string]*history.Run{}
 	byPlace := map[int]string{} // causes by how many transitions there were
+	var states []*history.Job   // that have causes
 	transitions := 0
 	deadline := time.Duration(0)
 	for _, e := range all {
@@ -108,6 +110,7 @@ func tell(t *testing.T, set *rules.Set, life *recordings.Life) (now told) {
 			}
 			if transition != nil {
 				transitions++
+				states = append(states, job)
 			}
 		}
 		if job == nil {
@@ -120,6 +123,15 @@ func tell(t *testing.T, set *rules.Set, life *recordings.Life) (now told) {
 	}
 	for _, place := range slices.Sorted(maps.Keys(byPlace)) {
 		now.causes = append(now.causes, byPlace[place])
+	}
+	for _, state := range states {
+		read := *state
+		if state.State != history.Queued { // what its queue said is of its time
+			read.Since = now.until + 3_600_000
+		}
+		if cause := history.CauseOf(&read, now.runs, history.Circumstances{Deadline: deadline, NameOf: nameOf}); cause != nil {
+			now.later = append(now.later, fmt.Sprintf("%s: %s [%s, %d]", read.State, cause.Text, cause.Reason, cause.Pods))
+		}
 	}
 	return now
 }
@@ -187,6 +199,16 @@ func TestRecordedLivesSayWhy(t *testing.T) {
 	for life, now := range allTold(t) {
 		if !slices.Equal(now.causes, why[life.Scenario]) {
 			t.Errorf("%q: %q,", life.Scenario, now.causes)
+		}
+	}
+}
+
+// Who reads a life when it is over, and dates all of it by that, finds the causes that would have
+// been told as it went: versions say which pods had ended.
+func TestRecordedLivesSayWhyToWhoReadsThemLater(t *testing.T) {
+	for life, now := range allTold(t) {
+		if !slices.Equal(now.later, why[life.Scenario]) {
+			t.Errorf("%q: %q, not %q", life.Scenario, now.later, why[life.Scenario])
 		}
 	}
 }

@@ -39,7 +39,7 @@ type Gone struct {
 }
 
 var runColumns = strings.Fields("log pod pods seq namespace namespace_uid pod_name resource uid name owner queue version ordinal node created scheduled started ended gone late " +
-	"restarts reason message container exit_code exit_signal requests devices")
+	"restarts reason message container exit_code exit_signal requests devices end_version")
 
 // changingColumns are those that are not in a runPlace, and so in no index but for the number.
 var changingColumns = slices.DeleteFunc(slices.Clone(runColumns), func(column string) bool {
@@ -69,7 +69,7 @@ func runRow(pods Log, seq uint64, r *Run) ([]any, error) {
 	}
 	return []any{home(pods, r.Of), r.UID, pods.ID, int64(seq), r.Namespace, known(r.NamespaceUID), r.Name, r.Job.Resource, r.Job.UID, r.Job.Name, r.Owner, r.Queue,
 		int64(r.Version), r.Index, r.Node, int64(r.Created), int64(r.Scheduled), int64(r.Started), int64(r.Ended), int64(r.Gone), asInt(r.Late),
-		r.Restarts, r.Reason, r.Message, r.Container, number(r.ExitCode), number(r.Signal), string(requests), devices}, nil
+		r.Restarts, r.Reason, r.Message, r.Container, number(r.ExitCode), number(r.Signal), string(requests), devices, int64(r.EndVersion)}, nil
 }
 
 func number(n *int64) any {
@@ -274,16 +274,17 @@ func (s *Store) runs(ctx context.Context, log Log, from string, args ...any) (fo
 		r := &Run{Run: &history.Run{}}
 		var pods int64
 		var namespace sql.NullString
-		var code, signal sql.NullInt64
+		var code, signal, end sql.NullInt64
 		var requests, devices string
 		if err := scan(&r.Of, &r.UID, &pods, &r.Seq, &r.Namespace, &namespace, &r.Name, &r.Job.Resource, &r.Job.UID, &r.Job.Name, &r.Owner, &r.Queue,
 			&r.Version, &r.Index, &r.Node, &r.Created, &r.Scheduled, &r.Started, &r.Ended, &r.Gone, &r.Late,
-			&r.Restarts, &r.Reason, &r.Message, &r.Container, &code, &signal, &requests, &devices); err != nil {
+			&r.Restarts, &r.Reason, &r.Message, &r.Container, &code, &signal, &requests, &devices, &end); err != nil {
 			return err
 		}
 		if r.Parked = r.Of == pods; r.Parked {
 			r.Of = 0
 		}
+		r.EndVersion = uint64(end.Int64)
 		if r.NamespaceUID = namespace.String; code.Valid {
 			r.ExitCode = &code.Int64
 		}

@@ -51,6 +51,7 @@ func TestRunsAreFoundAgainAndMoveToTheirJobs(t *testing.T) {
 		full := podOf("full", log.ID, "u", 1000)
 		full.NamespaceUID, full.Version, full.Index, full.Node, full.Scheduled, full.Started, full.Ended = "ns", 1<<62, "worker-0", "gpu-07", 1001, 1002, 1003
 		full.Restarts, full.Reason, full.Message, full.Container, full.ExitCode, full.Signal, full.Late = 3, history.OOMKilled, "ä'\"\\?$1", "main", &code, &signal, true
+		full.EndVersion = 1<<62 - 1
 		full.Devices = []history.Device{{Driver: "gpu.example.com", Pool: "p", Device: "0"}}
 		bare, waits := podOf("bare", log.ID, "u", 1000), podOf("waits", 0, "later", 1000)
 		bare.Requests = map[string]string{}
@@ -109,7 +110,7 @@ func TestEachFieldOfARunIsAsItWasWrittenLast(t *testing.T) {
 		for n, change := range []func(){
 			func() {}, // the first time
 			func() { r.NamespaceUID = "ns" }, func() { r.Name = "other" }, func() { r.Job.Name = "other" }, func() { r.Job.UID = "v" }, func() { r.Job.Resource = "jobsets.x" },
-			func() { r.Version++ }, func() { r.Index = "1" }, func() { r.Node = "a" }, func() { r.Created++ }, func() { r.Scheduled = 1 }, func() { r.Started = 2 },
+			func() { r.Version++ }, func() { r.EndVersion = 7 }, func() { r.Index = "1" }, func() { r.Node = "a" }, func() { r.Created++ }, func() { r.Scheduled = 1 }, func() { r.Started = 2 },
 			func() { r.Ended = 3 }, func() { r.Restarts++ }, func() { r.Reason = history.Evicted }, func() { r.Message = "m" }, func() { r.Container = "c" },
 			func() { r.ExitCode = &code }, func() { r.Signal = &signal }, func() { r.Requests = map[string]string{"cpu": "3"} },
 			func() { r.Devices = []history.Device{{Driver: "d"}} }, func() { r.Owner = "bob" }, func() { r.Queue = "other" }, func() { r.Late = true }, func() { r.Gone = 9 },

@@ -121,6 +121,9 @@ var migrations = [][]string{{
 		`CREATE INDEX IF NOT EXISTS transitions_cause_reason ON transitions (log, cause_reason, seq, namespace, owner, queue, to_state, at, name, uid) $UNLIKE $IF cause_reason IS NOT NULL`,
 	},
 	budgetTables,
+	{
+		`ALTER TABLE runs ADD COLUMN IF NOT EXISTS end_version BIGINT`,
+	},
 }
 
 // contractions are the versions whose migrations took away or changed something that gateways of
