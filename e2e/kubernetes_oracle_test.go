@@ -105,6 +105,12 @@ func TestRefusalsAreTheAPIServers(t *testing.T) {
 		{path: pods + "?labelSelector=a%20notin%20(b%2C"},
 		{path: pods + "?limit=-1", instead: "400 BadRequest"}, // at the API server it means no limit
 		{path: pods + "?timeoutSeconds=x"},
+		{path: pods + "?timeout=x"},
+		{path: pods + "?timeout=5"},
+		{path: "/api/v1/namespaces/default?timeout=x"},
+		{path: "/version?timeout=x"},
+		{path: "/apis/batch/v1?timeout=1"},
+		{path: pods + "?watch=1&timeoutSeconds=1&timeout=x&limit=x"},
 		{path: pods + "?resourceVersion=x"},
 		{path: pods + "?resourceVersion=-5"},
 		{path: pods + "?resourceVersion=18446744073709551616"},

@@ -24,6 +24,9 @@ func (s *Server) resource(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if d, ok := rest.ParseDocument(r.URL.Path); ok {
+		if err := checkTimeout(r); err != nil {
+			return err
+		}
 		return s.rest.Document(w, r, id, d)
 	}
 	if t, ok := access.ParseLog(r.URL.Path); ok {
@@ -45,7 +48,18 @@ func (s *Server) resource(w http.ResponseWriter, r *http.Request) error {
 	case request.MayName(r.URL.RawQuery, "watch") && reply.WantsWatch(r.URL.Query()):
 		return s.streams.Watch(w, r, id, t, accepted)
 	}
+	if err := checkTimeout(r); err != nil {
+		return err
+	}
 	return s.rest.Resource(w, r, id, t, accepted)
+}
+
+// checkTimeout refuses a `timeout` that is none, as the API server does of all requests but watches and logs.
+func checkTimeout(r *http.Request) error {
+	if !request.MayName(r.URL.RawQuery, "timeout") {
+		return nil
+	}
+	return reply.CheckTimeout(r.URL.Query().Get("timeout"))
 }
 
 // history answers what is below /history.

@@ -49,6 +49,18 @@ func Number(option, text string) (int64, error) {
 	return n, nil
 }
 
+// CheckTimeout returns a 400 for a `timeout` that is no duration, in the API server's own words. A
+// good one is the client's own: answers do not take as long.
+func CheckTimeout(text string) error {
+	if text == "" {
+		return nil
+	}
+	if _, err := time.ParseDuration(text); err != nil {
+		return BadRequest("invalid timeout specified in the request URL - %s", err)
+	}
+	return nil
+}
+
 // InvalidVersion is a 400 for a resourceVersion that is none, in the API server's own words.
 func InvalidVersion(text string, err error) error {
 	if _, number := strconv.ParseUint(text, 10, 64); number != nil {
