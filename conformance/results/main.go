@@ -20,6 +20,7 @@ var decided = map[string]string{
 	"should NOT be requested by metadata client's List": "what was written has managedFields, what is read has none",
 	"should be requested by metadatainformer":           "what was written has managedFields, what is read has none",
 	"should be requested by informers":                  "Secrets are compared with what was written, of which the gateway shows a part",
+	`with accept "application/vnd.kubernetes.protobuf"`: "nothing but protobuf is accepted",
 }
 
 func main() {
