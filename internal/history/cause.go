@@ -262,7 +262,11 @@ func missing(j *Job, stuck, removed []*Run) *Run {
 		}
 		return r.Scheduled == 0
 	})
-	all = append(all, removed...)
+	for _, r := range removed {
+		if r.EndVersion != 0 { // else it was found gone, and nobody knows how it had ended
+			all = append(all, r)
+		}
+	}
 	var last Time
 	for _, r := range all {
 		last = max(last, r.ended(j.Since))

@@ -18,6 +18,9 @@ func pod(n int, ended Time, reason, container string, exit int64) *Run {
 	if container != "" {
 		r.ExitCode = &exit
 	}
+	if reason == Removed {
+		r.EndVersion = 1
+	}
 	return r
 }
 
@@ -46,7 +49,8 @@ func TestACauseIsWhatDecidedTheEnd(t *testing.T) {
 		c    Circumstances
 		want string // its text, reason and number of pods
 	}{
-		"out of memory": {failed("BackoffLimitExceeded", "m"), []*Run{oom}, Circumstances{}, "trainer was OOM-killed (exit 137) on gpu-07 OOMKilled 1"},
+		"nobody saw how a pod came to be gone": {failed("JobFailed", "words"), []*Run{with(pod(2, minute, Removed, "", 0), func(r *Run) { r.EndVersion = 0 })}, Circumstances{}, "JobFailed: words JobFailed 0"},
+		"out of memory":                        {failed("BackoffLimitExceeded", "m"), []*Run{oom}, Circumstances{}, "trainer was OOM-killed (exit 137) on gpu-07 OOMKilled 1"},
 		"three of four": {failed("", ""), []*Run{oom, pod(8, minute, OOMKilled, "trainer", 137), pod(9, minute, OOMKilled, "trainer", 137), pod(1, 0, "", "", 0)}, Circumstances{},
 			"trainer was OOM-killed (exit 137) on gpu-07; 3 of 4 workers likewise OOMKilled 3"},
 		"another's failure came first, for want of it":   {failed("", ""), []*Run{after, oom}, Circumstances{}, "trainer was OOM-killed (exit 137) on gpu-07 OOMKilled 1"},
@@ -104,6 +108,7 @@ func TestACauseIsWhatDecidedTheEnd(t *testing.T) {
 		"nobody knows of the containers": {failed("", ""), []*Run{with(pod(2, minute, Errored, "", 0), func(r *Run) { r.ExitCode = nil })}, Circumstances{}, "a pod failed on gpu-02 Error 1"},
 	} {
 		told := ""
+		test.job.Version = 1 // all of which the end is certain had ended by then
 		if cause := CauseOf(test.job, test.runs, test.c); cause != nil {
 			told = fmt.Sprintf("%s %s %d", cause.Text, cause.Reason, cause.Pods)
 		}
