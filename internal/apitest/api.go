@@ -90,10 +90,11 @@ type API struct {
 	kinds     []*kind
 	history   []event // in the order of versions
 	watches   map[*watch]bool
-	bookmarks int           // how often bookmarks were asked for
-	mute      bool          // no bookmarks before the end
-	paged     bool          // whether limits are heeded
-	slow      time.Duration // between two events of a watch
+	bookmarks int             // how often bookmarks were asked for
+	mute      bool            // no bookmarks before the end
+	paged     bool            // whether limits are heeded
+	slow      time.Duration   // between two events of a watch
+	held      map[string]bool // kinds of which watches hear nothing
 	pages     map[string][]string
 	stale     map[string]bool         // groups whose discovery fails
 	faults    map[string]Interception // by resource, by name of another endpoint, or Everything
@@ -132,6 +133,7 @@ func New(kinds ...cluster.Kind) *API {
 		faults:  map[string]Interception{},
 		served:  map[string]int{},
 
+		held:     map[string]bool{},
 		warnings: map[string]string{},
 	}
 	for _, k := range kinds {
@@ -293,6 +295,9 @@ func (a *API) Mute() { a.change(func() { a.mute = true }) }
 
 // Slowly sets how much time passes between two events of a watch, as over a slow network.
 func (a *API) Slowly(each time.Duration) { a.change(func() { a.slow = each }) }
+
+// Hold keeps from the watches of a kind what happens, as over a connection that hangs, or lets them go on.
+func (a *API) Hold(resource string, held bool) { a.change(func() { a.held[resource] = held }) }
 
 // Paged sets whether the limits of lists are heeded, as when the API server's own cache is off.
 func (a *API) Paged(paged bool) { a.change(func() { a.paged = paged }) }

@@ -134,6 +134,9 @@ func (a *API) pending(w *watch) (lines string, how ending, changed chan struct{}
 		gone.Message = fmt.Sprintf("too old resource version: %d (%d)", w.after, a.floor)
 		return line("ERROR", encode(gone)), endExpired, a.changed
 	}
+	if a.held[w.kind.name] && w.ending == endNone {
+		return "", endNone, a.changed
+	}
 	var b strings.Builder
 	if w.next < 0 {
 		w.next, _ = slices.BinarySearchFunc(a.history, w.after+1, func(e event, version uint64) int { return int(int64(e.version - version)) })
