@@ -31,7 +31,6 @@ type driver struct {
 	recording *recording
 	random    *rand.Rand
 	kubelet   sync.WaitGroup // pods that are to be ended
-	noCauses  bool           // that are told are not looked at
 
 	mu    sync.Mutex
 	lives map[string]*life // by the Job's name

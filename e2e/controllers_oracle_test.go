@@ -30,9 +30,8 @@ import (
 //     the Job is suspended may not be kept.
 //  3. Of a pod that ended by itself while it was being deleted, either may be told; of one that no node took, that, too.
 //  4. A pod that succeeded as its controller was about to end it, since the Job failed, was suspended or was to have fewer pods, may be none that is done, as the Job says.
-//  5. The cause of what was recorded before the gateway was killed, or while it was away, may be missing where no pod says it: it is
-//     found later by a gateway that has recorded the transition itself. And where the Job's queue has taken it back again meanwhile, it may be the cause
-//     of that. Such a transition is dated by when it was read, so a pod may be its cause that ended until then.
+//  5. Why its queue took the Job back before the gateway was killed, or while it was away, may be missing, or be why it took the Job back again
+//     meanwhile: that is what the queue says now. How a pod ended may not, whenever that is read.
 //
 // Nothing may be late: the API server still has what the gateway missed.
 
@@ -184,14 +183,12 @@ type toldRun struct {
 
 // oracle compares a Job with what is told of it.
 type oracle struct {
-	name string
-	of   *recordedJob
-	told toldLife
-	pods []*podTruth // by when they were made
-	// noCauses leaves out why the Job came to its states.
-	noCauses bool
-	away     uint64 // of transitions up to here, causes may be missing
-	wrong    []error
+	name  string
+	of    *recordedJob
+	told  toldLife
+	pods  []*podTruth // by when they were made
+	away  uint64      // of transitions up to here, what a queue said may be missing
+	wrong []error
 	// skew is by how much each time that is told of a pod is later than when the test was told.
 	skew []time.Duration
 }
@@ -208,9 +205,7 @@ func (o *oracle) check() error {
 	o.checkAttempts()
 	o.checkRuns()
 	o.checkSums()
-	if !o.noCauses {
-		o.checkCauses()
-	}
+	o.checkCauses()
 	if len(o.wrong) == 0 {
 		return nil
 	}
@@ -523,9 +518,7 @@ func (o *oracle) checkCauses() {
 // ended badly, else one that was deleted.
 func (o *oracle) checkFailure(t toldTransition) {
 	if t.Cause == nil {
-		if t.number > o.away {
-			o.errorf("why it is %s at %d is not told", t.To, t.number)
-		}
+		o.errorf("why it is %s at %d is not told", t.To, t.number)
 		return
 	}
 	i := slices.IndexFunc(o.of.versions, func(v version[*batchv1.Job]) bool { return v.number == t.number })
@@ -546,9 +539,8 @@ func (o *oracle) checkFailure(t toldTransition) {
 		}
 	}
 	var bad, removed []*podTruth
-	by := max(t.number, o.away)
 	for _, p := range o.pods {
-		if !p.ended.by(by) && !p.deleted.by(by) {
+		if !p.ended.by(t.number) && !p.deleted.by(t.number) {
 			continue
 		}
 		if _, maybe := p.endedBadly(); maybe {
@@ -580,7 +572,7 @@ func (o *oracle) checkFailure(t toldTransition) {
 		return
 	}
 	last := slices.MaxFunc(bad, func(a, b *podTruth) int { return cmp.Compare(a.ended.number, b.ended.number) })
-	if certainly, _ := last.endedBadly(); certainly && last != p && t.number > o.away && !o.hadPodsTogether() {
+	if certainly, _ := last.endedBadly(); certainly && last != p && !o.hadPodsTogether() {
 		o.errorf("%s ended badly last, and %+v is told", last.name, *t.Cause)
 	}
 }

@@ -165,7 +165,7 @@ func TestALifeThatIsToldWrongIsSeen(t *testing.T) {
 		"the cause is another pod":              {func(l *toldLife) { l.transitions[3].Cause.Pod = "b" }, 0, false},
 		"the cause is another":                  {func(l *toldLife) { l.transitions[3].Cause.Reason = "Error" }, 0, false},
 		"the cause is missing":                  {func(l *toldLife) { l.transitions[3].Cause = nil }, 0, false},
-		"the cause is missing since a restart":  {func(l *toldLife) { l.transitions[3].Cause = nil }, 25, true},
+		"the cause is missing since a restart":  {func(l *toldLife) { l.transitions[3].Cause = nil }, 25, false},
 		"a success has a cause":                 {func(l *toldLife) { l.transitions[5].Cause = &toldCause{} }, 0, false},
 		"its state is not that of its last one": {func(l *toldLife) { l.job.State = "Failed" }, 0, false},
 		"its queue has given it up":             {func(l *toldLife) { l.transitions = slices.Insert(l.transitions, 1, givenUp(11)) }, 0, false},
