@@ -118,6 +118,15 @@ func bearer(token string) http.Header {
 // eventuallyWithin is how long a step may take that takes a second on an idle machine.
 const eventuallyWithin = 60 * time.Second
 
+// loadWithin is how long all of a load may take, while one step comes after the other.
+const loadWithin = 5 * eventuallyWithin
+
+// advancing waits until the check of a load succeeds, while what is counted of it grows.
+func advancing(t *testing.T, what string, count func() (int, error), check func() error) {
+	t.Helper()
+	harness.Advancing(t, what, eventuallyWithin, loadWithin, count, check)
+}
+
 // eventually waits until the check succeeds.
 func eventually(t *testing.T, what string, check func() error) {
 	t.Helper()

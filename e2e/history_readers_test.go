@@ -20,6 +20,13 @@ type pastReader struct {
 	err  error  // something was told twice, or passed over
 }
 
+// count is up to which transition it was told.
+func (f *pastReader) count() (int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return int(f.last), nil
+}
+
 // follow follows each record's history until the returned function is called, which waits until all is told that is
 // recorded by then.
 func (s *stage) follow(t *testing.T, random *rand.Rand, records []*record) (finish func()) {
@@ -44,7 +51,7 @@ func (s *stage) follow(t *testing.T, random *rand.Rand, records []*record) (fini
 			if err := f.record.db.QueryRow("SELECT seq FROM logs WHERE resource = 'jobs.batch'").Scan(&recorded); err != nil {
 				t.Fatal(err)
 			}
-			eventually(t, "all of "+f.record.name+" is told", func() error {
+			advancing(t, "all of "+f.record.name+" is told", f.count, func() error {
 				f.mu.Lock()
 				defer f.mu.Unlock()
 				if f.err == nil && f.last < recorded {

@@ -60,7 +60,7 @@ func TestEachTransitionIsRecordedOnceWhateverIsKilled(t *testing.T) {
 				if random.IntN(4) > 0 { // else a gateway that was killed often may miss most
 					known := o.known()
 					for _, r := range records {
-						eventually(t, "most is recorded in "+r.name, func() error { return r.reaches(known) })
+						advancing(t, "most is recorded in "+r.name, r.counts(transitionsOfLives), func() error { return r.reaches(known) })
 					}
 				}
 				s.forget(t, random, records)
@@ -72,8 +72,8 @@ func TestEachTransitionIsRecordedOnceWhateverIsKilled(t *testing.T) {
 		finish()
 		seen := o.seen(t)
 		for _, r := range records {
-			eventually(t, "all is recorded in "+r.name, func() error { return r.check(t, seen) })
-			eventually(t, "all of "+r.name+" arrived at its webhooks", r.checkHooks)
+			advancing(t, "all is recorded in "+r.name, r.counts(transitionsOfLives), func() error { return r.check(t, seen) })
+			advancing(t, "all of "+r.name+" arrived at its webhooks", r.hooks.count, r.checkHooks)
 		}
 		if t.Failed() || time.Now().After(ends) {
 			break
@@ -342,6 +342,16 @@ func (r *record) reaches(version uint64) error {
 		err = fmt.Errorf("only up to %d of %d", at, version)
 	}
 	return err
+}
+
+const transitionsOfLives = "SELECT COUNT(*) FROM transitions WHERE namespace = 'recorded'"
+
+// counts counts by a question to the database.
+func (r *record) counts(question string) func() (int, error) {
+	return func() (n int, err error) {
+		err = r.db.QueryRow(question).Scan(&n)
+		return n, err
+	}
 }
 
 // mustBegin waits until jobs are recorded.

@@ -116,6 +116,16 @@ func (h *hookReceiver) take(path string, header http.Header, body []byte) (refus
 	return h.random.IntN(20) == 0, nil
 }
 
+// count is how many transitions have arrived, of each path.
+func (h *hookReceiver) count() (n int, _ error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, ids := range h.ids {
+		n += len(ids)
+	}
+	return n, nil
+}
+
 // checkHooks compares what arrived with the transitions of a namespace: each that was not late arrived with one id, and
 // nothing that is not there. Of what was late only the newest of a job is told.
 func (r *record) checkHooks() error {

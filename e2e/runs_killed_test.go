@@ -46,7 +46,7 @@ func TestEachPodHasOneRunWhateverIsKilled(t *testing.T) {
 	token := s.viewer(t)
 	for _, r := range records {
 		unseen := 0
-		eventually(t, "each pod has its run in "+r.name, func() (err error) {
+		advancing(t, "each pod has its run in "+r.name, r.counts("SELECT COUNT(*) + COUNT(NULLIF(scheduled, 0)) + COUNT(NULLIF(started, 0)) + COUNT(NULLIF(ended, 0)) + COUNT(NULLIF(gone, 0)) FROM runs WHERE namespace = '"+namespace+"'"), func() (err error) {
 			unseen, err = r.checkRuns(namespace, lives, away[r])
 			return err
 		})
@@ -210,6 +210,24 @@ func (o *podObserver) count() (made, over int) {
 	return len(o.lives), over
 }
 
+// steps is how many steps of pods were seen.
+func (o *podObserver) steps() (n int, _ error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, life := range o.lives {
+		n++
+		for _, at := range life.seen {
+			if !at.IsZero() {
+				n++
+			}
+		}
+		if life.gone {
+			n++
+		}
+	}
+	return n, nil
+}
+
 // whileNobodyRecords kills the gateways of a database, and starts them again when pods enough have begun and ended.
 func (o *podObserver) whileNobodyRecords(t *testing.T, r *record) between {
 	t.Helper()
@@ -218,7 +236,7 @@ func (o *podObserver) whileNobodyRecords(t *testing.T, r *record) between {
 	}
 	away := between{from: time.Now()}
 	before, overBefore := o.count()
-	eventually(t, "pods begin and end while nobody records them", func() error {
+	advancing(t, "pods begin and end while nobody records them", o.steps, func() error {
 		if made, over := o.count(); made < before+20 || over < overBefore+20 {
 			return fmt.Errorf("%d and %d", made-before, over-overBefore)
 		}
@@ -234,7 +252,7 @@ func (o *podObserver) whileNobodyRecords(t *testing.T, r *record) between {
 // ended waits until all pods have ended, and tells what became of each.
 func (o *podObserver) ended(t *testing.T) map[string]podLife {
 	t.Helper()
-	eventually(t, "all jobs and pods have ended", func() error {
+	advancing(t, "all jobs and pods have ended", o.steps, func() error {
 		jobs, err := o.jobs.List(t.Context(), metav1.ListOptions{})
 		if err != nil {
 			return err

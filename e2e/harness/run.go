@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -86,6 +87,27 @@ func Eventually(t testing.TB, what string, within time.Duration, check func() er
 		}
 		if time.Now().After(deadline) {
 			t.Fatalf("%s: not within %s: %v", what, within, err)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// Advancing waits until a check succeeds, for as long as what is counted grows: a machine that is
+// busy takes longer for much, and not to begin with the next of it. It fails the test once nothing
+// was counted for a while, and at an end, however much is.
+func Advancing(t testing.TB, what string, still, most time.Duration, count func() (int, error), check func() error) {
+	t.Helper()
+	began, counted := time.Now(), -1
+	for moved := began; ; {
+		err := check()
+		if err == nil {
+			return
+		}
+		n, uncounted := count()
+		if now := time.Now(); uncounted == nil && n > counted {
+			counted, moved = n, now
+		} else if now.Sub(moved) > still || now.Sub(began) > most {
+			t.Fatalf("%s: not within %s, and nothing more than %d for %s: %v", what, now.Sub(began), counted, now.Sub(moved), errors.Join(err, uncounted))
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
