@@ -2,7 +2,10 @@ package e2e
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -251,6 +254,68 @@ func TestKubectlKnowsWhatCanBeRead(t *testing.T) {
 	if err != nil || strings.Contains(wide, "create") || strings.Count(wide, "get,list,watch") != 2 {
 		t.Errorf("%v\n%s", err, wide)
 	}
+}
+
+// Discovery names what can be created if, and only if, the gateway answers that: reviews of oneself,
+// and not those of others' tokens or rights.
+func TestDiscoveryNamesTheReviewsThatAreServed(t *testing.T) {
+	t.Parallel()
+	s := onStage(t)
+	g := s.sharedGateway(t)
+	token := s.admin(t)
+	served, refused := 0, 0
+	for _, group := range []string{"authentication.k8s.io", "authorization.k8s.io"} {
+		path := "/apis/" + group + "/v1"
+		var there, here metav1.APIResourceList
+		for _, document := range []struct {
+			ask  asker
+			into *metav1.APIResourceList
+		}{{s.oracle(t), &there}, {g.asker(token), &here}} {
+			if a := document.ask(t, path, asJSON); json.Unmarshal([]byte(a.body), document.into) != nil || a.code != http.StatusOK {
+				t.Fatalf("%s: %d %s", path, a.code, a.body)
+			}
+		}
+		for _, resource := range there.APIResources {
+			address := path + "/" + resource.Name
+			if resource.Namespaced {
+				address = path + "/namespaces/default/" + resource.Name
+			}
+			a := g.send(t, http.MethodPost, address, token, fmt.Sprintf(`{"kind":%q,"apiVersion":"%s/v1","spec":{"nonResourceAttributes":{"path":"/api","verb":"get"},"namespace":"default"}}`, resource.Kind, group))
+			named := slices.ContainsFunc(here.APIResources, func(r metav1.APIResource) bool { return r.Name == resource.Name && slices.Contains(r.Verbs, "create") })
+			switch {
+			case named && a.code == http.StatusCreated:
+				served++
+			case !named && a.code == http.StatusMethodNotAllowed:
+				refused++
+			default:
+				t.Errorf("%s: in discovery %t, but answered %d %s", address, named, a.code, a.body)
+			}
+		}
+	}
+	if served != 3 || refused != 3 { // TokenReview, SubjectAccessReview and LocalSubjectAccessReview
+		t.Errorf("%d are served, and %d are not", served, refused)
+	}
+}
+
+// send sends a request with a body.
+func (g *gateway) send(t *testing.T, method, path, token, body string) answer {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, g.url+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header = bearer(token)
+	request.Header.Set("Content-Type", asJSON)
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer{response.StatusCode, response.Header, string(text)}
 }
 
 // kubectl explains that a gateway only reads.

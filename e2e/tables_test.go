@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -221,12 +222,12 @@ func describeAlike(theirs, ours []metav1.TableColumnDefinition) {
 }
 
 // Each kind of its own that the API server has and the gateway serves is printed as there, in all
-// its versions. Definitions are other tests', which remove them while this one runs;
-// TestTablesOfCustomResourcesEqualTheAPIServers has one of its own.
+// its versions, and by kubectl in each form. Definitions are other tests', which remove them while
+// this one runs; TestTablesOfCustomResourcesEqualTheAPIServers has one of its own.
 func TestTablesOfAllKindsEqualTheAPIServers(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)
-	s.namespaces(t, "tables-listed")
+	s.kubectlObjects(t, "tables-listed")
 	s.create(t, "tables-listed", "testdata/tables-listed.yaml")
 	config, err := s.cluster.RESTConfig()
 	if err != nil {
@@ -242,6 +243,7 @@ func TestTablesOfAllKindsEqualTheAPIServers(t *testing.T) {
 		t.Fatal(err)
 	}
 	empty := 0
+	var namespaced, others []string // as kubectl names them
 	for _, list := range lists {
 		of, err := schema.ParseGroupVersion(list.GroupVersion)
 		if err != nil {
@@ -251,6 +253,15 @@ func TestTablesOfAllKindsEqualTheAPIServers(t *testing.T) {
 			kind, err := c.Resolve(context.Background(), of.Group, of.Version, resource.Name)
 			if err != nil || !kind.Watchable || defined.Has(of.Group) {
 				continue
+			}
+			name := strings.Trim(resource.Name+"."+of.Version+"."+of.Group, ".")
+			if of.Group == "" {
+				name = resource.Name
+			}
+			if resource.Namespaced {
+				namespaced = append(namespaced, name)
+			} else {
+				others = append(others, name)
 			}
 			t.Run(of.String()+"/"+resource.Name, func(t *testing.T) {
 				began := time.Now()
@@ -270,6 +281,50 @@ func TestTablesOfAllKindsEqualTheAPIServers(t *testing.T) {
 	// Pods, what makes them, claims, limits and definitions are only there if other tests have made some.
 	if empty > 9 {
 		t.Errorf("%d kinds have no object", empty)
+	}
+	s.printsAlike(t, "tables-listed", namespaced, others)
+}
+
+// printsAlike has kubectl print objects at both servers: those of a namespace that is the test's
+// own, and those of kinds that are in none.
+func (s *stage) printsAlike(t *testing.T, namespace string, namespaced, others []string) {
+	t.Helper()
+	manifest, group := crd(namespace)
+	s.kubectl(t, manifest, "apply", "-f", "-")
+	nodes, err := s.kube.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Other tests make and remove objects of these kinds all the time, so one is asked for.
+	names := map[string]string{
+		"namespaces": namespace, "nodes": nodes.Items[0].Name, "clusterroles": "admin", "clusterrolebindings": "cluster-admin",
+		"apiservices": "v1.apps", "customresourcedefinitions": "trainings." + group,
+	}
+	var calm, single []string
+	for _, kind := range others {
+		resource, _, _ := strings.Cut(kind, ".")
+		if name := names[resource]; name != "" {
+			single = append(single, kind+"/"+name)
+		} else {
+			calm = append(calm, kind)
+		}
+	}
+	gateway := kubectlTo(t, s.secureGateway(t), s.admin(t), "")
+	for _, form := range [][]string{{"-o", "name"}, {}, {"-o", "wide"}} {
+		if !slices.Contains(form, "name") {
+			calm = slices.DeleteFunc(calm, func(kind string) bool { return strings.HasPrefix(kind, "flowschemas.") }) // by precedence there
+		}
+		for _, what := range [][]string{{strings.Join(namespaced, ","), "-n", namespace}, {strings.Join(calm, ",")}, single} {
+			arguments := append(append([]string{"get"}, what...), form...)
+			agree(t, fmt.Sprint("kubectl ", arguments), func() error {
+				before := failure(s.tryKubectl(arguments...))
+				got := failure(s.tryKubectl(append(gateway, arguments...)...))
+				if got == before || aged(before, got) && aged(got, failure(s.tryKubectl(arguments...))) {
+					return nil
+				}
+				return fmt.Errorf("prints\n%s\nafter\n%s", got, before)
+			})
+		}
 	}
 }
 
