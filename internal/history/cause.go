@@ -223,6 +223,9 @@ func decidingOf(j *Job, runs []*Run) *Run {
 			stuck = append(stuck, r)
 		}
 	}
+	if i := slices.IndexFunc(failed, func(r *Run) bool { return r.isCalledIn(j.Message, j.Name) }); i >= 0 {
+		return failed[i] // no other pod has its name, so it does not matter which others were there with it
+	}
 	var last *Run
 	if len(failed) > 0 {
 		last = slices.MaxFunc(failed, func(a, b *Run) int { return cmp.Compare(a.ended(j.Since), b.ended(j.Since)) })
@@ -324,12 +327,22 @@ func (r *Run) isLike(other *Run) bool {
 	return r.Reason == other.Reason && (taken || r.Container == other.Container && equal(r.ExitCode, other.ExitCode))
 }
 
+// isCalledIn reports whether a message names the pod itself.
+func (r *Run) isCalledIn(message, job string) bool {
+	return r.Name != job && slices.Contains(namesIn(message), r.Name)
+}
+
+// namesIn are the words of a message that may be names of objects.
+func namesIn(message string) []string {
+	return strings.FieldsFunc(message, func(c rune) bool {
+		return !(c == '-' || c == '.' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z')
+	})
+}
+
 // isNamedIn reports whether a message names the pod, or what made it: a part of the job that is
 // called as the pod begins.
 func (r *Run) isNamedIn(message, job string) bool {
-	for _, word := range strings.FieldsFunc(message, func(c rune) bool {
-		return !(c == '-' || c == '.' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z')
-	}) {
+	for _, word := range namesIn(message) {
 		if word == r.Name && word != job || len(word) > len(job) && strings.HasPrefix(word, job) && strings.HasPrefix(r.Name, word+"-") {
 			return true
 		}
