@@ -163,7 +163,7 @@ func (s *stage) withVolume(t *testing.T, config string) {
 	more, less := except(with, without), except(without, with)
 	if diff := cmp.Diff([]string{
 		"replicas: 1", "strategy: {type: Recreate}", "- {name: history, mountPath: /var/lib/kubecast}", "- {name: history, persistentVolumeClaim: {claimName: history}}",
-		"replicas: 2", "strategy: {rollingUpdate: {maxUnavailable: 0, maxSurge: 1}}",
+		"replicas: 2", "strategy: {rollingUpdate: {maxUnavailable: 0, maxSurge: 100%}}",
 	}, append(more, less...)); diff != "" {
 		t.Error(diff)
 	}

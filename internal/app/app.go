@@ -100,9 +100,15 @@ func Run(ctx context.Context, opts Options) error {
 	group.Go(func() error { return serve(public, g.server.Listen(listener)) })
 	group.Go(func() error { return serve(ops, opsListener) })
 
+	var closing sync.WaitGroup
+	defer closing.Wait()
 	select {
 	case <-opts.Drain.Done():
 		log.Info("draining", "within", cfg.Drain.Std())
+		public.SetKeepAlivesEnabled(false) // whoever kept a connection would come back to this replica by it
+		if cfg.DrainClosesListener {
+			closing.Go(func() { _ = public.Shutdown(serving) }) // closes the listener at once; the context ends, or shutDown breaks off what is left
+		}
 	case <-ctx.Done():
 	case <-failed.Done():
 	}

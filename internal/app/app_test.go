@@ -70,6 +70,45 @@ func TestRunServesAndDrains(t *testing.T) {
 	}
 }
 
+// TestDrainThatClosesItsListener refuses connections while its streams go on, so that a proxy asks the next replica.
+func TestDrainThatClosesItsListener(t *testing.T) {
+	api, url := apitest.Start(t)
+	cfg, token := configuration(t, url)
+	cfg.Drain, cfg.DrainClosesListener = config.Duration(time.Minute), true
+	g := start(t, cfg, token)
+	var streams []*bufio.Reader
+	for range 8 { // of which the first ends some five seconds after the signal
+		stream := bufio.NewReader(g.open(g.addr, "/api/v1/pods", "text/event-stream").Body)
+		readUntil(t, stream, "event: synced")
+		streams = append(streams, stream)
+	}
+	g.drain()
+	g.until("it listens no more", func() bool {
+		conn, err := net.Dial("tcp", g.addr)
+		if err == nil {
+			conn.Close()
+		}
+		return err != nil
+	})
+	api.Put("pods", "team-a/meanwhile")
+	told := 0
+	for _, stream := range streams {
+		for line, err := stream.ReadString('\n'); err == nil && !strings.Contains(line, "goodbye"); line, err = stream.ReadString('\n') {
+			if strings.Contains(line, `"name":"meanwhile"`) {
+				told++
+				break
+			}
+		}
+	}
+	if told == 0 {
+		t.Error("no stream went on")
+	}
+	g.end()
+	if err := g.wait(); err != nil {
+		t.Error(err)
+	}
+}
+
 // Neither draining nor a second signal waits for a client that does not read.
 func TestEndsThoughAClientTakesNothing(t *testing.T) {
 	for name, end := range map[string]func(*gateway){"drain": func(g *gateway) { g.drain() }, "at once": func(g *gateway) { g.end() }} {

@@ -47,6 +47,9 @@ type Config struct {
 	Webhooks      []Webhook     `yaml:"webhooks"`
 	Logs          Logs          `yaml:"logs"`
 	Log           Log           `yaml:"log"`
+
+	// DrainClosesListener closes the public listener at SIGTERM, and not only when the streams have ended.
+	DrainClosesListener bool `yaml:"drainClosesListener"`
 }
 
 // Ops says what the ops listener shows, and to whom.

@@ -57,6 +57,7 @@ stream:
   watchesPerUser: 256
 requests: {perUser: 16, perSecond: 100}
 drain: 20s
+drainClosesListener: false
 auth:
   anonymous: false
   jwt: []

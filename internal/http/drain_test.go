@@ -29,8 +29,12 @@ func TestDrainEndsAllStreamsWithinTheWindow(t *testing.T) {
 			drained <- time.Since(began)
 		}()
 		g.eventually("it drains", g.server.streams.Draining)
-		if f := g.stream("/api/v1/pods", "Last-Event-ID: "+id(1001)).expect("goodbye drain"); f.id != id(1001) {
-			t.Errorf("%q", f.raw)
+		late := g.stream("/api/v1/pods", "Last-Event-ID: "+id(1001)).end()
+		if last := late[len(late)-1]; last.String() != "goodbye drain" || last.id != id(1001) {
+			t.Errorf("%q", last.raw)
+		}
+		if retry := lastRetry(late); retry < 2*time.Second || retry > 6*time.Second { // or it is turned away again and again
+			t.Errorf("who comes while it drains is to come back after %v", retry)
 		}
 		g.api.Put("pods", "team-a/last") // streams go on until it is their turn
 		type end struct {
@@ -52,6 +56,9 @@ func TestDrainEndsAllStreamsWithinTheWindow(t *testing.T) {
 			}
 			halves[min(1, int(e.at/(8*time.Second)))]++
 			last := e.left[len(e.left)-1]
+			if retry := lastRetry(e.left); last.id != id(7) && (retry < 100*time.Millisecond || retry > 500*time.Millisecond) {
+				t.Errorf("the client is to come back after %v", retry)
+			}
 			if last.String() != "goodbye drain" || last.id != id(g.api.Version()) && last.id != id(7) {
 				t.Errorf("%q", last.raw)
 			}
@@ -66,6 +73,16 @@ func TestDrainEndsAllStreamsWithinTheWindow(t *testing.T) {
 			t.Errorf("requests that are no streams are still answered: %d", a.code)
 		}
 	}, options(func(o *Options) { o.SyncTimeout = time.Hour }))
+}
+
+// lastRetry is the wait that a client was told last.
+func lastRetry(all []frame) (retry time.Duration) {
+	for _, f := range all {
+		if f.retry > 0 {
+			retry = f.retry
+		}
+	}
+	return retry
 }
 
 // TestDrainGivesUpWithItsContext: a client that takes nothing must not hold up the end.

@@ -319,7 +319,7 @@ func TestTooManyWatchesAndDraining(t *testing.T) {
 	w.close()
 	g.eventually("there is a place again", func() bool { return g.streams() == 0 })
 	g.drain()
-	if a := g.get("/api/v1/pods?watch=true"); a.code != http.StatusServiceUnavailable || a.header.Get("Retry-After") == "" {
+	if a := g.get("/api/v1/pods?watch=true"); a.code != http.StatusTooManyRequests || a.header.Get("Retry-After") == "" {
 		t.Errorf("%d %s", a.code, a.body)
 	}
 	if !json.Valid([]byte(a.body)) {

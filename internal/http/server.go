@@ -208,10 +208,21 @@ func (s *Server) Drain(ctx context.Context) {
 // Handler is the public listener's.
 func (s *Server) Handler() http.Handler {
 	r := chi.NewRouter()
-	r.Use(s.proxies.trust, s.identify, s.audited, s.recover, securityHeaders, boundSizes, s.signin.CORS, refuseImpersonation, signin.TakeTicket)
+	r.Use(s.sendAway, s.proxies.trust, s.identify, s.audited, s.recover, securityHeaders, boundSizes, s.signin.CORS, refuseImpersonation, signin.TakeTicket)
 	s.route(r)
 	r.MethodNotAllowed(s.answer("unknown", s.methodNotAllowed))
 	return request.HeadAsGet(r)
+}
+
+// sendAway has the connections end on which something is asked of a server that drains. Whoever kept one, above all over
+// HTTP/2 where further streams keep it open, would come back by it for as long as this replica runs.
+func (s *Server) sendAway(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.streams.Draining() {
+			w.Header().Set("Connection", "close") // over HTTP/2, net/http sends GOAWAY
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 func (s *Server) methodNotAllowed(_ http.ResponseWriter, r *http.Request) error {

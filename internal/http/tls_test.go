@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"strings"
 	"sync"
 	"syscall"
@@ -100,6 +101,39 @@ func TestDrainOverTLSEndsStreamsWhole(t *testing.T) {
 			t.Errorf("connections are left: %v", err)
 		}
 	}, options(func(o *Options) { o.Drain = 200 * time.Millisecond }))
+}
+
+// TestClientsOfADrainingGatewayLeaveTheirConnection, although other streams keep it open: whoever came back by it would be
+// turned away for as long as the gateway runs.
+func TestClientsOfADrainingGatewayLeaveTheirConnection(t *testing.T) {
+	inEachTLS(t, func(t *testing.T, g *gateway) {
+		kept := g.stream("/api/v1/pods") // over HTTP/2 it is on the connection of the others
+		kept.expect("synced")
+		ask := func() (reused bool) {
+			t.Helper()
+			ctx, cancel := context.WithTimeout(t.Context(), g.patience)
+			defer cancel()
+			ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) { reused = got.Reused }})
+			response, err := g.client.Do(g.newRequest(ctx, http.MethodGet, "/api/v1/pods", nil))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer response.Body.Close()
+			if _, err := io.Copy(io.Discard, response.Body); err != nil || response.StatusCode != http.StatusOK {
+				t.Fatalf("%s %v", response.Status, err)
+			}
+			return reused
+		}
+		ask()
+		if !ask() {
+			t.Error("a connection is not kept")
+		}
+		g.drain()
+		ask()
+		g.eventually("the next request has a connection of its own", func() bool { return !ask() })
+		g.api.Put("pods", "team-a/web")
+		kept.expect("added web") // until it is its turn
+	})
 }
 
 // TestStalledClientOverTLSIsCut, for all that waits for it: its write, and over HTTP/2 its connection.

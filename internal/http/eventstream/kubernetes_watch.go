@@ -120,7 +120,8 @@ func (h *Hub) Watch(w http.ResponseWriter, r *http.Request, id auth.Identity, t 
 		return err
 	}
 	if h.draining.Err() != nil {
-		return reply.Unavailable("the gateway is about to end; another one will answer", time.Second, nil)
+		// client-go lists again when a watch is answered with 503, but goes on with its watch when that is 429.
+		return reply.TooManyRequests("the gateway is about to end; another one will answer", nil)
 	}
 	ss := h.newSession(r, id)
 	ss.follow()

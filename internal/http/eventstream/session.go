@@ -124,9 +124,8 @@ func (ss *session) sayGoodbye(end Outcome) Outcome {
 	if !end.hasGoodbye() {
 		return end
 	}
-	if end == endDrain { // all streams of this replica end, so their clients should not come back at once
-		retry := ss.hub.opts.Times.Retry
-		ss.emit(message{kind: msgRetry, after: between(retry, 3*retry)})
+	if after := ss.comesBackAfter(end); after > 0 {
+		ss.emit(message{kind: msgRetry, after: after})
 	}
 	if end.isPlanned() {
 		ss.bookmarks()
@@ -139,6 +138,25 @@ func (ss *session) sayGoodbye(end Outcome) Outcome {
 		return endClientGone
 	}
 	return end
+}
+
+// How long a client waits whose stream ends at a moment that was chosen at random: its end is spread already, so there is
+// nothing that a longer wait would be good for.
+const (
+	soonest = 100 * time.Millisecond
+	soon    = 500 * time.Millisecond
+)
+
+// comesBackAfter is how long the client is to wait if that is another time than it was told at the beginning; 0: it is not.
+func (ss *session) comesBackAfter(end Outcome) time.Duration {
+	retry := ss.hub.opts.Times.Retry
+	switch {
+	case end == endAge, end == endDrain && ss.times != nil && ss.times.draining:
+		return between(min(soonest, retry), min(soon, retry))
+	case end == endDrain: // it came here although this replica drains, and may be sent here again until that is known
+		return between(retry, 3*retry)
+	}
+	return 0
 }
 
 // complete reports whether a stream that ends so is to look complete.

@@ -192,6 +192,38 @@ describe('coming back', () => {
     expect(server.last.headers.get('Last-Event-ID')).toBe('e.jobs-6');
   });
 
+  test('a drained stream is gone on with as soon as its last retry says; a gateway that is not there, with growing patience', async () => {
+    await connect();
+    server.last.accept('retry: 3000\n\n', bookmark('e.jobs-5'), 'retry: 120\n\n', frame('goodbye', 'e.jobs-6', { reason: 'drain' }));
+    await settle();
+    expect(client?.state.retryAt).toBe(Date.now() + 120);
+    await pass(119);
+    expect(server.requests).toHaveLength(1);
+    await pass(1);
+    expect(server.requests).toHaveLength(2);
+    expect(server.last.headers.get('Last-Event-ID')).toBe('e.jobs-6');
+    // Another one that drains turns it away, and says how long: this is no moment that was chosen for this client.
+    server.last.accept('retry: 3000\n\n', 'retry: 4000\n\n', frame('goodbye', 'e.jobs-6', { reason: 'drain' }));
+    await settle();
+    expect((client?.state.retryAt ?? 0) - Date.now()).toBe(4_000 + 4_000);
+    await pass(8_000);
+    // The next one keeps it: what was told in between counts no more.
+    const body = server.last.accept('retry: 2500\n\n', bookmark('e.jobs-7'));
+    await settle();
+    expect(phase()).toBe('live');
+    body.break();
+    await settle();
+    expect(client?.state.retryAt).toBe(Date.now() + 2_500);
+    const waits: number[] = [];
+    for (let n = 0; n < 3; n++) {
+      await pass((client?.state.retryAt ?? 0) - Date.now());
+      server.last.fail();
+      await settle();
+      waits.push((client?.state.retryAt ?? 0) - Date.now());
+    }
+    expect(waits).toEqual([5_000, 7_500, 12_500]);
+  });
+
   test('an overloaded server, which answers 200 and goodbye, is met with growing patience', async () => {
     await connect();
     const waits: number[] = [];
