@@ -81,6 +81,9 @@ func Run(ctx context.Context, opts Options) error {
 	if g.hooks != nil {
 		group.Go(func() error { return runWebhooks(feeding, g.hooks, g.jobs) })
 	}
+	if g.balancer != nil {
+		group.Go(func() error { return g.balancer.Run(feeding) })
+	}
 	reload := newReload(opts, g)
 	g.ops.Config = reload.print
 	group.Go(func() error { return reload.Run(feeding) })

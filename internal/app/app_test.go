@@ -109,6 +109,44 @@ func TestDrainThatClosesItsListener(t *testing.T) {
 	}
 }
 
+// TestReplicasTellEachOtherTheirLoad by their ops listeners, with the token that these want, and a replica with too many
+// streams ends some.
+func TestReplicasTellEachOtherTheirLoad(t *testing.T) {
+	_, url := apitest.Start(t)
+	cfg, token := configuration(t, url)
+	tokens := filepath.Join(t.TempDir(), "tokens")
+	if err := os.WriteFile(tokens, []byte("0123456789abcdef\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cfg.Ops.TokenFile = tokens
+	other := start(t, cfg, token)
+	own, err := net.Listen("tcp", "127.0.0.1:0") // a port that is free in a moment
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.OpsListen = own.Addr().String()
+	own.Close()
+	cfg.Stream.Replicas = []string{other.ops, cfg.OpsListen}
+	g := start(t, cfg, token)
+	ready := func(g *gateway) {
+		g.until("it is ready", func() bool { code, _ := g.get(g.ops, "/readyz"); return code == 200 })
+	}
+	ready(other)
+	ready(g)
+	if code, body := g.get(g.ops, "/load"); code != 401 { // the token of a user
+		t.Errorf("%d %s", code, body)
+	}
+	for range 6 {
+		readUntil(t, bufio.NewReader(g.open(g.addr, "/api/v1/pods", "text/event-stream").Body), "event: synced")
+	}
+	g.token = "0123456789abcdef"
+	g.until("it knows of both, and ends a stream", func() bool {
+		_, metrics := g.get(g.ops, "/metrics")
+		return strings.Contains(metrics, "\nkubecast_replicas 2\n") && strings.Contains(metrics, "\nkubecast_streams_moved_total 1\n")
+	})
+	g.token = token
+}
+
 // Neither draining nor a second signal waits for a client that does not read.
 func TestEndsThoughAClientTakesNothing(t *testing.T) {
 	for name, end := range map[string]func(*gateway){"drain": func(g *gateway) { g.drain() }, "at once": func(g *gateway) { g.end() }} {

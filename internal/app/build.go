@@ -16,6 +16,7 @@ import (
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/auth/oidc"
 	"github.com/kubecast/kubecast/internal/auth/session"
+	"github.com/kubecast/kubecast/internal/balance"
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/config"
 	"github.com/kubecast/kubecast/internal/history/archive"
@@ -51,6 +52,7 @@ type assembly struct {
 	opsTokens     opsTokens
 	ops           kubecasthttp.OpsOptions
 	server        *kubecasthttp.Server
+	balancer      *balance.Balancer // nil: streams stay where they are
 }
 
 // part is a part of a gateway.
@@ -75,6 +77,7 @@ var parts = []part{
 	{"audit log", nil, (*assembly).buildAuditLog},
 	{"ops listener", nil, (*assembly).buildOps},
 	{"server", []string{"authorizer", "webhooks", "history", "clusters", "login", "audit log"}, (*assembly).buildServer},
+	{"balancer", []string{"ops listener", "server"}, (*assembly).buildBalancer},
 }
 
 // build builds all parts, and reports the faults of all of them at once. A part that needs one that
@@ -232,6 +235,29 @@ func (g *assembly) buildServer() (err error) {
 	}
 	g.clusters.serve = g.server.SetClusters
 	return nil
+}
+
+func (g *assembly) buildBalancer() error {
+	if len(g.cfg.Stream.Replicas) == 0 {
+		return nil
+	}
+	replicas := &balance.Replicas{Addresses: g.cfg.Stream.Replicas, Token: g.opsToken, Log: g.log}
+	g.balancer = balance.New(balance.Options{
+		Self: g.server.Load().Instance, Ask: replicas.Ask, Move: g.server.Move, Registerer: g.registry, Log: g.log,
+	})
+	return nil
+}
+
+// opsToken is what the ops listeners of all replicas want to see; "": nothing.
+func (g *assembly) opsToken() (string, error) {
+	if g.ops.Tokens == nil {
+		return "", nil
+	}
+	tokens, err := g.ops.Tokens()
+	if err != nil {
+		return "", err
+	}
+	return tokens[0], nil
 }
 
 func (g *assembly) authOptions() auth.Options {

@@ -115,6 +115,7 @@ func otherValues(t *testing.T, cfg config.Config) config.Config {
 	})
 	other.Webhooks = []config.Webhook{{Name: "other", URL: "http://127.0.0.1:1/", States: []string{"Failed"}, Concurrency: 1}}
 	other.Notifications.States = []string{"Failed"}
+	other.Stream.Replicas = []string{"127.0.0.1:9"}
 	other.Log.Level = "debug"
 	return other
 }

@@ -131,6 +131,9 @@ type Stream struct {
 	Total        int      `yaml:"total"`
 	// WatchesPerUser bounds the open watches of one user, since a stream may have many.
 	WatchesPerUser int `yaml:"watchesPerUser"`
+	// Replicas are the ops listeners of all replicas, between which streams are spread evenly; empty: they are not. A host's
+	// name stands for all its addresses, as that of a headless Service does.
+	Replicas []string `yaml:"replicas"`
 }
 
 // Requests bounds the requests of one user. For each key, 0 means no limit. Requests beyond it wait, and are refused
@@ -353,6 +356,7 @@ func Default() Config {
 			Total:        50000,
 
 			WatchesPerUser: 256,
+			Replicas:       []string{},
 		},
 		Requests: Requests{PerUser: 16, PerSecond: 100},
 		Drain:    Duration(20 * time.Second),

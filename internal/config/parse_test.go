@@ -55,6 +55,7 @@ stream:
   perAddress: 256
   total: 50000
   watchesPerUser: 256
+  replicas: []
 requests: {perUser: 16, perSecond: 100}
 drain: 20s
 drainClosesListener: false
@@ -187,6 +188,8 @@ func TestEveryFaultNamesItsKeyItsLineAndWhatIsAllowed(t *testing.T) {
 		"negative count":             {"stream: {total: -1}", `line 1: stream.total: "-1" given; allowed: 0 to`},
 		"no port":                    {"listen: localhost", `line 1: listen: "localhost" given; allowed: host:port`},
 		"port by name":               {"listen: :http", `line 1: listen: ":http" given; allowed: host:port`},
+		"no replica's address":       {"stream: {replicas: [':9090']}", `line 1: stream.replicas[0]: ":9090" given; allowed: host:port such as gateway-replicas:9090`},
+		"replicas that may not ask":  {"opsListen: :9090\nstream: {replicas: [a:9090]}", `ops.tokenFile: "" given; allowed: a file with a token`},
 		"same address":               {"opsListen: 127.0.0.1:8080", `line 1: opsListen: "127.0.0.1:8080" given; allowed: another address`},
 		"cluster name":               {"clusters: [{name: A_b}]", `line 1: clusters[0].name: "A_b" given; allowed: a DNS label`},
 		"cluster without name":       {"clusters:\n- kubeconfig: x", `line 2: clusters[0].name: "" given; allowed: a DNS label`},

@@ -89,6 +89,16 @@ func (c Config) validate() faults {
 	f.count("stream.perAddress", c.Stream.PerAddress, 0)
 	f.count("stream.total", c.Stream.Total, 0)
 	f.count("stream.watchesPerUser", c.Stream.WatchesPerUser, 0)
+	for i, address := range c.Stream.Replicas {
+		if key := fmt.Sprintf("stream.replicas[%d]", i); strings.HasPrefix(address, ":") || strings.HasSuffix(address, ":0") {
+			f.refuse(key, address, "host:port such as gateway-replicas:9090")
+		} else {
+			f.address(key, address)
+		}
+	}
+	if len(c.Stream.Replicas) > 0 && c.OpsShowsLittle() {
+		f.refuse("ops.tokenFile", "", "a file with a token, since stream.replicas asks the ops listeners")
+	}
 	f.count("requests.perUser", c.Requests.PerUser, 0)
 	f.count("requests.perSecond", c.Requests.PerSecond, 0)
 	f.count("logs.upstreams", c.Logs.Upstreams, 1)

@@ -1,6 +1,7 @@
 package http
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/kubecast/kubecast/internal/balance"
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/http/reply"
 )
@@ -41,6 +43,7 @@ func (s *Server) OpsHandler(opts OpsOptions) http.Handler {
 	if opts.Config != nil {
 		inside.Get("/debug/config", opts.debugConfig)
 	}
+	inside.Get(balance.Path, s.load)
 	inside.Get("/debug/kinds", s.debugKinds)
 	inside.HandleFunc("/debug/streams", s.streams.List)
 	inside.Get("/debug/history", s.debugHistory)
@@ -64,6 +67,28 @@ func (s *Server) OpsHandler(opts OpsOptions) http.Handler {
 // of that one must not suffer from it. Names says whether the caller may see names.
 func (s *Server) ready(w http.ResponseWriter, names bool) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	state, kinds := s.state()
+	if state != "ok" {
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}
+	fmt.Fprintln(w, state)
+	if names {
+		fmt.Fprint(w, kinds)
+	}
+}
+
+// load answers other replicas. Those that are not ready get no clients, so they are none to which streams could be moved.
+func (s *Server) load(w http.ResponseWriter, _ *http.Request) {
+	if state, _ := s.state(); state != "ok" {
+		http.Error(w, state, http.StatusServiceUnavailable)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(s.Load()) // a replica that has gone is no error
+}
+
+// state says whether requests should come here, and what there is to say of each kind, one line each.
+func (s *Server) state() (state, lines string) {
 	all := s.access.All()
 	reasons := make([]error, len(all))
 	others := false // one is ready
@@ -88,20 +113,14 @@ func (s *Server) ready(w http.ResponseWriter, names bool) {
 	if s.opts.History != nil {
 		waiting = tellEach(&kinds, "history", s.opts.History.Refused()) || waiting
 	}
-	state := "ok"
+	state = "ok"
 	switch {
 	case s.streams.Draining():
 		state = "draining"
 	case waiting:
 		state = "waiting"
 	}
-	if state != "ok" {
-		w.WriteHeader(http.StatusServiceUnavailable)
-	}
-	fmt.Fprintln(w, state)
-	if names {
-		fmt.Fprint(w, kinds.String())
-	}
+	return state, kinds.String()
 }
 
 // tellEach writes a line for each of the joined errors, and reports whether there are any.

@@ -12,6 +12,7 @@ package http
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"io/fs"
 	"log/slog"
@@ -31,6 +32,7 @@ import (
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/auth/oidc"
 	sessions "github.com/kubecast/kubecast/internal/auth/session"
+	"github.com/kubecast/kubecast/internal/balance"
 	"github.com/kubecast/kubecast/internal/budget"
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/history/archive"
@@ -111,6 +113,7 @@ type Server struct {
 	turns       *ratelimit.Turns
 	memory      *budget.Memory // of what is kept to be made once
 	metrics     *metrics
+	instance    string // names this life of this replica
 	log         *slog.Logger
 }
 
@@ -123,6 +126,7 @@ func New(opts Options) (*Server, error) {
 		rates:      ratelimit.New(opts.Limits.RequestsPerSecond),
 		proxies:    newProxies(opts.TrustedProxies, opts.Log),
 		metrics:    newMetrics(opts.Registerer),
+		instance:   rand.Text(),
 		log:        opts.Log,
 	}
 	s.signin = signin.New(signin.Options{
@@ -192,6 +196,14 @@ func (s *Server) Run(ctx context.Context) {
 	stop()
 	feeding.Wait()
 }
+
+// Load is what other replicas are told of this one.
+func (s *Server) Load() balance.Load {
+	return balance.Load{Instance: s.instance, Streams: s.streams.Open()}
+}
+
+// Move ends so many streams at random moments within a time, since other replicas have fewer. It returns how many it found.
+func (s *Server) Move(streams int, within time.Duration) int { return s.streams.Move(streams, within) }
 
 // SetClusters replaces the clusters that are served; see access.Access.
 func (s *Server) SetClusters(all []*cache.Kinds) error { return s.access.SetClusters(all) }

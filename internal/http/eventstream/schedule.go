@@ -16,6 +16,7 @@ type schedule struct {
 	interval time.Duration    // of heartbeats
 	ends     time.Time        // when the caller's token ends, by the wall clock; zero: never
 	draining bool             // the stream knows that the server is draining
+	moving   bool             // likewise, that it is to end before its time
 }
 
 // What can be due.
@@ -126,6 +127,10 @@ func (ss *session) due() Outcome {
 	if !ss.times.draining && ss.hub.draining.Err() != nil {
 		ss.times.draining = true
 		ss.times.in(dueDrain, rand.N(max(ss.hub.opts.Drain*8/10, time.Millisecond)))
+	}
+	if !ss.times.moving && ss.moves.Load() > 0 {
+		ss.times.moving = true
+		ss.times.in(dueAge, min(time.Duration(ss.moves.Load()), time.Until(ss.times.due[dueAge])))
 	}
 	now := time.Now()
 	if now.Before(ss.times.next()) {

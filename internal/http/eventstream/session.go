@@ -52,6 +52,7 @@ type session struct {
 	parks   bool                // its connection allows it to have no goroutine
 	gone    atomic.Bool         // the client has left
 	revoked atomic.Bool         // what the caller signed in with counts no more
+	moves   atomic.Int64        // it ends after so many nanoseconds, since other replicas have fewer streams; 0: it does not
 	cancel  atomic.Pointer[context.CancelFunc]
 
 	counted     counted // in the metrics
