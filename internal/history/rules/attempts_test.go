@@ -103,6 +103,14 @@ func TestARetryThatFailsBeforeItIsSeenRunningIsAnAttempt(t *testing.T) {
 			`{"replicatedJobsStatus":[{"name":"w","suspended":2}]} suspended`,
 			`{"replicatedJobsStatus":[{"name":"w","suspended":2}]}`,
 		}},
+		"one that is suspended before any pod of it was made": {"jobsets.jobset.x-k8s.io", `"managedBy":"m"`, "Submitted 1, Pending 1, Suspended 1, Pending 1, Running 1", []string{
+			`{}`,
+			`{"replicatedJobsStatus":[{"name":"w"}]}`,
+			`{"replicatedJobsStatus":[{"name":"w"}]} suspended`,
+			`{"replicatedJobsStatus":[{"name":"w","suspended":1}]} suspended`,
+			`{"replicatedJobsStatus":[{"name":"w","suspended":1}]}`,
+			`{"replicatedJobsStatus":[{"name":"w","active":1,"ready":1}]}`,
+		}},
 		"a TrainJob that is suspended after one of its Jobs has succeeded": {"trainjobs.trainer.kubeflow.org", `"managedBy":"m"`, "Running 1, Suspended 1, Pending 1, Running 1", []string{
 			`{"jobsStatus":[{"name":"node","active":1,"ready":1}]}`,
 			`{"jobsStatus":[{"name":"data","succeeded":1},{"name":"node","active":1,"ready":1}]} suspended`,

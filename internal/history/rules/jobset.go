@@ -34,6 +34,8 @@ func jobSetState(r reading) history.Said {
 	said.Restarts = restarts
 	said.Active = r.isTriedAgain(said, sum(jobs, "active") > 0, restarts > r.was.Restarts)
 	said.Kept = r.keepsJobs(jobs)
+	begun := sum(jobs, "active")+sum(jobs, "ready")+sum(jobs, "succeeded")+sum(jobs, "failed")+restarts > 0
+	said.Unmade = !begun && (r.was.State == "" || r.was.Unmade) // of its Jobs none has told of a pod
 	return said
 }
 
