@@ -47,9 +47,8 @@ func TestLivesAreToldAsTheirPodsLivedThem(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	number, lasts := atLeast, time.Duration(0)
+	lasts := time.Duration(0)
 	if text := os.Getenv("KUBECAST_SOAK"); text != "" {
-		number = 2 * atLeast
 		if lasts, err = time.ParseDuration(text); err != nil {
 			t.Fatal("KUBECAST_SOAK: ", err)
 		}
@@ -60,7 +59,7 @@ func TestLivesAreToldAsTheirPodsLivedThem(t *testing.T) {
 	d.beginsToBeRecorded(t, g)
 	all := 0
 	for ends := time.Now().Add(lasts); ; {
-		all += d.round(t, g, db, number, all)
+		all += d.round(t, g, db, all)
 		if t.Failed() || time.Now().After(ends) {
 			break
 		}
@@ -148,8 +147,8 @@ func (d *driver) beginsToBeRecorded(t *testing.T, g *gateway) {
 	})
 }
 
-// round lets up to so many Jobs live, kills the gateway once meanwhile, and compares.
-func (d *driver) round(t *testing.T, g *gateway, db *sql.DB, number, before int) (lived int) {
+// round lets Jobs live, kills the gateway once meanwhile, and compares.
+func (d *driver) round(t *testing.T, g *gateway, db *sql.DB, before int) (lived int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeoutCause(t.Context(), settlesWithin, errors.New("it is not over"))
 	defer cancel()
@@ -160,7 +159,7 @@ func (d *driver) round(t *testing.T, g *gateway, db *sql.DB, number, before int)
 	var living sync.WaitGroup
 	turns := make(chan struct{}, atOnce)
 	began := time.Now()
-	for i := 0; i < number && (i < atLeast || time.Since(began) < submits); i++ {
+	for i := 0; i < wanted && (i < atLeast || time.Since(began) < submits); i++ {
 		l := d.invent(fmt.Sprintf("life-%d", before+i))
 		lives = append(lives, l)
 		turns <- struct{}{}
@@ -223,8 +222,9 @@ func (d *driver) round(t *testing.T, g *gateway, db *sql.DB, number, before int)
 }
 
 const (
-	atOnce        = 60 // lives, so that a slow machine has no more to do than it can
-	atLeast       = 60 // in a round, of which there are fewer than wanted if these take longer than submits
+	atOnce        = 60  // lives, so that a slow machine has no more to do than it can
+	wanted        = 120 // lives in a round
+	atLeast       = 60  // of which there are fewer if these take longer than submits
 	submits       = time.Minute
 	settlesWithin = 8 * time.Minute // all lives end, which takes one
 	toldWithin    = 3 * time.Minute // the history tells them: it looks for causes again for two
