@@ -45,6 +45,8 @@ type Counts struct {
 	// Due says of what is said of a job that is Pending that its pods are still to be made, and of
 	// the job that an attempt counts once they are. It may be suspended again before.
 	Due bool `json:"due,omitempty"`
+	// Anew says that everything was begun anew since the job is held: it keeps nothing of what had succeeded before.
+	Anew bool `json:"anew,omitempty"`
 	// Unmade says that no version of the job has told of a pod.
 	Unmade bool `json:"unmade,omitempty"`
 }
@@ -53,7 +55,7 @@ type Counts struct {
 func (c Counts) beyond(later Counts) Counts {
 	return Counts{
 		Failures: max(c.Failures, later.Failures), Restarts: max(c.Restarts, later.Restarts), Done: max(c.Done, later.Done),
-		Active: later.Active, Due: later.Due, Unmade: later.Unmade,
+		Active: later.Active, Due: later.Due, Anew: later.Anew, Unmade: later.Unmade,
 	}
 }
 

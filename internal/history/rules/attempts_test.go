@@ -111,6 +111,15 @@ func TestARetryThatFailsBeforeItIsSeenRunningIsAnAttempt(t *testing.T) {
 			`{"replicatedJobsStatus":[{"name":"w","suspended":1}]}`,
 			`{"replicatedJobsStatus":[{"name":"w","active":1,"ready":1}]}`,
 		}},
+		"one that is made anew while it is suspended, and still tells what had succeeded before": {"jobsets.jobset.x-k8s.io", `"managedBy":"m"`, "Running 1, Suspended 1, Pending 2, Running 2", []string{
+			`{"replicatedJobsStatus":[{"name":"w","active":2,"ready":2}]}`,
+			`{"replicatedJobsStatus":[{"name":"w","active":1,"ready":1}]} suspended`,
+			`{"replicatedJobsStatus":[{"name":"w","succeeded":1}]} suspended`,
+			`{"restarts":1,"replicatedJobsStatus":[{"name":"w","succeeded":1}]} suspended`,
+			`{"restarts":1,"replicatedJobsStatus":[{"name":"w","succeeded":1}]}`,
+			`{"restarts":1,"replicatedJobsStatus":[{"name":"w"}]}`,
+			`{"restarts":1,"replicatedJobsStatus":[{"name":"w","active":2,"ready":2}]}`,
+		}},
 		"a TrainJob that is suspended after one of its Jobs has succeeded": {"trainjobs.trainer.kubeflow.org", `"managedBy":"m"`, "Running 1, Suspended 1, Pending 1, Running 1", []string{
 			`{"jobsStatus":[{"name":"node","active":1,"ready":1}]}`,
 			`{"jobsStatus":[{"name":"data","succeeded":1},{"name":"node","active":1,"ready":1}]} suspended`,

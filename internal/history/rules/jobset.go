@@ -33,7 +33,9 @@ func jobSetState(r reading) history.Said {
 	}
 	said.Restarts = restarts
 	said.Active = r.isTriedAgain(said, sum(jobs, "active") > 0, restarts > r.was.Restarts)
-	said.Kept = r.keepsJobs(jobs)
+	held := r.was.State == history.Suspended || r.was.State == history.Queued
+	said.Anew = held && (restarts > r.was.Restarts || r.was.Anew)
+	said.Kept = r.keepsJobs(jobs) && !said.Anew // else what is told to have succeeded is of before
 	begun := sum(jobs, "active")+sum(jobs, "ready")+sum(jobs, "succeeded")+sum(jobs, "failed")+restarts > 0
 	said.Unmade = !begun && (r.was.State == "" || r.was.Unmade) // of its Jobs none has told of a pod
 	return said
