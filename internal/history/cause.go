@@ -200,14 +200,24 @@ func deciding(j *Job, runs []*Run) *Run {
 // no time says it. Of containers that were started again, and of pods that never began, ends are
 // not what is told.
 func (r *Run) endsBehind(j *Job) bool {
-	return r.EndVersion > j.Version && r.Restarts == 0 && (r.Started != 0 || r.Reason == Removed || r.failed())
+	return r.endSeen() && r.EndVersion > j.Version && r.Restarts == 0 && (r.Started != 0 || r.Reason == Removed || r.failed())
 }
 
 // IsKnownFor reports whether the cause is how a pod ended, and it is certain that it ended before the job came to its state.
 func (c *Cause) IsKnownFor(j *Job, runs []*Run) bool {
 	return c.IsEnd() && slices.ContainsFunc(runs, func(r *Run) bool {
-		return r.Name == c.Pod && r.EndVersion != 0 && r.EndVersion <= j.Version
+		return c.isOf(r) && r.endSeen() && r.EndVersion <= j.Version
 	})
+}
+
+// isOf reports whether the cause is how a run ended, or another one that ended just so: some kinds give a pod's name again.
+func (c *Cause) isOf(r *Run) bool {
+	return c.Pod == r.Name && c.Node == r.Node && c.Reason == r.Reason && c.Container == r.Container && equal(c.ExitCode, r.ExitCode) && equal(c.Signal, r.Signal)
+}
+
+// TellsTheEndOf reports whether another cause is the end of a pod of which this one tells, too, however many ended alike.
+func (c *Cause) TellsTheEndOf(other *Cause) bool {
+	return c.isOf(&Run{Identity: Identity{Name: other.Pod}, Node: other.Node, Reason: other.Reason, Container: other.Container, ExitCode: other.ExitCode, Signal: other.Signal})
 }
 
 func decidingOf(j *Job, runs []*Run) *Run {
@@ -223,8 +233,9 @@ func decidingOf(j *Job, runs []*Run) *Run {
 			stuck = append(stuck, r)
 		}
 	}
-	if i := slices.IndexFunc(failed, func(r *Run) bool { return r.isCalledIn(j.Message, j.Name) }); i >= 0 {
-		return failed[i] // no other pod has its name, so it does not matter which others were there with it
+	called := slices.DeleteFunc(slices.Clone(failed), func(r *Run) bool { return !r.isCalledIn(j.Message, j.Name) })
+	if len(called) > 0 { // it does not matter which others were there with it; some kinds give a pod's name again
+		return slices.MaxFunc(called, func(a, b *Run) int { return cmp.Compare(a.Created, b.Created) })
 	}
 	var last *Run
 	if len(failed) > 0 {
@@ -266,7 +277,7 @@ func missing(j *Job, stuck, removed []*Run) *Run {
 		return r.Scheduled == 0
 	})
 	for _, r := range removed {
-		if r.EndVersion != 0 { // else it was found gone, and nobody knows how it had ended
+		if r.EndVersion != EndUnseen { // else it was found gone, and nobody knows how it had ended
 			all = append(all, r)
 		}
 	}
@@ -281,7 +292,7 @@ func missing(j *Job, stuck, removed []*Run) *Run {
 
 // cameAfter reports whether the run came, or ended, after the job came to its state.
 func (r *Run) cameAfter(j *Job) bool {
-	if r.EndVersion != 0 && r.EndVersion <= j.Version {
+	if r.endSeen() && r.EndVersion <= j.Version {
 		return r.Created > j.Since+causeSlack // so their versions are not of one etcd
 	}
 	return r.ended(j.Since) > j.Since+causeSlack || r.Created > j.Since
@@ -289,7 +300,7 @@ func (r *Run) cameAfter(j *Job) bool {
 
 // waited reports whether a run that never began still waited when the job came to its state.
 func (r *Run) waited(j *Job) bool {
-	if r.EndVersion != 0 {
+	if r.endSeen() {
 		return r.EndVersion > j.Version
 	}
 	return r.ended(j.Since) >= j.Since

@@ -18,9 +18,6 @@ func pod(n int, ended Time, reason, container string, exit int64) *Run {
 	if container != "" {
 		r.ExitCode = &exit
 	}
-	if reason == Removed {
-		r.EndVersion = 1
-	}
 	return r
 }
 
@@ -49,7 +46,7 @@ func TestACauseIsWhatDecidedTheEnd(t *testing.T) {
 		c    Circumstances
 		want string // its text, reason and number of pods
 	}{
-		"nobody saw how a pod came to be gone": {failed("JobFailed", "words"), []*Run{with(pod(2, minute, Removed, "", 0), func(r *Run) { r.EndVersion = 0 })}, Circumstances{}, "JobFailed: words JobFailed 0"},
+		"nobody saw how a pod came to be gone": {failed("JobFailed", "words"), []*Run{with(pod(2, minute, Removed, "", 0), func(r *Run) { r.EndVersion = EndUnseen })}, Circumstances{}, "JobFailed: words JobFailed 0"},
 		"out of memory":                        {failed("BackoffLimitExceeded", "m"), []*Run{oom}, Circumstances{}, "trainer was OOM-killed (exit 137) on gpu-07 OOMKilled 1"},
 		"three of four": {failed("", ""), []*Run{oom, pod(8, minute, OOMKilled, "trainer", 137), pod(9, minute, OOMKilled, "trainer", 137), pod(1, 0, "", "", 0)}, Circumstances{},
 			"trainer was OOM-killed (exit 137) on gpu-07; 3 of 4 workers likewise OOMKilled 3"},
@@ -109,7 +106,6 @@ func TestACauseIsWhatDecidedTheEnd(t *testing.T) {
 		"nobody knows of the containers": {failed("", ""), []*Run{with(pod(2, minute, Errored, "", 0), func(r *Run) { r.ExitCode = nil })}, Circumstances{}, "a pod failed on gpu-02 Error 1"},
 	} {
 		told := ""
-		test.job.Version = 1 // all of which the end is certain had ended by then
 		if cause := CauseOf(test.job, test.runs, test.c); cause != nil {
 			told = fmt.Sprintf("%s %s %d", cause.Text, cause.Reason, cause.Pods)
 		}
@@ -157,6 +153,42 @@ func TestWhatIsReadAfterTheFactHasTheCauseOfItsVersion(t *testing.T) {
 	stopped.Restarts = 3
 	if cause := CauseOf(&Job{State: Failed, Version: 15, Since: read}, []*Run{try(2, 100, 200, Errored, 5), stopped}, Circumstances{}); cause.Pod != "train-1" {
 		t.Errorf("%+v", cause)
+	}
+}
+
+// A gateway began to record while a pod was being evicted: it found that by comparing, or an earlier
+// release had seen it. The pod's end is then seen live, and its version counts as the first at which
+// the end was certain. Its job was tried again in between.
+func TestAnEvictionThatWasFoundLateRemainsTheCause(t *testing.T) {
+	before := pod(1, 5000, Errored, "trainer", 1) // of an earlier try
+	before.EndVersion = 20
+	evicted := SeenPod{Identity: Identity{UID: "u2", Namespace: "n", Name: "train-2"}, Version: 41, Created: 6000, Observed: 61_000, Late: true,
+		PodSaid: PodSaid{Node: "gpu-02", Bound: 6000, Begun: true, Began: 7000, Deleting: true, Finished: 90_000, Reason: Evicted, Message: "Eviction API: evicting"}}
+	j := &Job{Identity: Identity{Name: "train"}, State: Retrying, Version: 45, Since: 61_000}
+	run := NextRun(nil, evicted)
+	if cause := CauseOf(j, []*Run{before, run}, Circumstances{}); cause == nil || cause.Pod != "train-2" {
+		t.Fatalf("at first: %+v", cause)
+	}
+	over := evicted
+	over.Version, over.Late, over.Over, over.Deleting, over.Observed, over.Finished = 60, false, true, false, 65_000, 64_000
+	run = NextRun(run, over)
+	if cause := CauseOf(j, []*Run{before, run}, Circumstances{}); cause == nil || cause.Pod != "train-2" {
+		t.Errorf("once it has ended, at version %d: %+v", run.EndVersion, cause)
+	}
+}
+
+// Pods of a PyTorchJob, an MPIJob or a Volcano Job have the names of those before them.
+func TestAPodIsNoneOfThoseBeforeItOfItsName(t *testing.T) {
+	was, now := pod(1, 60_000, Errored, "trainer", 1), pod(2, 60_000*60, OOMKilled, "trainer", 137)
+	was.Name, now.Name, now.Created, now.Scheduled, now.Started = "train-worker-0", "train-worker-0", 70_000, 70_000, 71_000
+	was.EndVersion, now.EndVersion = 10, 90
+	j := &Job{Identity: Identity{Name: "train"}, State: Failed, Version: 100, Since: 60_000 * 60, Message: "pod train-worker-0 failed"}
+	if cause := CauseOf(j, []*Run{was, now}, Circumstances{}); cause == nil || cause.Reason != OOMKilled {
+		t.Errorf("the job names its pod: %+v", cause)
+	}
+	j.Version, j.Message = 80, "" // it is not certain that the second had ended by then
+	if c := (&Cause{Reason: OOMKilled, Pod: "train-worker-0", Pods: 1}); c.IsKnownFor(j, []*Run{was, now}) {
+		t.Error("it is certain for a pod that ended later, since one of its name ended before")
 	}
 }
 

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -17,8 +18,8 @@ type Run struct {
 	Job          Ref    // the topmost job of which the pod is a part; the zero Ref until that is known
 	Version      uint64 // the pod's resourceVersion at the last change
 	// EndVersion is the one at which the pod's end was certain: it had ended, or was to be deleted.
-	// What a controller wrote before that was not for its end. 0: its end is not certain, or nobody
-	// saw at which version that came to be.
+	// What a controller wrote before that was not for its end. EndUnseen: nobody saw at which version
+	// that came to be. 0: its end is not certain, or that was not kept.
 	EndVersion uint64
 
 	// Index says which of the job's pods it is, as its controller numbers them: "3" of an Indexed
@@ -47,6 +48,9 @@ type Run struct {
 	Devices  []Device          // that it was given by its resource claims
 }
 
+// EndUnseen is the EndVersion of a run of which the end was certain when it was found.
+const EndUnseen = math.MaxInt64
+
 // Ref names a job: its kind, as resource.group, and its object, in the namespace of what refers to it.
 type Ref struct{ Resource, Name, UID string }
 
@@ -68,6 +72,9 @@ const (
 	Errored   = "Error"     // a container failed
 	Removed   = "Deleted"   // somebody, or its controller, deleted it before it ended
 )
+
+// endSeen reports whether it is known at which version the end was certain.
+func (r *Run) endSeen() bool { return r.EndVersion != 0 && r.EndVersion != EndUnseen }
 
 // Terminal reports whether the pod has ended. It holds its node, and what it requested, from Scheduled until then.
 func (r *Run) Terminal() bool { return r.Ended != 0 }
@@ -145,8 +152,10 @@ func NextRun(was *Run, seen SeenPod) *Run {
 	next.say(seen)
 	next.date(seen)
 	next.Version = seen.Version
-	if certain := seen.Over || seen.Deleting || seen.Deleted; certain && !seen.Late && next.EndVersion == 0 && (was == nil || !was.Terminal()) {
-		next.EndVersion = seen.Version
+	if certain := seen.Over || seen.Deleting || seen.Deleted; certain && next.EndVersion == 0 && (was == nil || !was.Terminal()) {
+		if next.EndVersion = seen.Version; seen.Late {
+			next.EndVersion = EndUnseen
+		}
 	}
 	if was != nil {
 		same := *next

@@ -122,7 +122,7 @@ func TestARunKnowsAtWhichVersionItsEndWasCertain(t *testing.T) {
 		want uint64
 	}{
 		"it runs": {runOf(all[:3]), 0}, "it ended": {runOf(all), 13}, "it was to be gone": {runOf(append(lifeOfAPod()[:2], deleting, all[3], gone)), 12},
-		"it is gone": {runOf(append(lifeOfAPod()[:3], gone)), 15}, "nobody saw it end": {runOf(append(lifeOfAPod()[:3], late, gone)), 0},
+		"it is gone": {runOf(append(lifeOfAPod()[:3], gone)), 15}, "nobody saw it end": {runOf(append(lifeOfAPod()[:3], late, gone)), EndUnseen},
 		"it had ended before that was kept": {cmp.Or(NextRun(old, gone), old), 0},
 	} {
 		if test.run.EndVersion != test.want {

@@ -258,7 +258,7 @@ func (r *Recorder) reviewOne(b *batch, at review, runs []*history.Run, o *cluste
 	if left && job.Cause != nil && job.Cause.Pods > 0 && !cause.IsEnd() { // a pod may wait for something else by now
 		return
 	}
-	if left && isSaid(job.Cause) && (cause.Pod == job.Cause.Pod || !cause.IsKnownFor(job, runs)) { // how many ended alike is of another time
+	if left && isSaid(job.Cause) && (cause.TellsTheEndOf(job.Cause) || !cause.IsKnownFor(job, runs)) { // how many ended alike is of another time
 		return
 	}
 	next := *job

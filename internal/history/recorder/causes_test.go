@@ -243,6 +243,73 @@ func TestACauseIsThatOfItsVersionWheneverItIsFound(t *testing.T) {
 	}
 }
 
+// An earlier release has seen that a pod was deleted, and has told it. Its rows have no version of
+// the end. After an update, that is still why the job failed.
+func TestWhatAnEarlierReleaseToldOfADeletedPodStays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		world, db := newWaitingWorld()
+		r := start(t, world.api, db, "first", ring)
+		settle()
+		world.put("a", history.Running)
+		settle()
+		uid := world.names["a"]
+		db.ends(uid, "pod", history.Removed, history.At(time.Now()))
+		db.endedAt("pod", world.api.Version())
+		world.api.Put("jobs", "n/a", `status.conditions:=[{"type":"Failed","status":"True","reason":"BackoffLimitExceeded","message":"Job has reached the specified backoff limit"}]`)
+		settle()
+		r.stop()
+		before, _ := db.why(uid)
+		db.endedAt("pod", 0) // as the earlier release left its row
+		r = start(t, world.api, db, "second", ring)
+		settle()
+		r.stop()
+		if job, transition := db.why(uid); job != before || transition != before {
+			t.Errorf("the job says %q and its transition %q; before the update it was %q", job, transition, before)
+		}
+	})
+}
+
+// As TestACauseIsThatOfItsVersionWheneverItIsFound, misled, of pods that have one name.
+func TestACauseIsThatOfItsVersionThoughPodsHaveOneName(t *testing.T) {
+	for _, name := range []string{"pod-1", "pod-0"} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				world, db := newWaitingWorld()
+				r := start(t, world.api, db, "first", ring)
+				settle()
+				world.put("a", history.Running)
+				settle()
+				uid, began := world.names["a"], history.At(time.Now())
+				db.ends(uid, "pod-0", history.Errored, began)
+				db.endedAt("pod-0", world.api.Version())
+				world.put("a", history.Retrying)
+				world.put("a", history.Running)
+				settle()
+				ended, version := history.At(time.Now()), world.api.Version()
+				world.put("a", history.Retrying)
+				world.put("a", history.Running)
+				time.Sleep(soon)
+				db.ends(uid, "pod-1", history.OOMKilled, ended) // it is read behind its job
+				db.endedAt("pod-1", version)
+				db.set(func() { db.runs["pod-1"].Name = name })
+				settle()
+				r.stop()
+				var last *history.Cause
+				db.set(func() {
+					for _, t := range db.transitions {
+						if t.To == history.Retrying {
+							last = t.Cause
+						}
+					}
+				})
+				if last == nil || last.Reason != history.OOMKilled {
+					t.Errorf("%+v", last)
+				}
+			})
+		})
+	}
+}
+
 // One tenant has very many jobs that have failed, or that fail and are tried again all the time.
 // That costs nobody else's jobs the cause of what they have left.
 func TestManyFailuresOfOneNamespaceDoNotCostAnotherItsCauses(t *testing.T) {
