@@ -135,7 +135,6 @@ func (m *model) play() {
 		}
 	}
 	m.heal()
-	resets := map[string]int{}
 	for _, f := range m.followers {
 		for healed := time.Now(); !f.same(m.api.api.Objects("pods")); pass(time.Second) {
 			if time.Since(healed) > 5*time.Minute {
@@ -143,11 +142,7 @@ func (m *model) play() {
 					f.path, f.user, f.resets, f.difference(m.api.api.Objects("pods")), f.faults, f.story())
 			}
 		}
-		for reason, n := range f.resets {
-			resets[reason] += n
-		}
 	}
-	m.Logf("%d replicas; resets: %v; checked: %v", len(m.replicas), resets, m.checked)
 	close(done)
 	for _, user := range modelUsers[1:] {
 		m.api.access.permit(user, auth.Scope{All: true})
@@ -156,7 +151,11 @@ func (m *model) play() {
 		m.api.api.Put("pods", key, "metadata.labels.app=web", "status.phase=Running", "spec.end=1")
 	}
 	running.Wait()
+	resets := map[string]int{}
 	for _, f := range m.followers {
+		for reason, n := range f.resets {
+			resets[reason] += n
+		}
 		for _, fault := range f.faults {
 			m.Errorf("%s of %q: %s", f.path, f.user, fault)
 		}
@@ -164,6 +163,7 @@ func (m *model) play() {
 			m.Logf("what it was told:\n%s", f.story())
 		}
 	}
+	m.Logf("%d replicas; resets: %v; checked: %v", len(m.replicas), resets, m.checked)
 }
 
 // rest lets nothing happen for a moment. Then whoever is connected, and reads, has what its replica has.
