@@ -104,9 +104,11 @@ func Advancing(t testing.TB, what string, still, most time.Duration, count func(
 			return
 		}
 		n, uncounted := count()
-		if now := time.Now(); uncounted == nil && n > counted {
+		now := time.Now()
+		if uncounted == nil && n > counted {
 			counted, moved = n, now
-		} else if now.Sub(moved) > still || now.Sub(began) > most {
+		}
+		if now.Sub(moved) > still || now.Sub(began) > most {
 			t.Fatalf("%s: not within %s, and nothing more than %d for %s: %v", what, now.Sub(began), counted, now.Sub(moved), errors.Join(err, uncounted))
 		}
 		time.Sleep(20 * time.Millisecond)

@@ -42,7 +42,7 @@ func TestAdvancingFailsOnceNothingArrivesAndAtAnEnd(t *testing.T) {
 						if test.uncounted {
 							return 1, errors.New("the database is away")
 						}
-						return int(min(time.Since(began), test.stops) / time.Second), nil
+						return int(min(time.Since(began), test.stops) / time.Millisecond), nil // more at each look
 					}, func() error {
 						if time.Since(began) < test.succeeds {
 							return errors.New("not all")
