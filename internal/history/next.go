@@ -75,7 +75,7 @@ func Next(was *Job, seen Seen) (*Job, *Transition) {
 // A job that is Retrying may begin anew, and fail, any number of times before a version of it says
 // that it runs. Each is an attempt.
 func counted(was *Job, now Counts) *Job {
-	if was.State != Queued && was.State != Suspended {
+	if !was.State.Held() {
 		now.Done = 0
 	}
 	now.Active = now.Active && was.State.Waits()

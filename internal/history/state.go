@@ -28,5 +28,8 @@ func States() []State {
 // Valid reports whether this is one of the states.
 func (s State) Valid() bool { return slices.Contains(States(), s) }
 
+// Held reports whether somebody or a queue has told the job to wait: none of its pods are to be there.
+func (s State) Held() bool { return s == Queued || s == Suspended }
+
 // Ended reports whether the job has come to an end of its own.
 func (s State) Ended() bool { return s == Succeeded || s == Failed || s == Cancelled }

@@ -206,9 +206,8 @@ func (r *Recorder) idOf(job history.Identity) ownerref.ID {
 // that it is evicted, before it suspends the job. Of what was read later it is not known whether
 // that was said then. The transition and the job are their batch's own until that is written.
 func (r *Recorder) explainHeld(t *history.Transition, job *history.Job) {
-	held := t.To == history.Queued || t.To == history.Suspended
 	begun := t.From == history.Pending || t.From == history.Running || t.From == history.Retrying
-	if r.opts.Waits == nil || !held || !begun || t.Reason != "" {
+	if r.opts.Waits == nil || !t.To.Held() || !begun || t.Reason != "" {
 		return
 	}
 	why, _ := r.opts.Waits.Queueing(r.idOf(job.Identity))

@@ -61,7 +61,7 @@ func batchJobState(r reading) history.Said {
 		said.State = history.Retrying
 	case j.suspended.Exists() && was == "":
 		said.State = r.held()
-	case j.suspended.Exists() && (was == history.Suspended || was == history.Queued): // it is resumed, and its controller has not looked at it yet
+	case j.suspended.Exists() && was.Held(): // it is resumed, and its controller has not looked at it yet
 	case j.active > 0, j.started != "":
 		said.State, said.Due = history.Pending, j.active == 0
 		if was == "" && j.succeeded > 0 {

@@ -128,8 +128,7 @@ func untimed(state history.State, condition gjson.Result) history.Said {
 // isTriedAgain reports whether the next attempt of a job that is Retrying has begun, with this
 // version or before, and this version does not say that it has failed, or is over by a suspension.
 func (r reading) isTriedAgain(said history.Said, begins, fails bool) bool {
-	held := said.State == history.Queued || said.State == history.Suspended
-	return r.was.State == history.Retrying && !held && !fails && (begins || r.was.Active)
+	return r.was.State == history.Retrying && !said.State.Held() && !fails && (begins || r.was.Active)
 }
 
 // read is what a built-in rule says.

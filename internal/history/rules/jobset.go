@@ -33,8 +33,7 @@ func jobSetState(r reading) history.Said {
 	}
 	said.Restarts = restarts
 	said.Active = r.isTriedAgain(said, sum(jobs, "active") > 0, restarts > r.was.Restarts)
-	held := r.was.State == history.Suspended || r.was.State == history.Queued
-	said.Anew = held && (restarts > r.was.Restarts || r.was.Anew)
+	said.Anew = r.was.State.Held() && (restarts > r.was.Restarts || r.was.Anew)
 	said.Kept = r.keepsJobs(jobs) && !said.Anew // else what is told to have succeeded is of before
 	begun := sum(jobs, "active")+sum(jobs, "ready")+sum(jobs, "succeeded")+sum(jobs, "failed")+restarts > 0
 	said.Unmade = !begun && (r.was.State == "" || r.was.Unmade) // of its Jobs none has told of a pod
@@ -55,7 +54,7 @@ func trainJobState(r reading) history.Said {
 
 // keepsJobs reports whether a suspension, as far as there was one, has left Jobs as they were that had succeeded.
 func (r reading) keepsJobs(jobs gjson.Result) bool {
-	return (r.was.State == history.Suspended || r.was.State == history.Queued) && sum(jobs, "succeeded") > 0
+	return r.was.State.Held() && sum(jobs, "succeeded") > 0
 }
 
 func trainJobPhase(r reading) history.Said {

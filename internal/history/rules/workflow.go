@@ -27,7 +27,7 @@ func workflowState(r reading) history.Said {
 	phase, nodes := r.status.Get("phase").Str, readWorkflowNodes(r.status.Get("nodes"))
 	said := history.Said{
 		Message: r.status.Get("message").Str, Counts: history.Counts{Failures: nodes.failed, Done: nodes.succeeded},
-		Kept: r.was.State == history.Suspended || r.was.State == history.Queued, // a suspension ends no step
+		Kept: r.was.State.Held(), // a suspension ends no step
 	}
 	switch {
 	case phase == "Succeeded":
