@@ -4,16 +4,15 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"os"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/kubecast/kubecast/internal/apitest"
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/stream"
@@ -49,7 +48,7 @@ var modelClients = []map[string]string{
 // as `make soak` does, and $KUBECAST_SEED says with which seed it begins. It ends with the first
 // seed that finds something.
 func TestClientsEndWithTheClustersState(t *testing.T) {
-	first, lasting := soak(t)
+	first, lasting := apitest.Soak(t, 0)
 	began := time.Now()
 	for seed := first; seed < first+4 || time.Since(began) < lasting; seed++ {
 		stuck := time.AfterFunc(modelPatience, func() { panic(fmt.Sprintf("seed %d has no end", seed)) })
@@ -66,24 +65,6 @@ func TestClientsEndWithTheClustersState(t *testing.T) {
 			t.Fatalf("seed %d found something, after %v; KUBECAST_SEED=%[1]d shows it again", seed, time.Since(began).Round(time.Second))
 		}
 	}
-}
-
-// soak is with which seed to begin, and for how long there are to be more.
-func soak(t *testing.T) (first uint64, lasting time.Duration) {
-	t.Helper()
-	if text := os.Getenv("KUBECAST_SEED"); text != "" {
-		var err error
-		if first, err = strconv.ParseUint(text, 10, 64); err != nil {
-			t.Fatal("KUBECAST_SEED: ", err)
-		}
-	}
-	if text := os.Getenv("KUBECAST_SOAK"); text != "" {
-		var err error
-		if lasting, err = time.ParseDuration(text); err != nil {
-			t.Fatal("KUBECAST_SOAK: ", err)
-		}
-	}
-	return first, lasting
 }
 
 // modelPatience is how long a seed may take by the clock on the wall. It takes seconds; whoever

@@ -41,7 +41,7 @@ type storagesReplica struct {
 // faults. A few seconds after the last change of a storage that can be read, who is connected has
 // what is there.
 func TestClientsOfSeveralStoragesEndWithTheStateOfEach(t *testing.T) {
-	first, lasting := soak(t)
+	first, lasting := apitest.Soak(t, 0)
 	began := time.Now()
 	for seed := first; seed < first+2 || time.Since(began) < lasting; seed++ {
 		clean := t.Run(fmt.Sprint(seed), func(t *testing.T) {

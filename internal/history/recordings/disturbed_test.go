@@ -5,9 +5,7 @@ import (
 	"hash/fnv"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -106,7 +104,7 @@ func lastUpTo(all []*history.Transition, version uint64) (last *history.Transiti
 // Unless it does, a third of the lives are each of these tests' turn.
 func eachDisturbed(t *testing.T, turn uint64, disturb func(random *rand.Rand, api *apitest.API, from, until time.Time) ([]disturbance, []string), compare func(all, got recorded) []string) {
 	t.Helper()
-	first, lasting := soak(t)
+	first, lasting := apitest.Soak(t, 1)
 	began := time.Now()
 	for seed := first; seed == first || time.Since(began) < lasting; seed++ {
 		clean := t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -132,23 +130,6 @@ func eachDisturbed(t *testing.T, turn uint64, disturb func(random *rand.Rand, ap
 			t.Fatalf("seed %d found something; KUBECAST_SEED=%[1]d shows it again, if it is not by chance which of two is read first", seed)
 		}
 	}
-}
-
-func soak(t *testing.T) (first uint64, lasting time.Duration) {
-	t.Helper()
-	first = 1
-	var err error
-	if text := os.Getenv("KUBECAST_SEED"); text != "" {
-		if first, err = strconv.ParseUint(text, 10, 64); err != nil {
-			t.Fatal("KUBECAST_SEED: ", err)
-		}
-	}
-	if text := os.Getenv("KUBECAST_SOAK"); text != "" {
-		if lasting, err = time.ParseDuration(text); err != nil {
-			t.Fatal("KUBECAST_SOAK: ", err)
-		}
-	}
-	return first, lasting
 }
 
 // disturbances are some of which nothing is lost, in the order of their times, and what they are.

@@ -10,9 +10,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -139,13 +137,7 @@ func (l *listener) note(event string) {
 //
 // What happens comes from a seed; $KUBECAST_SEED is another one.
 func TestEachIsToldWhatTheyWouldBeToldAlone(t *testing.T) {
-	seed := uint64(1)
-	if text := os.Getenv("KUBECAST_SEED"); text != "" {
-		var err error
-		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
-			t.Fatal("KUBECAST_SEED: ", err)
-		}
-	}
+	seed, _ := apitest.Soak(t, 1)
 	random := rand.New(rand.NewPCG(seed, 1))
 	r := run(t, func(c net.Conn) net.Conn { return c })
 	r.api.Put("pods", "team-a/first")
