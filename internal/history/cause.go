@@ -3,6 +3,7 @@ package history
 import (
 	"cmp"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -217,7 +218,9 @@ func (c *Cause) isOf(r *Run) bool {
 
 // TellsTheEndOf reports whether another cause is the end of a pod of which this one tells, too, however many ended alike.
 func (c *Cause) TellsTheEndOf(other *Cause) bool {
-	return c.isOf(&Run{Identity: Identity{Name: other.Pod}, Node: other.Node, Reason: other.Reason, Container: other.Container, ExitCode: other.ExitCode, Signal: other.Signal})
+	same := *other
+	same.Text, same.Pods = c.Text, c.Pods
+	return reflect.DeepEqual(&same, c)
 }
 
 func decidingOf(j *Job, runs []*Run) *Run {

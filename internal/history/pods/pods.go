@@ -119,9 +119,7 @@ func (p pod) finished() (at history.Time) {
 		running = running || c.Get("state.running").Exists()
 	}
 	if running || at == 0 { // nobody heard of them again, and so they ended no sooner than they were given time to
-		if p.deleting != "" {
-			at = max(at, history.ParseTime(p.deleting))
-		}
+		at = max(at, history.ParseTime(p.deleting))
 		for _, kind := range []string{"Ready", "DisruptionTarget"} {
 			if c := Condition(p.status, kind); c.Exists() {
 				at = max(at, history.ParseTime(c.Get("lastTransitionTime").Str))

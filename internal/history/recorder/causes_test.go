@@ -37,6 +37,17 @@ func (m *memory) endedAt(pod string, version uint64) {
 	})
 }
 
+// recordsOneThatRuns is a recorder of a cluster in which the job a runs.
+func recordsOneThatRuns(t *testing.T) (*observer, *memory, *replica) {
+	t.Helper()
+	world, db := newWaitingWorld()
+	r := start(t, world.api, db, "first", ring)
+	settle()
+	world.put("a", history.Running)
+	settle()
+	return world, db, r
+}
+
 // why is the cause of a job, and that of its last transition.
 func (m *memory) why(uid string) (job, transition string) {
 	text := func(c *history.Cause) string {
@@ -74,12 +85,8 @@ func TestAPodThatEndsBeforeOrAfterItsJobSaysWhy(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				world, db := newWaitingWorld()
-				r := start(t, world.api, db, "r", ring)
+				world, db, r := recordsOneThatRuns(t)
 				defer r.stop()
-				settle()
-				world.put("a", history.Running)
-				settle()
 				uid := world.names["a"]
 				is := func(when, want string) {
 					t.Helper()
@@ -119,12 +126,8 @@ func TestACauseIsFoundThoughTheJobHasLeftItsState(t *testing.T) {
 	for of, deleted := range map[string]bool{"Retrying": false, "Failed": true, "Retrying while another pod waits": false, "Failed while another pod waits": true, "Failed since another pod was deleted": true} {
 		t.Run(of, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				world, db := newWaitingWorld()
-				r := start(t, world.api, db, "r", ring)
+				world, db, r := recordsOneThatRuns(t)
 				defer r.stop()
-				settle()
-				world.put("a", history.Running)
-				settle()
 				uid, ended := world.names["a"], history.At(time.Now())
 				if strings.HasSuffix(of, "was deleted") {
 					db.ends(uid, "other", history.Removed, ended-5000)
@@ -177,11 +180,7 @@ func TestACauseIsThatOfItsVersionWheneverItIsFound(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				world, db := newWaitingWorld()
-				r := start(t, world.api, db, "first", ring)
-				settle()
-				world.put("a", history.Running)
-				settle()
+				world, db, r := recordsOneThatRuns(t)
 				uid, began := world.names["a"], history.At(time.Now())
 				var at [3]uint64 // at which version each pod ended
 				ends := func(n int) {
@@ -247,11 +246,7 @@ func TestACauseIsThatOfItsVersionWheneverItIsFound(t *testing.T) {
 // the end. After an update, that is still why the job failed.
 func TestWhatAnEarlierReleaseToldOfADeletedPodStays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		world, db := newWaitingWorld()
-		r := start(t, world.api, db, "first", ring)
-		settle()
-		world.put("a", history.Running)
-		settle()
+		world, db, r := recordsOneThatRuns(t)
 		uid := world.names["a"]
 		db.ends(uid, "pod", history.Removed, history.At(time.Now()))
 		db.endedAt("pod", world.api.Version())
@@ -274,11 +269,7 @@ func TestACauseIsThatOfItsVersionThoughPodsHaveOneName(t *testing.T) {
 	for _, name := range []string{"pod-1", "pod-0"} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				world, db := newWaitingWorld()
-				r := start(t, world.api, db, "first", ring)
-				settle()
-				world.put("a", history.Running)
-				settle()
+				world, db, r := recordsOneThatRuns(t)
 				uid, began := world.names["a"], history.At(time.Now())
 				db.ends(uid, "pod-0", history.Errored, began)
 				db.endedAt("pod-0", world.api.Version())
@@ -357,11 +348,7 @@ func TestACauseIsFoundByWhoeverRecordsNext(t *testing.T) {
 	for _, later := range []time.Duration{0, time.Minute, oldAfter + time.Hour} {
 		t.Run(later.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				world, db := newWaitingWorld()
-				first := start(t, world.api, db, "first", ring)
-				settle()
-				world.put("a", history.Running)
-				settle()
+				world, db, first := recordsOneThatRuns(t)
 				world.put("a", history.Failed)
 				time.Sleep(soon)
 				db.set(func() { db.forgetful = true })
@@ -481,12 +468,8 @@ func TestALaterEvictionIsNotWhyAJobWasTakenBackBefore(t *testing.T) {
 // What is said in a cause is bounded, and on one line, whatever it is.
 func TestAStrangersWordsInACauseAreFewAndPlain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		world, db := newWaitingWorld()
-		r := start(t, world.api, db, "r", ring)
+		world, db, r := recordsOneThatRuns(t)
 		defer r.stop()
-		settle()
-		world.put("a", history.Running)
-		settle()
 		uid := world.names["a"]
 		world.api.Put("jobs", "n/a", apitest.Set("status.conditions", []any{map[string]any{
 			"type": "Failed", "status": "True", "reason": "R", "message": "\u202e\x1b[2J<b>" + strings.Repeat("é", 100_000) + "\nsecond line",
