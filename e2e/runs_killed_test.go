@@ -31,7 +31,7 @@ func TestEachPodHasOneRunWhateverIsKilled(t *testing.T) {
 	const namespace = "killed-runs"
 	s.namespaces(t, namespace)
 	random := seed(t)
-	records := s.startRecording(t, random)
+	records := s.startRecording(t, random, s.gateway)
 	o := s.observePods(t, namespace)
 	finish := s.runJobs(t, namespace, random)
 	away := map[*record][]between{}
