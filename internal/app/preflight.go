@@ -214,7 +214,11 @@ func (p *preflight) unserved(ctx context.Context, c *cluster.Cluster) {
 
 func (p *preflight) clock(whose string, ahead time.Duration) {
 	if ahead.Abs() > mostAhead {
-		p.lacks("agreement of the clocks: %s is ahead by %v", whose, ahead.Round(time.Second))
+		where := "ahead"
+		if ahead < 0 {
+			where = "behind"
+		}
+		p.lacks("agreement of the clocks: %s is %v %s", whose, ahead.Abs().Round(time.Second), where)
 	}
 }
 

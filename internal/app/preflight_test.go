@@ -2,12 +2,22 @@ package app
 
 import (
 	"bytes"
+	"encoding/base64"
+	"errors"
 	"fmt"
 	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	neturl "net/url"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 
@@ -53,7 +63,8 @@ var documented = map[string][]string{
 		"get rolebindings.rbac.authorization.k8s.io", "list rolebindings.rbac.authorization.k8s.io", "watch rolebindings.rbac.authorization.k8s.io",
 		"get clusterrolebindings.rbac.authorization.k8s.io", "list clusterrolebindings.rbac.authorization.k8s.io", "watch clusterrolebindings.rbac.authorization.k8s.io",
 	},
-	config.AuthorizerSAR:    {"create subjectaccessreviews.authorization.k8s.io", "watch namespaces", "create tokenreviews.authentication.k8s.io", "list configmaps kubecast/revoked", "watch configmaps kubecast/revoked"},
+	config.AuthorizerSAR: {"create subjectaccessreviews.authorization.k8s.io", "watch namespaces", "create tokenreviews.authentication.k8s.io", "list configmaps kubecast/revoked", "watch configmaps kubecast/revoked",
+		"patch configmaps kubecast/revoked"},
 	config.AuthorizerPolicy: {"watch namespaces"},
 }
 
@@ -67,6 +78,7 @@ func TestPreflightNamesTheRightThatIsMissing(t *testing.T) {
 			switch mode {
 			case config.AuthorizerSAR:
 				cfg.Auth.ServiceAccounts.Audiences, cfg.Auth.Revocations.ConfigMap = []string{"kubecast"}, "kubecast/revoked"
+				letSignIn(t, &cfg) // sessions that a provider ends are written to the ConfigMap
 			case config.AuthorizerPolicy:
 				cfg.Authorizer.Policies = []string{"true"}
 			}
@@ -100,6 +112,49 @@ func TestPreflightNamesTheRightThatIsMissing(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// letSignIn lets users sign in at an issuer.
+func letSignIn(t *testing.T, cfg *config.Config) {
+	t.Helper()
+	secret, cookie := filepath.Join(t.TempDir(), "secret"), filepath.Join(t.TempDir(), "cookie")
+	if err := errors.Join(os.WriteFile(secret, []byte("s"), 0o600), os.WriteFile(cookie, []byte(base64.StdEncoding.EncodeToString(make([]byte, 32))), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	cfg.Auth.CookieKeyFile = cookie
+	cfg.Auth.OIDCLogin = config.OIDCLogin{ClientID: "kubecast", ClientSecretFile: secret, RedirectURL: "https://h/auth/callback", Issuer: cfg.Auth.JWT[0].Issuer}
+}
+
+// Tokens are refused, and times in the history are wrong, where clocks differ: preflight says whose, and by how much.
+func TestPreflightNamesAClockThatDiffers(t *testing.T) {
+	_, url := apitest.Start(t)
+	behind, err := neturl.Parse(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for ahead, want := range map[time.Duration]string{ // dates are whole seconds
+		3 * time.Minute:  "API server's is (2m59s|3m0s) ahead",
+		-2 * time.Minute: "API server's is (1m59s|2m0s) behind",
+		2 * time.Second:  "",
+	} {
+		proxy := httputil.NewSingleHostReverseProxy(behind)
+		proxy.ModifyResponse = func(r *http.Response) error {
+			r.Header.Set("Date", time.Now().Add(ahead).UTC().Format(http.TimeFormat))
+			return nil
+		}
+		server := httptest.NewServer(proxy)
+		cfg, _ := configuration(t, server.URL)
+		var out bytes.Buffer
+		err := Preflight(t.Context(), Options{Config: cfg, Version: "test"}, &out)
+		server.Close()
+		if want == "" {
+			if err != nil {
+				t.Errorf("%v: %v: %s", ahead, err, out.String())
+			}
+		} else if err == nil || !regexp.MustCompile(want).MatchString(out.String()) {
+			t.Errorf("%v: %v: %s", ahead, err, out.String())
+		}
 	}
 }
 
