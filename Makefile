@@ -45,12 +45,13 @@ test:
 	@scripts/test.sh
 
 # The model tests for long: random faults, clients of every sort, several gateways; over a fake API server in virtual time,
-# then over a real one; recorded lives of jobs with restarts and lost watches; 1,000 jobs of which each change has to be recorded; and random lives under real controllers. Each lasts for SOAK=1h, or ten minutes. Each
+# then over a real one; what is left of clients that left; recorded lives of jobs with restarts and lost watches; 1,000 jobs of which each change has to be recorded; and random lives under real controllers. Each lasts for SOAK=1h, or ten minutes. Each
 # seed is named as it begins, and the first that finds something ends it. SEED=n begins with a seed.
 soak: build controlplane devcontrollers
 	KUBECAST_SOAK=$(or $(SOAK),10m) KUBECAST_SEED=$(SEED) go test -count=1 -timeout 0 -v -run TestClientsEndWithTheClustersState ./internal/http
 	KUBECAST_SOAK=$(or $(SOAK),10m) KUBECAST_SEED=$(SEED) go test -count=1 -timeout 0 -v -run 'Alike|IsLost' ./internal/history/recordings
 	KUBECAST_SOAK=$(or $(SOAK),10m) go test -race -count=1 -timeout 0 -v -run TestRandomFaults ./e2e
+	KUBECAST_SOAK=$(or $(SOAK),10m) go test -race -count=1 -timeout 0 -v -run TestNothingIsLeftOfClientsThatLeft ./e2e
 	KUBECAST_SOAK=$(or $(SOAK),10m) go test -race -count=1 -timeout 0 -v -run TestEachTransitionIsRecordedOnce ./e2e
 	KUBECAST_SOAK=$(or $(SOAK),10m) go test -race -count=1 -timeout 0 -v -run TestLivesAreToldAsTheirPodsLivedThem ./e2e
 
