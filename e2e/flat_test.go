@@ -129,7 +129,8 @@ func (g *gateway) atRest(t *testing.T, before []inUse, after time.Duration) (now
 	eventually(t, "nothing is left of clients that left", func() error {
 		now = g.usage(t)
 		if first := before[0]; now.goroutines > first.goroutines+moreAtRest || now.files > first.files+moreAtRest {
-			return fmt.Errorf("%+v, and at first %+v", now, first)
+			running, err := fetch(http.MethodGet, g.ops+"/debug/pprof/goroutine?debug=1", nil)
+			return fmt.Errorf("%+v, and at first %+v: %v\n%s", now, first, err, running.body)
 		}
 		return nil
 	})
