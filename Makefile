@@ -3,7 +3,7 @@
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo development)
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: build demo test soak mutations conformance bench lint gateway devcluster devissuer devcontrollers controlplane portal clean
+.PHONY: build demo test soak docs mutations conformance bench lint gateway devcluster devissuer devcontrollers controlplane portal clean
 
 build: gateway devcluster
 
@@ -54,6 +54,10 @@ soak: build controlplane devcontrollers
 	KUBECAST_SOAK=$(or $(SOAK),10m) go test -race -count=1 -timeout 0 -v -run TestNothingIsLeftOfClientsThatLeft ./e2e
 	KUBECAST_SOAK=$(or $(SOAK),10m) go test -race -count=1 -timeout 0 -v -run TestEachTransitionIsRecordedOnce ./e2e
 	KUBECAST_SOAK=$(or $(SOAK),10m) go test -race -count=1 -timeout 0 -v -run TestLivesAreToldAsTheirPodsLivedThem ./e2e
+
+# Writes the parts of the documents that are made from the code.
+docs:
+	go test ./internal/app -run TestTheTableOfMetricsIsThatOfTheCode -update
 
 # What the tests would not see: small changes of the packages where users meet. It goes on where an earlier run has ended.
 mutations:

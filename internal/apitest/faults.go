@@ -12,6 +12,7 @@ import (
 type Fault struct {
 	Hang   bool           // nothing, until there is another fault or none, or the client has gone
 	Status *metav1.Status // answered, unless it is nil
+	Later  int            // with Status: after how many seconds the client shall try again; 0: that is not said
 	Err    error          // breaks the connection
 	Body   string         // answered as the whole body, with status 200
 }
@@ -67,10 +68,13 @@ func (a *API) intercept(what string, f Interception) {
 // Refuse answers with an error.
 func Refuse(code int) *Fault { return &Fault{Status: failure(code)} }
 
+// Busy answers as an API server that has too much to do.
+func Busy() *Fault { return &Fault{Status: failure(429), Later: 1} }
+
 var reasons = map[int]metav1.StatusReason{
 	400: metav1.StatusReasonBadRequest, 401: metav1.StatusReasonUnauthorized, 403: metav1.StatusReasonForbidden,
 	404: metav1.StatusReasonNotFound, 405: metav1.StatusReasonMethodNotAllowed, 410: metav1.StatusReasonExpired,
-	422: metav1.StatusReasonInvalid, 500: metav1.StatusReasonInternalError, 503: metav1.StatusReasonServiceUnavailable,
+	422: metav1.StatusReasonInvalid, 429: metav1.StatusReasonTooManyRequests, 500: metav1.StatusReasonInternalError, 503: metav1.StatusReasonServiceUnavailable,
 	504: metav1.StatusReasonTimeout,
 }
 

@@ -47,6 +47,9 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			case <-a.closed:
 			}
 		case fault.Status != nil:
+			if fault.Later > 0 {
+				w.Header().Set("Retry-After", strconv.Itoa(fault.Later))
+			}
 			refuse(w, fault.Status)
 		case fault.Err != nil:
 			panic(fault.Err) // breaks off the connection

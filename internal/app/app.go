@@ -84,6 +84,7 @@ func Run(ctx context.Context, opts Options) error {
 	if g.balancer != nil {
 		group.Go(func() error { return g.balancer.Run(feeding) })
 	}
+	group.Go(func() error { return g.memory.Run(feeding) })
 	reload := newReload(opts, g)
 	g.ops.Config = reload.print
 	group.Go(func() error { return reload.Run(feeding) })

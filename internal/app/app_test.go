@@ -7,8 +7,10 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -201,6 +203,29 @@ func TestUnreachableClusterIsNotFatal(t *testing.T) {
 	if err := g.wait(); err != nil {
 		t.Error(err)
 	}
+}
+
+// What is read at /readyz and in the log says what the API server answers, while client-go repeats its requests in
+// silence.
+func TestAnAPIServerThatIsBusyIsNamedInReadiness(t *testing.T) {
+	api, url := apitest.Start(t)
+	api.Answer("pods", func(*http.Request) *apitest.Fault { return apitest.Busy() })
+	cfg, token := configuration(t, url)
+	cfg.Cache.Preload = []config.Kind{{Resource: "pods"}}
+	g := start(t, cfg, token)
+	const answer = "the API server answers 429 Too Many Requests"
+	g.until("readiness says so", func() bool {
+		code, body := g.get(g.ops, "/readyz")
+		return code == 503 && strings.Contains(body, answer)
+	})
+	if log := g.log.String(); !strings.Contains(log, answer) || strings.Contains(log, "does not answer") {
+		t.Error(log)
+	}
+	if _, metrics := g.get(g.ops, "/metrics"); !regexp.MustCompile(`kubecast_upstream_requests_total{cluster="default",code="429",verb="list"} [1-9]`).MatchString(metrics) {
+		t.Error(metrics)
+	}
+	api.Fail("pods", 0)
+	g.until("it is ready", func() bool { code, _ := g.get(g.ops, "/readyz"); return code == 200 })
 }
 
 // A configuration whose every file is missing is told so at once, by check as at the start, and nothing is made.

@@ -52,6 +52,7 @@ type assembly struct {
 	opsTokens     opsTokens
 	ops           kubecasthttp.OpsOptions
 	server        *kubecasthttp.Server
+	memory        *memory
 	balancer      *balance.Balancer // nil: streams stay where they are
 }
 
@@ -84,7 +85,7 @@ var parts = []part{
 // cannot be built is left out.
 func build(opts Options, dry bool) (*assembly, error) {
 	g := &assembly{cfg: opts.Config, version: opts.Version, log: opts.Log, registry: prometheus.NewRegistry(), dry: dry}
-	g.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	g.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), buildInfo(opts.Version))
 	var faults []error
 	missing := map[string]bool{}
 	for _, p := range parts {
@@ -234,6 +235,7 @@ func (g *assembly) buildServer() (err error) {
 		return err
 	}
 	g.clusters.serve = g.server.SetClusters
+	g.memory = newMemory(g)
 	return nil
 }
 

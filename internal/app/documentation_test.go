@@ -166,7 +166,7 @@ func TestMetricsThatAlertsAndDocumentsNameExist(t *testing.T) {
 			code.WriteString(text)
 		}
 	}
-	for _, name := range []string{"deploy/prometheus.yaml", "docs/operations.md", "docs/security.md"} {
+	for _, name := range []string{"deploy/prometheus.yaml", "docs/operations.md", "docs/security.md", "docs/history.md", "docs/notifications.md", "docs/logs.md"} {
 		for _, metric := range metricName.FindAllString(document(t, name), -1) {
 			// Those of each kind of a cluster are named without what all begin with.
 			if !strings.Contains(code.String(), `"`+metric+`"`) && !strings.Contains(code.String(), `"`+strings.TrimPrefix(metric, "kubecast_")+`"`) {

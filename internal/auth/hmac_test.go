@@ -118,11 +118,15 @@ func TestIssuerOfAPrivateAuthority(t *testing.T) {
 	want := `# HELP kubecast_auth_issuer_keys Keys that are known of an issuer whose keys are fetched.
 # TYPE kubecast_auth_issuer_keys gauge
 kubecast_auth_issuer_keys{issuer="` + server.URL + `"} 1
-# HELP kubecast_auth_requests_total Requests that were asked who sends them, by result: accepted, anonymous, none (no credentials), expired, revoked, invalid, unavailable.
+# HELP kubecast_auth_requests_total Requests that were asked who sends them, by result: accepted, anonymous, none (no credentials), expired, revoked, invalid, unavailable (an issuer's keys were never fetched).
 # TYPE kubecast_auth_requests_total counter
 kubecast_auth_requests_total{result="accepted"} 1
+kubecast_auth_requests_total{result="anonymous"} 0
+kubecast_auth_requests_total{result="expired"} 0
 kubecast_auth_requests_total{result="invalid"} 1
 kubecast_auth_requests_total{result="none"} 1
+kubecast_auth_requests_total{result="revoked"} 0
+kubecast_auth_requests_total{result="unavailable"} 0
 `
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "kubecast_auth_issuer_keys", "kubecast_auth_requests_total"); err != nil {
 		t.Error(err)

@@ -19,7 +19,7 @@ func newMetrics(registerer prometheus.Registerer) *metrics {
 	m := &metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "kubecast_auth_requests_total",
-			Help: "Requests that were asked who sends them, by result: accepted, anonymous, none (no credentials), expired, revoked, invalid, unavailable.",
+			Help: "Requests that were asked who sends them, by result: accepted, anonymous, none (no credentials), expired, revoked, invalid, unavailable (an issuer's keys were never fetched).",
 		}, []string{"result"}),
 		keys: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "kubecast_auth_issuer_keys", Help: "Keys that are known of an issuer whose keys are fetched.",
@@ -28,8 +28,11 @@ func newMetrics(registerer prometheus.Registerer) *metrics {
 			Name: "kubecast_auth_issuer_fetches_total", Help: "Times an issuer's keys were fetched, by result: ok, failed.",
 		}, []string{"issuer", "result"}),
 		time: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "kubecast_auth_issuer_fetched_timestamp_seconds", Help: "When an issuer's keys were last fetched.",
+			Name: "kubecast_auth_issuer_fetched_timestamp_seconds", Help: "When an issuer's keys were last fetched; 0: never. Keys known before stay in use, but a new one is not known.",
 		}, []string{"issuer"}),
+	}
+	for _, result := range []string{"accepted", "anonymous", "none", "expired", "revoked", "invalid", "unavailable"} {
+		m.requests.WithLabelValues(result) // which is there from the start: a rate misses what a counter begins with
 	}
 	if registerer != nil {
 		registerer.MustRegister(m.requests, m.keys, m.fetches, m.time)

@@ -46,9 +46,9 @@ type Kinds struct {
 
 	mu      sync.Mutex
 	stores  map[cluster.Kind]*running
-	preload map[string]error // by name of a kind to preload: why it is not there yet; nil once it is synced
-	changed chan struct{}    // closed when what the cluster serves may have changed
-	removed bool             // the cluster is no longer one of the gateway's
+	preload map[string]func() error // by name of a kind to preload: says why it is not there yet; nil once it is synced
+	changed chan struct{}           // closed when what the cluster serves may have changed
+	removed bool                    // the cluster is no longer one of the gateway's
 }
 
 // running is a store with what Kinds needs to stop it in time.
@@ -78,11 +78,11 @@ func NewKinds(c *cluster.Cluster, opts Options, log *slog.Logger) (*Kinds, error
 		caughtUp: &keptCatchUps{bound: opts.CatchUp.Bytes},
 
 		stores:  map[cluster.Kind]*running{},
-		preload: map[string]error{},
+		preload: map[string]func() error{},
 		changed: make(chan struct{}),
 	}
 	for _, name := range opts.Preload {
-		k.preload[name] = fmt.Errorf("%w: %s: not begun", ErrNotSynced, name)
+		k.setPreload(name, fmt.Errorf("%w: %s: not begun", ErrNotSynced, name))
 	}
 	return k, nil
 }
@@ -246,6 +246,7 @@ func (k *Kinds) stopOne(kind cluster.Kind, r *running) {
 func (k *Kinds) keep(ctx context.Context, name string) {
 	var news backoff.News
 	k.Follow(ctx, name, func(ctx context.Context, store *Store) error {
+		k.awaitPreload(name, store)
 		if err := store.WaitSynced(ctx); err != nil {
 			return err
 		}
@@ -316,7 +317,14 @@ func (k *Kinds) FollowOnce(ctx context.Context, name string, use func(context.Co
 func (k *Kinds) setPreload(name string, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.preload[name] = err
+	k.preload[name] = func() error { return err }
+}
+
+// awaitPreload has what a store waits for told as the reason why its kind is not there yet.
+func (k *Kinds) awaitPreload(name string, store *Store) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.preload[name] = func() error { return store.Upstream().unsynced(store.kind) }
 }
 
 // Ready is nil when all kinds to preload are synced. Kinds that the cluster does not have, or does not let the
@@ -336,7 +344,7 @@ func (k *Kinds) preloadErrors(missing bool) (found []error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, name := range k.opts.Preload {
-		err := k.preload[name]
+		err := k.preload[name]()
 		if err != nil && IsLacking(err) == missing {
 			found = append(found, fmt.Errorf("cluster %s: %s: %w", k.cluster.Name(), name, err))
 		}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	toolscache "k8s.io/client-go/tools/cache"
@@ -61,6 +62,7 @@ type Store struct {
 
 	replacedBytes replacedBytes
 	past          int64 // how many bytes the ring may hold
+	relists       atomic.Int64
 
 	upstream *upstream
 	catchUps *catchUps
@@ -287,6 +289,9 @@ func (s *Store) listed(version uint64, proves int64) {
 	first, head, open := !s.upstream.isSynced(), s.topic.Head().Version, s.open
 	next := s.state.clone()
 	s.mu.Unlock()
+	if !first {
+		s.relists.Add(1)
+	}
 
 	var changes []change
 	wentBack := false

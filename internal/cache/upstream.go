@@ -27,6 +27,17 @@ func (u Upstream) Refused() bool {
 		apierrors.IsMethodNotSupported(u.Err) || apierrors.IsNotFound(u.Err))
 }
 
+// unsynced says why there is no complete list yet; nil if there is one.
+func (u Upstream) unsynced(kind cluster.Kind) error {
+	switch {
+	case u.Synced:
+		return nil
+	case u.Err != nil:
+		return fmt.Errorf("%w: %s: %w", ErrNotSynced, kind, u.Err)
+	}
+	return fmt.Errorf("%w: %s: the first list is not complete", ErrNotSynced, kind)
+}
+
 // unservable is an ErrVersions if the first list showed that the kind cannot be served.
 func (u Upstream) unservable(kind cluster.Kind) error {
 	if u.Synced || !errors.Is(u.Err, cluster.ErrNoNumber) {
@@ -134,10 +145,7 @@ func (u *upstream) wait(ctx context.Context, kind cluster.Kind, gone *gone, away
 		case <-changed:
 		case <-gone.done:
 		case <-ctx.Done():
-			if now.Err != nil {
-				return fmt.Errorf("%w: %s: %w", ErrNotSynced, kind, now.Err)
-			}
-			return fmt.Errorf("%w: %s: the first list is not complete", ErrNotSynced, kind)
+			return now.unsynced(kind)
 		}
 	}
 }

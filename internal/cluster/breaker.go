@@ -27,6 +27,7 @@ type breaker struct {
 	transports atomic.Pointer[transports]
 	failed     chan struct{} // holds a token after a request without an answer
 	clock      clock
+	requests   *requests
 
 	mu      sync.Mutex
 	reached time.Time // when the last answer came
@@ -36,7 +37,7 @@ type breaker struct {
 }
 
 func newBreaker(transports transports) *breaker {
-	b := &breaker{failed: make(chan struct{}, 1)}
+	b := &breaker{failed: make(chan struct{}, 1), requests: newRequests()}
 	b.transports.Store(&transports)
 	return b
 }
@@ -64,11 +65,14 @@ func (b listBreaker) RoundTrip(request *http.Request) (*http.Response, error) {
 func (b listBreaker) WrappedRoundTripper() http.RoundTripper { return b.transports.Load().lists }
 
 func (b *breaker) roundTrip(transport http.RoundTripper, request *http.Request) (*http.Response, error) {
-	began := time.Now()
+	began, noted := time.Now(), attemptsOf(request.Context())
+	noted.begin()
 	response, err := transport.RoundTrip(request)
+	noted.end(request.Context(), response, err)
 	// A request that its caller cancelled says nothing about the API server.
 	if !errors.Is(err, context.Canceled) && !errors.Is(request.Context().Err(), context.Canceled) {
 		b.learn(began, err)
+		b.requests.count(request, response, err)
 	}
 	if err == nil {
 		b.clock.learn(began, time.Now(), response.Header)

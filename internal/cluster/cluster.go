@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-
 	"net/http"
 	"sync"
 	"time"
@@ -189,7 +188,7 @@ func (c *Cluster) TokenReviews() *TokenReviews { return c.tokens }
 
 // ConfigMaps is the client for the ConfigMaps of a namespace. They are all that the gateway ever writes to a cluster.
 func (c *Cluster) ConfigMaps(namespace string) corev1.ConfigMapInterface {
-	return c.core.ConfigMaps(namespace)
+	return configMaps{c.core.ConfigMaps(namespace)}
 }
 
 // ListWatch lists and watches a kind, for an informer.
@@ -218,7 +217,9 @@ func (c *Cluster) once(ctx context.Context, question string, ask func(context.Co
 		if life := c.lifetime(); life != nil {
 			defer context.AfterFunc(life, cancel)()
 		}
-		return ask(ctx)
+		ctx, noted := noteAttempts(ctx)
+		answer, err := ask(ctx)
+		return answer, noted.explain(err)
 	})
 	select {
 	case r := <-answer:

@@ -63,7 +63,7 @@ func (c *Cluster) Epoch(ctx context.Context) (string, error) {
 		body, err := c.client.Get().AbsPath("/api/v1/namespaces/kube-system").DoRaw(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("%w: the gateway must be able to get the namespace kube-system, whose uid identifies "+
-				"cluster %s: %w", ErrUnavailable, c.name, err)
+				"cluster %s: %w", ErrUnavailable, c.name, withStatus(err))
 		}
 		uid := gjson.GetBytes(body, "metadata.uid").Str
 		if uid == "" {

@@ -114,7 +114,8 @@ const (
 )
 
 func (lw *ListWatch) list(ctx context.Context, options metav1.ListOptions) (*ObjectList, error) {
-	answered := lw.tellIfLate(ctx)
+	ctx, noted := noteAttempts(ctx)
+	answered := lw.tellIfLate(ctx, noted)
 	body, err := lw.get(ctx, options)
 	answered()
 	if err != nil {
@@ -140,8 +141,9 @@ func (lw *ListWatch) watchOnce(ctx context.Context, options metav1.ListOptions) 
 		from = newMarker(version)
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	stand := lw.tellIfLate(ctx)
-	body, err := lw.watch(ctx, options)
+	asking, noted := noteAttempts(ctx)
+	stand := lw.tellIfLate(ctx, noted)
+	body, err := lw.watch(asking, options)
 	stand()
 	if err != nil {
 		lw.resumeGuard.interrupted()
@@ -175,23 +177,33 @@ func (lw *ListWatch) watchOnce(ctx context.Context, options metav1.ListOptions) 
 }
 
 // lateAfter is how long the answer to a list, or the next watch, may take before Health is told that the API server
-// does not answer.
+// does not answer, or what it answers.
 const lateAfter = time.Second
 
 var errLate = errors.New("the API server does not answer")
 
-// tellIfLate reports a failure if the returned function is not called within lateAfter. A watch that the API server
-// ended in good order is no failure, but the next one may take long: client-go silently repeats a request while the
-// answer is "try again later", as from an API server that shuts down.
-func (lw *ListWatch) tellIfLate(ctx context.Context) (stop func()) {
+// tellIfLate reports a failure if the returned function is not called within lateAfter, and again when there is another
+// reason. A watch that the API server ended in good order is no failure, but the next one may take long: client-go
+// silently repeats a request while the answer is "try again later", as from an API server that shuts down, or has too
+// much to do.
+func (lw *ListWatch) tellIfLate(ctx context.Context, noted *attempts) (stop func()) {
 	stands := make(chan struct{})
 	var waiting sync.WaitGroup
 	waiting.Go(func() {
-		select {
-		case <-stands:
-		case <-ctx.Done():
-		case <-time.After(lateAfter):
-			lw.fail(ctx, errLate)
+		tick := time.NewTicker(lateAfter)
+		defer tick.Stop()
+		for told := ""; ; {
+			select {
+			case <-stands:
+				return
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			if err := noted.late(lateAfter); err.Error() != told {
+				told = err.Error()
+				lw.fail(ctx, err)
+			}
 		}
 	})
 	return func() {
@@ -258,7 +270,7 @@ func (w *warnings) HandleWarningHeaderWithContext(_ context.Context, code int, _
 // fail reports a failure, unless the request was cancelled by the gateway itself.
 func (lw *ListWatch) fail(ctx context.Context, err error) {
 	if ctx.Err() == nil {
-		lw.down(err)
+		lw.down(withStatus(err))
 	}
 }
 

@@ -106,7 +106,7 @@ func newestVersion(ctx context.Context, client rest.Interface, kind Kind) (versi
 		}
 	}
 	if err != nil {
-		return version, fmt.Errorf("%w: asking for the newest version of %s: %w", ErrUnavailable, kind, err)
+		return version, fmt.Errorf("%w: asking for the newest version of %s: %w", ErrUnavailable, kind, withStatus(err))
 	}
 	return version, nil
 }

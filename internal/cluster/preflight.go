@@ -33,8 +33,9 @@ func (c *Cluster) Ahead() time.Duration { return c.breaker.clock.ahead() }
 func (c *Cluster) May(ctx context.Context, what authorizationapi.ResourceAttributes) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
+	ctx, noted := noteAttempts(ctx)
 	review, err := c.selfReviews.Create(ctx, &authorizationapi.SelfSubjectAccessReview{Spec: authorizationapi.SelfSubjectAccessReviewSpec{ResourceAttributes: &what}}, metav1.CreateOptions{})
-	if err != nil {
+	if err = noted.explain(err); err != nil {
 		return false, fmt.Errorf("ask what the gateway may do in cluster %s: %w", c.name, err)
 	}
 	return review.Status.Allowed, nil

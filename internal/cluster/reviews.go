@@ -40,14 +40,17 @@ func (r *Reviews) Create(ctx context.Context, review *authorizationapi.SubjectAc
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	asked := time.Now()
+	ctx, noted := noteAttempts(ctx)
 	answer, err := r.reviews.Create(ctx, review, opts)
+	err = noted.explain(err)
 	if err != nil || answer.Status.Allowed || r.wasReady(asked) {
 		return answer, err
 	}
 	if err := r.checkReady(ctx); err != nil {
 		return nil, err
 	}
-	return r.reviews.Create(ctx, review, opts)
+	answer, err = r.reviews.Create(ctx, review, opts)
+	return answer, noted.explain(err)
 }
 
 func (r *Reviews) wasReady(asked time.Time) bool {
@@ -82,5 +85,7 @@ func (r *TokenReviews) Create(ctx context.Context, review *authenticationapi.Tok
 	if err := r.breaker.open(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
-	return r.reviews.Create(ctx, review, opts)
+	ctx, noted := noteAttempts(ctx)
+	answer, err := r.reviews.Create(ctx, review, opts)
+	return answer, noted.explain(err)
 }

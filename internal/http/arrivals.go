@@ -149,7 +149,7 @@ func (a *arrivals) readAnnouncement(from net.Conn) {
 		a.mu.Unlock()
 		if err != nil {
 			a.log.Debug("a connection of a load balancer is refused", "address", from.RemoteAddr().String(), "error", err)
-			a.refused.WithLabelValues("unannounced").Inc()
+			a.refused.WithLabelValues(limitUnannounced).Inc()
 			_ = from.Close()
 			return
 		}

@@ -83,6 +83,13 @@ func (c *connections) most() int {
 	return c.limits.Total
 }
 
+// all is how many connections there are, those that streams have taken over included.
+func (c *connections) all() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.open) + c.streams()
+}
+
 // count is an http.Server's ConnState.
 func (c *connections) count(conn net.Conn, state http.ConnState) {
 	switch state {
@@ -151,9 +158,9 @@ func (c *connections) add(conn net.Conn) (why string, victim net.Conn) {
 	out := o
 	switch {
 	case c.limits.PerPeer > 0 && mine.count > c.limits.PerPeer && from.IsValid() && !c.isProxy(from):
-		why = "peer"
+		why = limitPeer
 	case c.limits.Total > 0 && len(c.open)+c.streams() > c.limits.Total:
-		why = "total"
+		why = limitTotal
 		out = cmp.Or(c.leastUseful(mine), o)
 	default:
 		return "", nil

@@ -23,6 +23,27 @@ func newMetrics(registerer prometheus.Registerer) *metrics {
 			Buckets: prometheus.ExponentialBuckets(.0005, 2.5, 10),
 		}, []string{"route"}),
 	}
+	for _, limit := range []string{limitPeer, limitTotal, limitUnannounced} {
+		m.refused.WithLabelValues(limit)
+	}
 	registerer.MustRegister(m.refused, m.requests, m.duration)
 	return m
+}
+
+// The limits by which connections are refused.
+const (
+	limitPeer        = "peer"
+	limitTotal       = "total"
+	limitUnannounced = "unannounced"
+)
+
+// connections adds how many there are.
+func (*metrics) connections(registerer prometheus.Registerer, of *connections) {
+	gauge := func(name, help string, value func() int) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return float64(value()) })
+	}
+	registerer.MustRegister(
+		gauge("kubecast_connections", "Connections of clients that are open, those of streams included.", of.all),
+		gauge("kubecast_connections_limit", "How many there may be: the process's limit of open files, less what the gateway needs itself; 0: it has none.", of.most),
+	)
 }

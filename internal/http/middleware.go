@@ -138,6 +138,9 @@ func (w *statusWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 // byte was sent already.
 func (s *Server) answer(route string, handle func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {
 	duration := s.metrics.duration.WithLabelValues(route)
+	for _, code := range []int{http.StatusOK, http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusServiceUnavailable} {
+		s.metrics.requests.WithLabelValues(route, strconv.Itoa(code)) // which is there from the start: a rate misses what a counter begins with
+	}
 	return func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
 		tracked, ok := w.(*statusWriter) // recover's, which the router passes on

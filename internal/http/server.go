@@ -183,6 +183,7 @@ func New(opts Options) (*Server, error) {
 		Reauthorize: opts.Stream.Reauthorize, WriteTimeout: opts.Stream.WriteTimeout, Drain: opts.Drain, Registerer: opts.Registerer, Log: opts.Log,
 	})
 	s.connections = newConnections(opts.Limits.Connections, s.proxies.has, s.streams.Connections, s.metrics.refused, opts.Log)
+	s.metrics.connections(opts.Registerer, s.connections)
 	return s, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/netip"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -203,6 +204,8 @@ func TestWhoReadsNothingIsNotWaitedFor(t *testing.T) {
 	}
 }
 
+var anyRefused = regexp.MustCompile(`kubecast_connections_refused_total\{limit="\w+"\} [1-9]`)
+
 // TestConnectionsAreBounded: those that are too many are closed at once, so that the gateway keeps
 // what it needs for itself; who is there stays, and what a trusted proxy brings counts in the total
 // only.
@@ -264,8 +267,15 @@ func TestConnectionsAreBounded(t *testing.T) {
 				t.Error("who was there is sent away")
 			}
 			metrics := g.ops("/metrics").body
-			if refused := strings.Contains(metrics, "kubecast_connections_refused_total"); refused != (fit < 10) {
+			if refused := anyRefused.MatchString(metrics); refused != (fit < 10) {
 				t.Errorf("%d fit: %s", fit, metrics)
+			}
+			open := fit
+			if test.stream {
+				open++
+			}
+			if want := fmt.Sprintf("\nkubecast_connections %d\n", open); !strings.Contains(metrics, want) {
+				t.Errorf("without %q: %s", want, metrics)
 			}
 			if told := strings.Count(g.log.String(), "connections are refused"); told != map[bool]int{true: 1, false: 0}[fit < 10] {
 				t.Errorf("it is said %d times", told)

@@ -43,9 +43,12 @@ func New(opts Options) *Feeds {
 		lines:     prometheus.NewCounter(prometheus.CounterOpts{Name: "kubecast_log_lines_total", Help: "Lines of containers' logs that were read, each once."}),
 		textBytes: prometheus.NewCounter(prometheus.CounterOpts{Name: "kubecast_log_line_bytes_total", Help: "Bytes of the lines that were read."}),
 		resets: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "kubecast_log_resets_total", Help: "How often lines may be missing, by reason: expired, clock.",
+			Name: "kubecast_log_resets_total", Help: "How often lines may be missing, by reason: expired (the file was replaced meanwhile), unavailable (it could not be read), clock.",
 		}, []string{"reason"}),
 		upstreams: NewUpstreams("streams"),
+	}
+	for _, reason := range []string{ResetRotated, ResetUnreadable, ResetClock} {
+		f.resets.WithLabelValues(reason)
 	}
 	f.life, f.stop = context.WithCancel(context.Background())
 	opts.Registerer.MustRegister(f.lines, f.textBytes, f.resets, f.upstreams)

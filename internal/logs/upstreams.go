@@ -12,7 +12,7 @@ import (
 // "streams", or for "requests" that are answered with what the API server says.
 func NewUpstreams(why string) prometheus.Gauge {
 	return prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "kubecast_log_upstreams", Help: "Logs that are being read from API servers.", ConstLabels: prometheus.Labels{"for": why},
+		Name: "kubecast_log_upstreams", Help: "Connections to API servers on which logs are read: for requests that are passed on as `kubectl logs` reads them, or for streams that follow; at most logs.upstreams of each.", ConstLabels: prometheus.Labels{"for": why},
 	})
 }
 

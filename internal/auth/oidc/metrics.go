@@ -14,6 +14,11 @@ func newLogins(registerer prometheus.Registerer) *prometheus.CounterVec {
 		Name: "kubecast_auth_logins_total",
 		Help: "Steps of logins at the provider: begun, finished, renewed, ended (by the provider); by result: ok, refused, unavailable (the provider, or its keys).",
 	}, []string{"step", "result"})
+	for _, step := range []string{"begun", "finished", "renewed", "ended"} {
+		for _, result := range []string{"ok", "refused", "unavailable"} {
+			logins.WithLabelValues(step, result)
+		}
+	}
 	if registerer != nil {
 		registerer.MustRegister(logins)
 	}

@@ -21,7 +21,7 @@ var (
 	descReady     = prometheus.NewDesc("kubecast_history_ready", "1 once the database's schema is as this gateway needs it.", nil, nil)
 	descRefused   = prometheus.NewDesc("kubecast_history_schema_refused", "1 while the database has a schema that this gateway must not use: another release has changed it, or it was not brought up to date.", nil, nil)
 	descRecording = recorderMetric("history_recording", "1 where this replica records; the sum over all replicas is 1.")
-	descVersions  = recorderMetric("history_lag_versions", "By how many versions what is recorded is behind the newest change; not told by a replica on standby.")
+	descVersions  = recorderMetric("history_lag_versions", "By how many versions what is recorded is behind the newest change; what lies further back than the API server remembers (five minutes) will be late; not told by a replica on standby.")
 	descSeconds   = recorderMetric("history_lag_seconds", "For how long there has been something that is not recorded; not told by a replica on standby.")
 	descFollowers = recorderMetric("history_followers", "Streams that follow a history at this replica.")
 	descFollowAge = recorderMetric("history_followers_age_seconds", "For how long it has not been known what a history has: what was recorded since is not told. Only while somebody follows it.")

@@ -21,6 +21,9 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 		Name: "kubecast_history_logs_total",
 		Help: "Jobs that ended, by what became of the end of their log: kept, nothing (pods are gone or wrote nothing), failed, refused, dropped (too many waited), over (history.keepBudget).",
 	}, []string{"outcome"})}
+	for _, outcome := range []string{kept, nothing, failed, refused, dropped, over} {
+		m.logs.WithLabelValues(outcome)
+	}
 	registerer.MustRegister(m.logs)
 	return m
 }

@@ -38,12 +38,18 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 			Help: "Jobs that ended, by what became of their specs: kept, over (history.keepBudget), large, dropped (too many were found at once).",
 		}, []string{"outcome"}),
 		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "kubecast_history_errors_total", Help: "Failures of the history's database, by what is the matter with it.",
+			Name: "kubecast_history_errors_total", Help: "Failures of the history's database, by cause: away, busy (no turn could be had in time), password, rights (`gateway preflight` says which), schema, full, readonly, moved (another replica has written: harmless), other.",
 		}, []string{"cause"}),
 		batch: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "kubecast_history_batch_seconds", Help: "How long it took to write what was read together, in one transaction.",
 			Buckets: prometheus.ExponentialBuckets(0.001, 2.5, 10),
 		}),
+	}
+	for _, cause := range store.Causes() {
+		m.errors.WithLabelValues(string(cause))
+	}
+	for _, outcome := range []string{kept, overBudget, tooLarge, tooMany} {
+		m.kept.WithLabelValues(outcome)
 	}
 	registerer.MustRegister(m.transitions, m.late, m.rows, m.kept, m.errors, m.batch)
 	return m

@@ -26,6 +26,11 @@ const (
 	CauseOther    Cause = "other"
 )
 
+// Causes are all of them.
+func Causes() []Cause {
+	return []Cause{CauseMoved, CausePassword, CauseRights, CauseSchema, CauseFull, CauseReadOnly, CauseBusy, CauseAway, CauseOther}
+}
+
 // CauseOf says what an error of a Store's method comes from.
 func CauseOf(err error) Cause {
 	var pg *pgconn.PgError

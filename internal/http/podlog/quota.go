@@ -83,6 +83,9 @@ func newMetrics(registerer prometheus.Registerer) *metrics {
 			Help: "Answers with logs that ended, by reason: complete, left, upstream, drain, expired, revoked, unavailable.",
 		}, []string{"reason"}),
 	}
+	for _, reason := range []string{endComplete, endLeft, endUpstream, endDrain, endExpired, endRevoked, endUnavailable} {
+		m.ended.WithLabelValues(reason)
+	}
 	registerer.MustRegister(m.upstreams, m.bytes, m.ended)
 	return m
 }

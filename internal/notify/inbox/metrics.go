@@ -1,6 +1,10 @@
 package inbox
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/kubecast/kubecast/internal/history/store"
+)
 
 type metrics struct {
 	written *prometheus.CounterVec
@@ -18,7 +22,7 @@ func newMetrics(registerer prometheus.Registerer) *metrics {
 			Help: "Notifications that this replica has written, by kind: a state, or Digest. One that is written again after a failure counts again.",
 		}, []string{"kind"}),
 		failed: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "kubecast_notifications_database_errors_total", Help: "Questions about inboxes that the database did not answer, by cause.",
+			Name: "kubecast_notifications_database_errors_total", Help: "Questions about inboxes that the database did not answer, by cause, as kubecast_history_errors_total has them.",
 		}, []string{"cause"}),
 		removed: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "kubecast_notifications_removed_total",
@@ -29,6 +33,9 @@ func newMetrics(registerer prometheus.Registerer) *metrics {
 			Name: "kubecast_notifications_digest_overdue_seconds", Help: "For how long the oldest digest that is not made has been due; 0: none is.",
 		}),
 		readers: prometheus.NewGauge(prometheus.GaugeOpts{Name: "kubecast_notifications_followers", Help: "Streams that follow an inbox at this replica."}),
+	}
+	for _, cause := range store.Causes() {
+		m.failed.WithLabelValues(string(cause))
 	}
 	registerer.MustRegister(m.written, m.failed, m.removed, m.readers, m.waiting, m.overdue)
 	return m

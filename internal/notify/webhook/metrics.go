@@ -16,7 +16,7 @@ type metrics struct {
 func newMetrics(registerer prometheus.Registerer, senders *Senders) *metrics {
 	m := &metrics{
 		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "kubecast_webhook_attempts_total", Help: "Attempts to send a message to a webhook, by what became of them.",
+			Name: "kubecast_webhook_attempts_total", Help: "Attempts to send a message to a webhook, by what became of them: delivered, refused, held (asked to wait), gone (410: the webhook is off), timeout, unreachable.",
 		}, []string{"target", "outcome"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "kubecast_webhook_attempt_seconds", Help: "How long attempts to send a message to a webhook took.",
@@ -34,6 +34,15 @@ func newMetrics(registerer prometheus.Registerer, senders *Senders) *metrics {
 	return m
 }
 
+// begin has all series of a target told from now on.
+func (m *metrics) begin(target string) {
+	m.seconds.WithLabelValues(target)
+	m.delay.WithLabelValues(target)
+	for _, outcome := range []string{delivered, refused, held, gone, timedOut, unreachable} {
+		m.attempts.WithLabelValues(target, outcome)
+	}
+}
+
 // collector tells Prometheus, at each scrape, how the targets are that this replica sends to.
 type collector Senders
 
@@ -43,8 +52,8 @@ func metric(name, help string) *prometheus.Desc {
 
 var (
 	descSending = metric("webhook_sending", "1 where this replica sends to the webhook; the sum over all replicas is 1.")
-	descWaiting = metric("webhook_waiting", "Messages that wait to be sent, or to be sent again; told by the replica that sends, as the next four.")
-	descOldest  = metric("webhook_oldest_waiting_seconds", "For how long the oldest of them has waited.")
+	descWaiting = metric("webhook_waiting", "Messages that wait to be sent, or to be sent again; told by the replica that sends, as the other gauges of a webhook.")
+	descOldest  = metric("webhook_oldest_waiting_seconds", "For how long the oldest message has waited.")
 	descDead    = metric("webhook_dead", "Dead letters: messages that were refused so often that they are not sent again.")
 	descOff     = metric("webhook_off", "1 if the webhook is switched off, because it answered 410.")
 	descHeld    = metric("webhook_held", "1 if the webhook has asked to be left alone for now.")

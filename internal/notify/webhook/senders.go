@@ -123,6 +123,9 @@ func (s *Senders) use(before, next []*target, keep time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.targets, s.keep = next, keep
+	for _, t := range next {
+		t.metrics.begin(t.Name)
+	}
 	for _, t := range before {
 		switch {
 		case slices.Contains(next, t):
