@@ -40,7 +40,7 @@ func newDex(ctx context.Context, opts dexOptions) (http.Handler, error) {
 	}
 	for _, redirect := range opts.Redirects {
 		if u, err := url.Parse(redirect); err == nil {
-			client.PostLogoutRedirectURIs = append(client.PostLogoutRedirectURIs, u.Scheme+"://"+u.Host+"/")
+			client.PostLogoutRedirectURIs = append(client.PostLogoutRedirectURIs, u.ResolveReference(&url.URL{Path: "../"}).String())
 		}
 	}
 	s := storage.WithStaticClients(memory.New(opts.Log), []storage.Client{client})

@@ -31,7 +31,7 @@ func endAtClients(ctx context.Context, issuer string, redirects []string, keys *
 		if err != nil {
 			return err
 		}
-		to.Path = "/auth/backchannel-logout"
+		to = to.ResolveReference(&url.URL{Path: "backchannel-logout"}) // it is beside the callback
 		request, err := http.NewRequestWithContext(ctx, http.MethodPost, to.String(), strings.NewReader(url.Values{"logout_token": {token}}.Encode()))
 		if err != nil {
 			return err

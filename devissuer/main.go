@@ -41,7 +41,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("devissuer", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	flags.Usage = func() { fmt.Fprint(stderr, usage); flags.PrintDefaults() }
-	redirects := flags.String("redirects", "", "the `URLs` of clients' callbacks, by commas; after a logout their origins")
+	redirects := flags.String("redirects", "", "the `URLs` of clients' callbacks, by commas; after a logout what is above /auth")
 	secret := flags.String("secret", "", "of the client kubecast; empty: it is public")
 	lasts := flags.Duration("tokens", time.Hour, "how long ID tokens are good")
 	if err := flags.Parse(args); err != nil {

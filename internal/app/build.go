@@ -207,6 +207,7 @@ func (g *assembly) buildServer() (err error) {
 		Sessions:       session.NewSessions(g.sealer, g.authenticator),
 		Login:          g.login,
 		Revocations:    g.revocations,
+		BasePath:       cfg.BasePath,
 		TrustedProxies: config.Networks(cfg.TrustedProxies),
 		ProxyProtocol:  config.Networks(cfg.ProxyProtocol),
 		SyncTimeout:    cfg.Cache.SyncTimeout.Std(),

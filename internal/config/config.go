@@ -14,6 +14,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"regexp"
 	"slices"
 	"time"
 )
@@ -22,6 +23,7 @@ import (
 type Config struct {
 	Listen     string     `yaml:"listen"`    // host:port for browsers and kubectl
 	OpsListen  string     `yaml:"opsListen"` // host:port for metrics, health and debugging
+	BasePath   string     `yaml:"basePath"`  // below which everything of Listen stands, such as /tools/kubecast; empty: the root
 	Ops        Ops        `yaml:"ops"`
 	TLS        TLS        `yaml:"tls"`
 	Clusters   []Cluster  `yaml:"clusters"` // never empty; the first is the default one
@@ -36,7 +38,7 @@ type Config struct {
 	Authorizer Authorizer `yaml:"authorizer"`
 	CORS       CORS       `yaml:"cors"`
 	// TrustedProxies are the addresses and networks (CIDR) of proxies whose X-Forwarded-For is believed, for limits
-	// by address and for the audit log.
+	// by address and for the audit log, and whose X-Forwarded-Prefix is, where BasePath is empty.
 	TrustedProxies []string `yaml:"trustedProxies"`
 	// ProxyProtocol are the addresses and networks (CIDR) of load balancers that send a header of PROXY protocol
 	// version 2 before anything else. A connection of theirs without one is closed.
@@ -189,7 +191,7 @@ type OIDCLogin struct {
 	Issuer           string   `yaml:"issuer"`           // empty: the issuer that has ClientID among its audiences
 	ClientID         string   `yaml:"clientID"`         // the gateway's; one of the issuer's audiences
 	ClientSecretFile string   `yaml:"clientSecretFile"` // empty: a public client; PKCE is used either way
-	RedirectURL      string   `yaml:"redirectURL"`      // this gateway's /auth/callback, as browsers reach it and as registered
+	RedirectURL      string   `yaml:"redirectURL"`      // this gateway's BasePath and /auth/callback, as browsers reach it and as registered
 	Scopes           []string `yaml:"scopes"`           // empty: openid, and profile, email, groups, offline_access where known
 }
 
@@ -208,8 +210,14 @@ func (a Auth) LoginIssuer() string {
 	return found
 }
 
-// CallbackPath is the path to which the issuer sends browsers back.
+// CallbackPath is the path to which the issuer sends browsers back, behind the base path.
 const CallbackPath = "/auth/callback"
+
+// basePath is made of characters that no client encodes. No part begins with a point, as . and .. do.
+var basePath = regexp.MustCompile(`^(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+$`)
+
+// IsBasePath reports whether everything can stand below a path, of at most 200 bytes and without a slash at its end.
+func IsBasePath(path string) bool { return len(path) <= 200 && basePath.MatchString(path) }
 
 // Claims names the claims that identify a token's holder, and the prefixes for their values.
 type Claims struct {

@@ -32,6 +32,7 @@ func TestDefaultsAreTheDocumentedOnes(t *testing.T) {
 	const documented = `
 listen: 127.0.0.1:8080
 opsListen: 127.0.0.1:9090
+basePath: ""
 ops: {pprof: false, tokenFile: ""}
 tls: {certFile: "", keyFile: ""}
 clusters:
@@ -147,12 +148,20 @@ func mustNameAll(t *testing.T, key string, example map[string]any, typ reflect.T
 
 func TestEveryFaultNamesItsKeyItsLineAndWhatIsAllowed(t *testing.T) {
 	cases := map[string]struct{ text, want string }{
-		"unknown":                    {"lisen: x", "line 1: lisen: unknown key; known here: audit, auth, authorizer, cache,"},
+		"unknown":                    {"lisen: x", "line 1: lisen: unknown key; known here: audit, auth, authorizer, basePath, cache,"},
 		"unknown coding":             {"stream: {compress: [gzip, br]}", "stream.compress[1]"},
 		"coding named twice":         {"stream: {compress: [gzip, gzip]}", "stream.compress[1]"},
 		"unknown, nested":            {"stream:\n  heartbeet: 15s", "line 2: stream.heartbeet: unknown key; known here: compress, gather, heartbeat,"},
 		"unknown, in a list":         {"clusters:\n- name: a\n- name: b\n  cluster: c", "line 4: clusters[1].cluster: unknown key"},
 		"unknown, in what is absent": {"tls: {cert: x}", "line 1: tls.cert: unknown key; known here: certFile, keyFile"},
+		"base path with a slash":     {"basePath: /tools/", `line 1: basePath: "/tools/" given; allowed: a path such as /tools/kubecast,`},
+		"base path without a slash":  {"basePath: tools", `line 1: basePath: "tools" given; allowed: a path`},
+		"base path that is the root": {"basePath: /", `line 1: basePath: "/" given; allowed: a path`},
+		"base path that leads up":    {"basePath: /tools/../kubecast", `line 1: basePath: "/tools/../kubecast" given`},
+		"base path with a space":     {"basePath: '/tools/kube cast'", `line 1: basePath: "/tools/kube cast" given`},
+		"base path that is encoded":  {"basePath: /tools%2Fkubecast", `line 1: basePath: "/tools%2Fkubecast" given`},
+		"base path that is a URL":    {"basePath: 'https://a.example/tools'", `line 1: basePath: "https://a.example/tools" given`},
+		"base path that is too long": {"basePath: /" + strings.Repeat("a", 200), `line 1: basePath:`},
 		"a certificate without key":  {"tls: {certFile: x}", "line 1: tls: only one of certFile and keyFile is given"},
 		"a key without certificate":  {"listen: ':1'\ntls: {keyFile: x}", "line 2: tls: only one of certFile and keyFile is given"},
 		"other case":                 {"Listen: x", "line 1: Listen: unknown key"},
@@ -241,6 +250,8 @@ func TestEveryFaultNamesItsKeyItsLineAndWhatIsAllowed(t *testing.T) {
 		"login at another issuer":    {"auth: {jwt: [" + oidcIssuer("a") + "], oidcLogin: {clientID: portal, issuer: 'https://b.example', redirectURL: 'https://a.example/auth/callback'}}", `auth.oidcLogin.issuer: "https://b.example" given; allowed: an issuer of auth.jwt`},
 		"login at no URL":            {"auth: {jwt: [{issuer: a, audiences: [portal], publicKeyFile: f}], oidcLogin: {clientID: portal, redirectURL: 'https://a.example/auth/callback'}}", `auth.oidcLogin.issuer: "a" given; allowed: an issuer that is an https URL`},
 		"login comes back elsewhere": {"auth: {jwt: [" + oidcIssuer("a") + "], oidcLogin: {clientID: portal, redirectURL: 'https://a.example/'}}", `auth.oidcLogin.redirectURL: "https://a.example/" given; allowed: an https URL`},
+		"login comes back above":     {"basePath: /tools/kubecast\nauth: {jwt: [" + oidcIssuer("a") + "], oidcLogin: {clientID: portal, redirectURL: 'https://a.example/auth/callback'}}", `allowed: an https URL (http only on loopback) whose path is /tools/kubecast/auth/callback`},
+		"login comes back aside":     {"auth: {jwt: [" + oidcIssuer("a") + "], oidcLogin: {clientID: portal, redirectURL: 'https://a.example/a/../auth/callback'}}", `auth.oidcLogin.redirectURL: "https://a.example/a/../auth/callback" given`},
 		"login comes back in plain":  {"auth: {jwt: [" + oidcIssuer("a") + "], oidcLogin: {clientID: portal, redirectURL: 'http://a.example/auth/callback'}}", `auth.oidcLogin.redirectURL: "http://a.example/auth/callback" given`},
 		"login without openid":       {"auth: {jwt: [" + oidcIssuer("a") + "], oidcLogin: {clientID: portal, scopes: [groups], redirectURL: 'https://a.example/auth/callback'}}", `auth.oidcLogin.scopes: without openid`},
 		"scope that is several":      {"auth: {jwt: [" + oidcIssuer("a") + "], oidcLogin: {clientID: portal, scopes: ['openid groups', openid], redirectURL: 'https://a.example/auth/callback'}}", `auth.oidcLogin.scopes[0]: "openid groups" given`},

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net"
@@ -51,6 +52,9 @@ func (c Config) validate() faults {
 	var f faults
 	f.address("listen", c.Listen)
 	f.address("opsListen", c.OpsListen)
+	if c.BasePath != "" && !IsBasePath(c.BasePath) {
+		f.refuse("basePath", c.BasePath, "a path such as /tools/kubecast, of letters, digits and -._~, without a slash at its end and at most 200 bytes long; empty for the root")
+	}
 	if c.Listen == c.OpsListen && !strings.HasSuffix(c.Listen, ":0") {
 		f.refuse("opsListen", c.OpsListen, "another address than that of listen")
 	}
@@ -109,6 +113,7 @@ func (c Config) validate() faults {
 	f.between("drain", c.Drain, 0, time.Hour)
 
 	f.auth(c.Auth)
+	f.login(c.Auth, c.BasePath)
 	f.oneOf("authorizer.mode", c.Authorizer.Mode, AuthorizerRBAC, AuthorizerSAR, AuthorizerPolicy)
 	switch policies := len(c.Authorizer.Policies); {
 	case c.Authorizer.Mode == AuthorizerPolicy && policies == 0:
@@ -263,7 +268,6 @@ func (f *faults) auth(a Auth) {
 	}
 	f.issuers(a.JWT)
 	f.revocations(a.Revocations)
-	f.login(a)
 	for i, aud := range a.ServiceAccounts.Audiences {
 		if aud == "" {
 			f.refuse(fmt.Sprintf("auth.serviceAccounts.audiences[%d]", i), aud, "an audience, as in the claim aud")
@@ -271,7 +275,7 @@ func (f *faults) auth(a Auth) {
 	}
 }
 
-func (f *faults) login(a Auth) {
+func (f *faults) login(a Auth, base string) {
 	const key = "auth.oidcLogin"
 	l := a.OIDCLogin
 	if l.ClientID == "" {
@@ -288,8 +292,8 @@ func (f *faults) login(a Auth) {
 	case !isKeyURL(issuer):
 		f.refuse(key+".issuer", issuer, "an issuer that is an https URL (http only on loopback), as it is asked for its endpoints there")
 	}
-	if u, err := url.Parse(l.RedirectURL); err != nil || !isKeyURL(l.RedirectURL) || u.Path != CallbackPath || u.RawQuery != "" {
-		f.refuse(key+".redirectURL", l.RedirectURL, "an https URL (http only on loopback) whose path is "+CallbackPath)
+	if !isRedirectURL(l.RedirectURL, base) {
+		f.refuse(key+".redirectURL", l.RedirectURL, "an https URL (http only on loopback) whose path is "+cmp.Or(base, "basePath, if there is one,")+CallbackPath)
 	}
 	for i, scope := range l.Scopes {
 		if scope == "" || strings.ContainsFunc(scope, func(c rune) bool { return c <= ' ' || c == '"' || c == '\\' || c > '~' }) {
@@ -299,6 +303,17 @@ func (f *faults) login(a Auth) {
 	if len(l.Scopes) > 0 && !slices.Contains(l.Scopes, "openid") {
 		f.add(0, key+".scopes", "without openid; allowed: with it, as there is no ID token else")
 	}
+}
+
+// isRedirectURL reports whether browsers can come back to a URL. Without a base path in the configuration, what stands
+// before CallbackPath may be what a proxy takes off.
+func isRedirectURL(text, base string) bool {
+	u, err := url.Parse(text)
+	if err != nil || !isKeyURL(text) || u.RawQuery != "" || u.RawPath != "" {
+		return false
+	}
+	before, ok := strings.CutSuffix(u.Path, CallbackPath)
+	return ok && (before == base || base == "" && IsBasePath(before))
 }
 
 func (f *faults) prefix(key, value string) {

@@ -14,17 +14,23 @@ import (
 
 const forwardedFor = "X-Forwarded-For"
 
-// proxies are those whose X-Forwarded-For is believed.
+// proxies are those whose X-Forwarded-For and X-Forwarded-Prefix are believed.
 type proxies struct {
 	trusted []netip.Prefix
 	log     *slog.Logger
 
 	mu         sync.Mutex
-	unreadable map[netip.Addr]bool // of whom it was logged that what they write cannot be read
+	unreadable map[saidBy]bool // of whom it was logged that what they write cannot be read
+}
+
+// saidBy is a header of a proxy.
+type saidBy struct {
+	proxy  netip.Addr
+	header string
 }
 
 func newProxies(trusted []netip.Prefix, log *slog.Logger) *proxies {
-	return &proxies{trusted: trusted, log: log, unreadable: map[netip.Addr]bool{}}
+	return &proxies{trusted: trusted, log: log, unreadable: map[saidBy]bool{}}
 }
 
 // trust replaces X-Forwarded-For by the client's address, as trusted proxies saw it. The header of any other peer is
@@ -57,7 +63,7 @@ func (p *proxies) clientOf(peer netip.Addr, hops string) (client string) {
 		before, hop := request.LastHop(hops)
 		address, ok := request.ParseHop(hop)
 		if !ok {
-			p.tellUnreadable(peer, hop)
+			p.tellUnreadable(peer, forwardedFor, "clients behind it count as one address", hop)
 			return client
 		}
 		client = address.String()
@@ -73,16 +79,17 @@ func (p *proxies) clientOf(peer netip.Addr, hops string) (client string) {
 // anybody in a trusted network.
 const unreadableMost = 64
 
-// tellUnreadable logs once of each proxy that all its clients may count as one.
-func (p *proxies) tellUnreadable(peer netip.Addr, hop string) {
+// tellUnreadable logs once of each proxy that a header of its cannot be read, and what follows from that.
+func (p *proxies) tellUnreadable(peer netip.Addr, header, consequence, value string) {
+	said := saidBy{peer, header}
 	p.mu.Lock()
-	known := p.unreadable[peer] || len(p.unreadable) >= unreadableMost
+	known := p.unreadable[said] || len(p.unreadable) >= unreadableMost
 	if !known {
-		p.unreadable[peer] = true
+		p.unreadable[said] = true
 	}
 	p.mu.Unlock()
 	if !known {
-		p.log.Warn("a trusted proxy sends an X-Forwarded-For that cannot be read; clients behind it count as one address", "proxy", peer.String(), "hop", reply.Shortened(hop))
+		p.log.Warn("a trusted proxy sends an "+header+" that cannot be read; "+consequence, "proxy", peer.String(), "value", reply.Shortened(value))
 	}
 }
 

@@ -95,7 +95,7 @@ func TestAHopThatCannotBeReadIsLoggedOnceOfEachProxy(t *testing.T) {
 		send(fmt.Sprintf("10.1.%d.1:1", n), "unknown")
 	}
 	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
-	if len(lines) != unreadableMost || !strings.Contains(lines[0], "proxy=10.0.0.1 hop=_hidden") || !strings.Contains(lines[1], "proxy=10.0.0.2") || len(lines[1]) > 400 {
+	if len(lines) != unreadableMost || !strings.Contains(lines[0], "proxy=10.0.0.1 value=_hidden") || !strings.Contains(lines[1], "proxy=10.0.0.2") || len(lines[1]) > 400 {
 		t.Errorf("%d lines:\n%s\n%s", len(lines), lines[0], lines[1])
 	}
 }

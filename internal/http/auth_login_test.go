@@ -1,6 +1,7 @@
 package http
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -39,7 +40,7 @@ func withLogin(provider *authtest.Provider) option {
 			cancel()
 			<-ended
 		})
-		o.Login, err = oidc.New(oidc.Options{Issuer: authtest.Issuer, ClientID: authtest.ClientID, RedirectURL: authtest.RedirectURL}, a, g.sealer, o.Log)
+		o.Login, err = oidc.New(oidc.Options{Issuer: authtest.Issuer, ClientID: authtest.ClientID, RedirectURL: cmp.Or(provider.Redirect, authtest.RedirectURL)}, a, g.sealer, o.Log)
 		if err != nil {
 			g.t.Fatal(err)
 		}
@@ -87,7 +88,7 @@ func (b *browser) header(path string, fromElsewhere bool) string {
 func (b *browser) keep(a answer) answer {
 	b.g.t.Helper()
 	for _, c := range (&http.Response{Header: a.header}).Cookies() {
-		if !c.Secure || !c.HttpOnly || c.Domain != "" || c.SameSite != http.SameSiteStrictMode && !strings.HasPrefix(c.Name, "__Host-kubecast-login-") ||
+		if !c.Secure || !c.HttpOnly || c.Domain != "" || c.SameSite != http.SameSiteStrictMode && !strings.Contains(c.Name, "-kubecast-login-") ||
 			strings.HasPrefix(c.Name, "__Host-") && c.Path != "/" || len(c.Name)+len(c.Value) > 4000 {
 			b.g.t.Errorf("a cookie that is not safe: %v", c)
 		}

@@ -35,6 +35,7 @@ import (
 	"github.com/kubecast/kubecast/internal/balance"
 	"github.com/kubecast/kubecast/internal/budget"
 	"github.com/kubecast/kubecast/internal/cache"
+	"github.com/kubecast/kubecast/internal/config"
 	"github.com/kubecast/kubecast/internal/history/archive"
 	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/coding"
@@ -70,7 +71,11 @@ type Options struct {
 	LogRing       int           // bytes kept of each log that streams follow
 	Drain         time.Duration // within which streams end once Drain was called
 	Compress      []string      // the codings that are offered, the best first (coding.Names); may be empty
-	// TrustedProxies are those whose X-Forwarded-For is believed; nil: everybody, as if each had passed through one.
+	// BasePath is the path below which everything stands, such as /tools/kubecast (config.IsBasePath). Empty: the root, or
+	// what a trusted proxy says in X-Forwarded-Prefix that it took off.
+	BasePath string
+	// TrustedProxies are those whose X-Forwarded-For and X-Forwarded-Prefix are believed; nil: everybody, as if each had
+	// passed through one.
 	TrustedProxies []netip.Prefix
 	// ProxyProtocol are those that send a header of PROXY protocol version 2 before anything else,
 	// and must; may be empty.
@@ -119,6 +124,9 @@ type Server struct {
 
 // New builds a server.
 func New(opts Options) (*Server, error) {
+	if opts.BasePath != "" && !config.IsBasePath(opts.BasePath) {
+		return nil, fmt.Errorf("http.Options.BasePath: %q is no base path", opts.BasePath)
+	}
 	s := &Server{
 		opts:       opts,
 		memory:     budget.NewMemory(keptBytes),
@@ -221,7 +229,7 @@ func (s *Server) Drain(ctx context.Context) {
 // Handler is the public listener's.
 func (s *Server) Handler() http.Handler {
 	r := chi.NewRouter()
-	r.Use(s.sendAway, s.proxies.trust, s.identify, s.audited, s.recover, securityHeaders, boundSizes, s.signin.CORS, refuseImpersonation, signin.TakeTicket)
+	r.Use(s.sendAway, s.proxies.trust, s.below, s.identify, s.audited, s.recover, securityHeaders, boundSizes, s.signin.CORS, refuseImpersonation, signin.TakeTicket)
 	s.route(r)
 	r.MethodNotAllowed(s.answer("unknown", s.methodNotAllowed))
 	return request.HeadAsGet(r)

@@ -9,7 +9,7 @@ const dist = new URL('./dist/', import.meta.url);
 const size = (file) => gzipSync(readFileSync(new URL(file, dist)), { level: 9 }).length;
 const loads = (text, pattern) => [...text.matchAll(pattern)].map(([, file]) => file);
 
-const first = new Set(['index.html', ...loads(readFileSync(new URL('index.html', dist), 'utf8'), /(?:src|href)="\/(assets\/[^"]+\.(?:js|css))"/g)]);
+const first = new Set(['index.html', 'start.js', ...loads(readFileSync(new URL('index.html', dist), 'utf8'), /(?:src|href)="\.\/(assets\/[^"]+\.(?:js|css))"/g)]);
 for (const file of first) {
   if (!file.endsWith('.js')) continue;
   for (const part of loads(readFileSync(new URL(file, dist), 'utf8'), /(?:from|import)\s*["']\.\/([^"']+\.js)["']/g)) first.add(`assets/${part}`);

@@ -7,6 +7,7 @@ import { preact } from './preact.ts';
 const gateway = process.env.KUBECAST_GATEWAY ?? 'http://127.0.0.1:8080';
 
 export default defineConfig(({ mode }) => ({
+  base: './', // the gateway may stand below a path
   plugins: [codings(), ...(mode === 'mock' ? [mockPlugin()] : [])],
   // The SDK's sources rather than its build: no build step between a change there and here.
   resolve: { conditions: ['kubecast-source', ...defaultClientConditions], alias: preact },

@@ -3,6 +3,7 @@
 package authtest
 
 import (
+	"cmp"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -50,6 +51,7 @@ type Provider struct {
 	See      func(*http.Request)   // sees each request; may be nil
 	Hold     <-chan struct{}       // the token endpoint answers once it is closed; may be nil
 	Forms    map[string]url.Values // the last form that a path was sent
+	Redirect string                // where the client's users come back to; empty: RedirectURL
 }
 
 type grant struct{ challenge, nonce, redirect string }
@@ -100,9 +102,9 @@ func (p *Provider) SignIn(location string) (callback string, err error) {
 	if err != nil {
 		return "", err
 	}
-	q := u.Query()
+	q, redirect := u.Query(), cmp.Or(p.Redirect, RedirectURL)
 	for name, want := range map[string]string{
-		"response_type": "code", "client_id": ClientID, "redirect_uri": RedirectURL, "code_challenge_method": "S256",
+		"response_type": "code", "client_id": ClientID, "redirect_uri": redirect, "code_challenge_method": "S256",
 	} {
 		if q.Get(name) != want {
 			return "", fmt.Errorf("%s is %q, not %q", name, q.Get(name), want)
@@ -115,7 +117,7 @@ func (p *Provider) SignIn(location string) (callback string, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.codes[code] = grant{q.Get("code_challenge"), q.Get("nonce"), q.Get("redirect_uri")}
-	return RedirectURL + "?" + url.Values{"code": {code}, "state": {q.Get("state")}}.Encode(), nil
+	return redirect + "?" + url.Values{"code": {code}, "state": {q.Get("state")}}.Encode(), nil
 }
 
 // IDToken signs a token of jane's for the client.

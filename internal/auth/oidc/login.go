@@ -17,6 +17,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -209,7 +210,7 @@ const maxReturnPath = 1 << 10
 
 // IsReturnPath reports whether a browser takes a text for a path of this gateway, and for nothing else. It refuses
 // what a browser may take for an address of another host: //host, /\host, and the same with tabs or line breaks in
-// between, which browsers drop.
+// between, which browsers drop. It also refuses . and .., which browsers resolve.
 func IsReturnPath(text string) bool {
 	if !strings.HasPrefix(text, "/") || strings.HasPrefix(text, "//") || len(text) > maxReturnPath {
 		return false
@@ -220,7 +221,8 @@ func IsReturnPath(text string) bool {
 		}
 	}
 	u, err := url.Parse(text)
-	return err == nil && u.Host == "" && u.Scheme == "" && u.Opaque == "" && !strings.HasPrefix(u.Path, "//") && !strings.HasPrefix(u.Path, "/auth/")
+	return err == nil && u.Host == "" && u.Scheme == "" && u.Opaque == "" && !strings.HasPrefix(u.Path, "//") && !strings.HasPrefix(u.Path, "/auth/") &&
+		!slices.ContainsFunc(strings.Split(u.Path, "/"), func(part string) bool { return part == "." || part == ".." })
 }
 
 // LoggedIn is what a browser keeps after a login.

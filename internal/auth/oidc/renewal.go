@@ -167,12 +167,13 @@ func (l *Login) End(ctx context.Context, kept string) (location string) {
 	if metadata.EndSession == "" {
 		return ""
 	}
-	// By OpenID Connect RP-Initiated Logout 1.0, the browser comes back, to the portal.
+	// By OpenID Connect RP-Initiated Logout 1.0, the browser comes back, to the portal: it is one level above /auth/callback.
 	address, err := url.Parse(metadata.EndSession)
-	if err != nil {
+	callback, callbackErr := url.Parse(l.opts.RedirectURL)
+	if err != nil || callbackErr != nil {
 		return ""
 	}
-	home := strings.TrimSuffix(l.opts.RedirectURL, redirectPath(l.opts.RedirectURL)) + "/"
+	home := callback.ResolveReference(&url.URL{Path: "../"}).String()
 	query := address.Query()
 	query.Set("client_id", l.opts.ClientID)
 	query.Set("post_logout_redirect_uri", home)
@@ -185,14 +186,6 @@ func (l *Login) End(ctx context.Context, kept string) (location string) {
 
 // endTimeout is how long a user who signs out waits for the provider.
 const endTimeout = 3 * time.Second
-
-func redirectPath(text string) string {
-	u, err := url.Parse(text)
-	if err != nil {
-		return ""
-	}
-	return u.EscapedPath()
-}
 
 // revoke revokes the refresh token (RFC 7009).
 func (l *Login) revoke(ctx context.Context, party *oauth2.Config, where string, r renewal) error {

@@ -1,5 +1,5 @@
 // Package request owns what is known of each request, whatever it asks for: its id, the address for which it counts,
-// whether it was HEAD, its query, and which parts of it may be logged.
+// whether it was HEAD, its query, what stands before its path, and which parts of it may be logged.
 //
 // What it promises: the part of a URL that is logged has no token and no query.
 //

@@ -22,6 +22,19 @@ func ID(r *http.Request) string {
 	return id
 }
 
+type baseKey struct{}
+
+// WithBase says below which path a client finds the gateway.
+func WithBase(r *http.Request, base string) *http.Request {
+	return r.WithContext(context.WithValue(r.Context(), baseKey{}, base))
+}
+
+// Base is what a client has to put before a path of the gateway, such as /tools/kubecast; "" at the root of its host.
+func Base(r *http.Request) string {
+	base, _ := r.Context().Value(baseKey{}).(string)
+	return base
+}
+
 type headKey struct{}
 
 // HeadAsGet makes every route of GET answer HEAD, too; net/http leaves the body out.

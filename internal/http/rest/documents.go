@@ -11,6 +11,7 @@ import (
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/http/reply"
+	"github.com/kubecast/kubecast/internal/http/request"
 )
 
 // The media types by which the API server is asked for documents.
@@ -78,11 +79,11 @@ func (h *Handler) Document(w http.ResponseWriter, r *http.Request, id auth.Ident
 		return err
 	}
 	body, tag := document.Body, document.Tag
-	if d.path == openAPIv3 && d.prefix != "" {
-		if body, err = relocate(body, d.prefix); err != nil {
+	if prefix := request.Base(r) + d.prefix; d.path == openAPIv3 && prefix != "" {
+		if body, err = relocate(body, prefix); err != nil {
 			return err
 		}
-		tag += "-" + d.cluster
+		tag += "-" + strings.Trim(strings.ReplaceAll(prefix, "/", "-"), "-")
 	}
 	header := w.Header()
 	header.Set("Content-Type", document.ContentType)
@@ -169,7 +170,7 @@ func contains(array gjson.Result, is func(gjson.Result) bool) (found bool) {
 	return found
 }
 
-// relocate adds a cluster's prefix to the addresses in an OpenAPI index.
+// relocate adds what stands before it, such as a cluster's prefix, to the addresses in an OpenAPI index.
 func relocate(index []byte, prefix string) ([]byte, error) {
 	var document struct {
 		Paths map[string]struct {

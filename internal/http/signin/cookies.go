@@ -3,14 +3,28 @@ package signin
 import (
 	"net/http"
 	"time"
+
+	"github.com/kubecast/kubecast/internal/http/request"
 )
 
-// cookieName is the session's cookie. Browsers accept a cookie with this prefix only over TLS, and only from this very
-// host.
-const cookieName = "__Host-kubecast"
+// cookieName is the name of a cookie of the gateway's. Browsers accept one that begins with __Host- only over TLS, from
+// this very host, and for all paths of it. Where the gateway stands below a path, the host is shared with programs that
+// must not be sent the cookie. So it is for the gateway's paths only, which __Secure- permits.
+func cookieName(r *http.Request, name string) string {
+	if request.Base(r) == "" {
+		return "__Host-" + name
+	}
+	return "__Secure-" + name
+}
 
-func setCookie(w http.ResponseWriter, value string, expires time.Time) {
-	set(w, &http.Cookie{Name: cookieName, Value: value, Path: "/", SameSite: http.SameSiteStrictMode}, time.Until(expires))
+// cookiePath is the path of all that is the gateway's.
+func cookiePath(r *http.Request) string { return request.Base(r) + "/" }
+
+// sessionName follows the prefix in the name of the session's cookie.
+const sessionName = "kubecast"
+
+func setCookie(w http.ResponseWriter, r *http.Request, value string, expires time.Time) {
+	set(w, &http.Cookie{Name: cookieName(r, sessionName), Value: value, Path: cookiePath(r), SameSite: http.SameSiteStrictMode}, time.Until(expires))
 }
 
 // set sets a cookie. An empty value makes the browser forget it. All cookies are out of the reach of scripts, and are
@@ -25,7 +39,7 @@ func set(w http.ResponseWriter, cookie *http.Cookie, lasts time.Duration) {
 }
 
 // sessionCookie returns the value of the session's cookie, or "".
-func sessionCookie(r *http.Request) string { return onlyCookie(r, cookieName) }
+func sessionCookie(r *http.Request) string { return onlyCookie(r, cookieName(r, sessionName)) }
 
 // onlyCookie returns a cookie's value, or "" if there is none. If there are two of that name, a stranger has set one of
 // them. So the result is then a text that is no valid value.

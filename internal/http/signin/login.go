@@ -27,9 +27,9 @@ const (
 	// renewalKept is how long a browser keeps the cookie that renews its session.
 	renewalKept = auth.RenewalTime
 
-	// loginCookiePrefix is followed by the login's name, since users may begin logins in several tabs.
-	loginCookiePrefix = "__Host-kubecast-login-"
-	maxLoginCookies   = 5
+	// loginPrefix is followed by the login's name, since users may begin logins in several tabs (cookieName).
+	loginPrefix     = "kubecast-login-"
+	maxLoginCookies = 5
 )
 
 // beginLogin answers GET /auth/login: it sends the browser to the provider. A cookie keeps what the gateway needs when
@@ -45,19 +45,19 @@ func (h *Handler) beginLogin(w http.ResponseWriter, r *http.Request) error {
 			return reply.BadRequest("unknown parameter, or given twice: %.50q; known: returnTo", name)
 		}
 	}
-	returnTo := "/"
+	returnTo := cookiePath(r)
 	if query.Has("returnTo") {
 		returnTo = query.Get("returnTo")
 	}
-	if !oidc.IsReturnPath(returnTo) {
-		return reply.BadRequest("returnTo is a path of this gateway, such as /#jobs")
+	if rest, ours := strings.CutPrefix(returnTo, cookiePath(r)); !oidc.IsReturnPath(returnTo) || ours && !oidc.IsReturnPath("/"+rest) {
+		return reply.BadRequest("returnTo is a path of this host, such as %s#jobs", cookiePath(r))
 	}
 	begun, err := h.opts.Login.Begin(from(r), returnTo)
 	if err != nil {
 		return err
 	}
 	h.forgetLogins(w, r, maxLoginCookies-1)
-	setLogin(w, begun.Name, begun.Pending)
+	setLogin(w, r, begun.Name, begun.Pending)
 	return redirect(w, begun.Location)
 }
 
@@ -76,7 +76,7 @@ func (h *Handler) finishLogin(w http.ResponseWriter, r *http.Request) error {
 	name := oidc.LoginName(query.Get("state"))
 	pending := ""
 	if name != "" {
-		pending = onlyCookie(r, loginCookiePrefix+name)
+		pending = onlyCookie(r, cookieName(r, loginPrefix+name))
 	}
 	if pending == "" {
 		// A page of another site may have sent the browser here, with the answer to a login that an attacker began.
@@ -85,13 +85,13 @@ func (h *Handler) finishLogin(w http.ResponseWriter, r *http.Request) error {
 			Message: "this sign-in did not begin in this browser, took too long, or is over: begin it anew",
 		})
 	}
-	setLogin(w, name, "")
+	setLogin(w, r, name, "")
 	begun, err := h.opts.Login.Finish(from(r), pending, query)
 	if err != nil {
 		return h.refused(r, err)
 	}
 	auditrecord.Of(r.Context()).Is(begun.Identity, auditrecord.ByLogin)
-	h.setSession(w, begun)
+	h.setSession(w, r, begun)
 	return redirect(w, begun.ReturnTo)
 }
 
@@ -108,28 +108,28 @@ func (h *Handler) renewSession(w http.ResponseWriter, r *http.Request) error {
 	}
 	auditrecord.Of(r.Context()).Is(renewed.Identity, auditrecord.BySession)
 	if renewed.Session != "" { // else another page of this browser was faster
-		h.setSession(w, renewed)
+		h.setSession(w, r, renewed)
 	}
 	return h.answerSession(w, renewed.Identity, renewed.Renewal != "")
 }
 
 // setSession sets the cookies of a session. If the session can be renewed, its cookie is kept beyond its end, since it
 // identifies the session to be renewed.
-func (h *Handler) setSession(w http.ResponseWriter, begun oidc.LoggedIn) {
+func (h *Handler) setSession(w http.ResponseWriter, r *http.Request, begun oidc.LoggedIn) {
 	kept := begun.Identity.ExpiresAt
 	if begun.Renewal != "" {
 		kept = time.Now().Add(renewalKept)
 	}
-	setCookie(w, begun.Session, kept)
-	setRenewal(w, begun.Renewal)
+	setCookie(w, r, begun.Session, kept)
+	setRenewal(w, r, begun.Renewal)
 }
 
-func setRenewal(w http.ResponseWriter, value string) {
-	set(w, &http.Cookie{Name: renewalCookieName, Value: value, Path: renewalPath, SameSite: http.SameSiteStrictMode}, renewalKept)
+func setRenewal(w http.ResponseWriter, r *http.Request, value string) {
+	set(w, &http.Cookie{Name: renewalCookieName, Value: value, Path: request.Base(r) + renewalPath, SameSite: http.SameSiteStrictMode}, renewalKept)
 }
 
-func setLogin(w http.ResponseWriter, name, value string) {
-	set(w, &http.Cookie{Name: loginCookiePrefix + name, Value: value, Path: "/", SameSite: http.SameSiteLaxMode}, oidc.LoginTime)
+func setLogin(w http.ResponseWriter, r *http.Request, name, value string) {
+	set(w, &http.Cookie{Name: cookieName(r, loginPrefix+name), Value: value, Path: cookiePath(r), SameSite: http.SameSiteLaxMode}, oidc.LoginTime)
 }
 
 // forgetLogins makes a browser forget all logins under way if there are more than most. The cookies of logins that were
@@ -137,13 +137,13 @@ func setLogin(w http.ResponseWriter, name, value string) {
 func (h *Handler) forgetLogins(w http.ResponseWriter, r *http.Request, most int) {
 	var names []string
 	for _, cookie := range r.Cookies() {
-		if name, ok := strings.CutPrefix(cookie.Name, loginCookiePrefix); ok {
+		if name, ok := strings.CutPrefix(cookie.Name, cookieName(r, loginPrefix)); ok {
 			names = append(names, name)
 		}
 	}
 	if len(names) > most {
 		for _, name := range names {
-			setLogin(w, name, "")
+			setLogin(w, r, name, "")
 		}
 	}
 }
@@ -179,14 +179,15 @@ func redirect(w http.ResponseWriter, location string) error {
 	return nil
 }
 
-// loginPage tells a user who was on the way to the portal why the sign-in failed.
+// loginPage tells a user who was on the way to the portal why the sign-in failed. It stands one level below the portal,
+// wherever that is.
 var loginPage = template.Must(template.New("login").Parse(`<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <title>Sign-in failed · Kubecast</title>
 <h1>Sign-in failed</h1>
 <p role="alert">{{.Message}}.</p>
-<p><a href="/">To the portal</a></p>
+<p><a href="../">To the portal</a></p>
 <p><small>Request {{.Request}}</small></p>
 </html>
 `))

@@ -55,7 +55,7 @@ func (h *Handler) beginSession(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	setCookie(w, sealed, id.ExpiresAt)
+	setCookie(w, r, sealed, id.ExpiresAt)
 	return h.answerSession(w, id, false)
 }
 
@@ -76,9 +76,9 @@ func (h *Handler) logout(w http.ResponseWriter, r *http.Request) error {
 			trace.Is(id, auditrecord.BySession)
 		}
 	}
-	setCookie(w, "", time.Unix(0, 0))
+	setCookie(w, r, "", time.Unix(0, 0))
 	if h.opts.Login != nil {
-		setRenewal(w, "")
+		setRenewal(w, r, "")
 		if kept := onlyCookie(r, renewalCookieName); kept != "" {
 			if location := h.opts.Login.End(r.Context(), kept); location != "" {
 				return reply.JSON(w, struct {

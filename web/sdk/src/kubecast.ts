@@ -15,7 +15,7 @@ import { Store, type Sink, type Source, type StoreOptions } from './store.ts';
 export interface KubecastOptions
   extends Pick<ClientOptions, 'token' | 'session' | 'heartbeat' | 'openTimeout' | 'share' | 'fetch' | 'random'>,
     Pick<StoreOptions, 'schedule'> {
-  /** The gateway's origin; empty: the page's own. */
+  /** Where the gateway is, without a slash at its end: its origin, and the path below which it stands, as `/tools/kubecast`. Empty: the root of the page's own origin. */
   readonly gateway?: string | undefined;
   /** How long a watch that nobody looks at any more is kept, in milliseconds: for who comes back at once. */
   readonly linger?: number | undefined;

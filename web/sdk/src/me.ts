@@ -21,7 +21,7 @@ export interface Watchable {
 export interface WatchableOptions {
   /** Such as `pods` and `jobs.batch`. */
   readonly kinds: readonly string[];
-  /** The gateway's origin; empty: the page's own. */
+  /** Where the gateway is, without a slash at its end: its origin, and the path below which it stands, as `/tools/kubecast`. Empty: the root of the page's own origin. */
   readonly gateway?: string | undefined;
   /** Of several; undefined: the default one. */
   readonly cluster?: string | undefined;

@@ -19,7 +19,7 @@ export interface SessionInfo {
 
 /** Whose session, and how pages agree about it. */
 export interface SessionOptions {
-  /** The gateway's origin; empty: the page's own. */
+  /** Where the gateway is, without a slash at its end: its origin, and the path below which it stands, as `/tools/kubecast`. Empty: the root of the page's own origin. */
   readonly gateway?: string | undefined;
   readonly fetch?: typeof fetch | undefined;
   /** Lets pages of one browser go one after the other; by default the browser's own. */
@@ -78,9 +78,9 @@ export class Session {
     return info.renewable && (await this.#renew()) !== undefined;
   }
 
-  /** Where a browser goes to sign in, and comes back from to a path of the gateway, with its fragment. */
-  loginAddress(returnTo = '/'): string {
-    return `${this.#gateway}/auth/login?${new URLSearchParams({ returnTo }).toString()}`;
+  /** Where a browser goes to sign in, and comes back from to a path of the gateway's host, with its fragment; by default to the portal. */
+  loginAddress(returnTo?: string): string {
+    return `${this.#gateway}/auth/login${returnTo === undefined ? '' : `?${new URLSearchParams({ returnTo }).toString()}`}`;
   }
 
   /**
@@ -118,7 +118,7 @@ export class Session {
     if (!this.#locks) return what();
     const turn = new AbortController();
     const gone = new AbortController();
-    const locked = this.#locks.request('kubecast session', async () => {
+    const locked = this.#locks.request(`kubecast session${this.#gateway && `@${this.#gateway}`}`, async () => {
       turn.abort();
       return gone.signal.aborted ? undefined : { result: await what() };
     });

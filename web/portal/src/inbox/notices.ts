@@ -1,6 +1,7 @@
 // The browser's own notices: each once in a browser, whatever number of tabs it has, and whether one of them is looked at or not.
 
 import type { Inbox, JobNotification } from '@kubecast/sdk';
+import { ownName } from '../session/base.ts';
 import { stateName } from '../state/texts.ts';
 import { t } from './texts.tsx';
 
@@ -13,7 +14,7 @@ interface Kept {
   readonly seen: number;
 }
 
-const keyOf = (user: string): string => `kubecast.notices.${user}`;
+const keyOf = (user: string): string => ownName(`kubecast.notices.${user}`);
 
 function kept(user: string): Kept | undefined {
   try {
@@ -79,7 +80,7 @@ export function keepNotices(options: NoticesOptions): () => void {
         resolve();
       });
     });
-  locks?.request(`kubecast notices ${options.user}`, { signal: over.signal }, until).catch(() => undefined);
+  locks?.request(ownName(`kubecast notices ${options.user}`), { signal: over.signal }, until).catch(() => undefined);
   return () => over.abort();
 }
 
@@ -151,7 +152,7 @@ function bodyOf({ transition }: JobNotification): string {
   return [transition.namespace, transition.cause ? transition.cause.text : [transition.reason, transition.message].filter(Boolean).join(' · ')].filter(Boolean).join(' · ');
 }
 
-const channelOf = (user: string): string => `kubecast.unread.${user}`;
+const channelOf = (user: string): string => ownName(`kubecast.unread.${user}`);
 
 /** Is told how many are unread by the tab that knows. Returns how to end that. */
 export function onUnread(user: string, listener: (unread: number) => void): () => void {

@@ -1,10 +1,11 @@
 // A log as a file, whole, whatever of it is on screen.
 
 import { pathOf, type KubeObject, type Resource } from '@kubecast/sdk';
+import { base } from '../session/base.ts';
 
 /** Saves the log of a pod, or of what pods belong to, as much of it as there is. Rejects with the gateway's own words. */
 export async function downloadLog(resource: Resource<KubeObject>, namespace: string, name: string, token: string | undefined): Promise<void> {
-  const path = `/logs${pathOf(resource, { namespace, name })}?follow=false&tailLines=1000000`;
+  const path = `${base}/logs${pathOf(resource, { namespace, name })}?follow=false&tailLines=1000000`;
   const headers = { Accept: 'text/plain', ...(token !== undefined && { Authorization: `Bearer ${token}` }) };
   const response = await fetch(path, { headers, cache: 'no-store' });
   if (!response.ok) throw new Error(await detailOf(response));

@@ -1,11 +1,12 @@
 // The session of this browser with the gateway, by its cookie. All tabs share it.
 
 import { Session, type TokenSource } from '@kubecast/sdk';
+import { base, ownName } from './base.ts';
 
-export const browserSession = new Session();
+export const browserSession = new Session({ gateway: base });
 
-const channel = 'kubecast.session';
-const users = 'kubecast.session.user';
+const channel = ownName('kubecast.session');
+const users = ownName('kubecast.session.user');
 
 /** Renews the session. If somebody else has signed in meanwhile, in another tab, what is on screen is not his: load it anew. */
 export function sourceOf(session: Session, reload: () => void): TokenSource {
@@ -63,5 +64,5 @@ export function onOtherUser(listener: () => void, session: Session = browserSess
 export function loginAddress(session: Session = browserSession, at: Pick<Location, 'pathname' | 'hash'> = location): string {
   const here = at.pathname + at.hash;
   // What is longer than the gateway keeps is not worth failing for.
-  return session.loginAddress(here.length <= 1_000 && /^\/(?!\/)[\x21-\x5b\x5d-\x7e]*$/.test(here) ? here : '/');
+  return session.loginAddress(here.length <= 1_000 && /^\/(?!\/)[\x21-\x5b\x5d-\x7e]*$/.test(here) ? here : `${base}/`);
 }

@@ -1,6 +1,8 @@
 // The token of whoever is signed in. It lives in this tab's sessionStorage and nowhere else.
 
-const key = 'kubecast.token';
+import { ownName } from './base.ts';
+
+const key = ownName('kubecast.token');
 
 /** What the token says of itself. Only for display: whether it is true is the gateway's to decide. */
 export interface Claims {

@@ -4,6 +4,7 @@ import { createKubecast, type Kubecast } from '@kubecast/sdk';
 import { tabs } from '@kubecast/sdk/tabs';
 import { useCallback, useEffect, useState } from 'react';
 import { frameSchedule } from '../scheduling/schedule.ts';
+import { base } from '../session/base.ts';
 import { browserSession, endBrowserSession, loginAddress, onBrowserSessionEnd, onOtherUser, sourceOf, tellUser } from '../session/browser.ts';
 import { storedToken, storeToken, takeTokenFromAddress } from '../session/session.ts';
 import { t } from './texts.tsx';
@@ -171,6 +172,7 @@ const share = tabs();
 
 function open(token: string | undefined, accepted: boolean): SignedIn {
   const options = {
+    gateway: base,
     // There is only this one: a new one has to be pasted.
     token: token === undefined ? undefined : () => token,
     session: sourceOf(browserSession, () => location.reload()),

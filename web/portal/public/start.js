@@ -1,0 +1,41 @@
+// Runs before all else of the page. While gateways are replaced by newer ones, the one that is asked for the page's files may have others
+// than the one that sent the page. Then the page is loaded anew, but only once for each file: it may be missing for good.
+(() => {
+  const kept = 'kubecast.missed';
+  const started = () => Boolean(document.getElementById('root')?.firstChild);
+
+  /** Whether it was missed before, in this tab; true if that cannot be remembered. */
+  const missedBefore = (file) => {
+    try {
+      const files = sessionStorage.getItem(kept)?.split(' ') ?? [];
+      if (files.includes(file)) return true;
+      sessionStorage.setItem(kept, [...files, file].join(' '));
+      return false;
+    } catch {
+      return true;
+    }
+  };
+
+  const giveUp = () => {
+    const [text, label] = navigator.language.startsWith('zh')
+      ? ['门户的一部分无法加载。可能正在更新到新版本。', '重新加载']
+      : ['A part of the portal could not be loaded. It may just be being replaced by a newer one.', 'Load it again'];
+    const notice = Object.assign(document.createElement('p'), { textContent: text });
+    notice.setAttribute('role', 'alert');
+    const button = Object.assign(document.createElement('button'), { type: 'button', textContent: label });
+    button.addEventListener('click', () => location.reload());
+    document.getElementById('root')?.replaceChildren(notice, button);
+  };
+
+  addEventListener(
+    'error',
+    ({ target }) => {
+      const file = target instanceof HTMLScriptElement ? target.src : target instanceof HTMLLinkElement ? target.href : '';
+      // Once there is a page it says itself what it lacks.
+      if (!/\/assets\/[^/]+\.(js|css)$/.test(file) || started()) return;
+      if (!missedBefore(file)) setTimeout(() => location.reload(), 1_000);
+      else if (target instanceof HTMLScriptElement) giveUp();
+    },
+    true,
+  );
+})();
