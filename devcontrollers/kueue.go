@@ -91,6 +91,9 @@ func runKueue(ctx context.Context, config *rest.Config, logger logr.Logger, read
 	if err := jobframework.SetupControllers(ctx, manager, logger, options...); err != nil {
 		return err
 	}
+	if err := serveVisibility(ctx, config, queues); err != nil {
+		return fmt.Errorf("the visibility API: %w", err)
+	}
 	go queues.CleanUpOnContext(ctx)
 	go cache.CleanUpOnContext(ctx)
 	//lint:ignore SA1019 Kueue's scheduler takes no other recorder

@@ -23,7 +23,7 @@ import (
 )
 
 const usage = `devcontrollers --kubeconfig FILE installs Kueue's kinds in a cluster, runs its controllers until SIGTERM, and prints
-"ready" when they do. It manages Jobs with the label kueue.x-k8s.io/queue-name. Kueue's webhooks are not served: who submits
+"ready" when they do. It serves Kueue's visibility API through the cluster. It manages Jobs with the label kueue.x-k8s.io/queue-name. Kueue's webhooks are not served: who submits
 a Job suspends it, as they would.
 
 `

@@ -48,7 +48,7 @@ func TestNothingIsLeftOfClientsThatLeft(t *testing.T) {
 	certFile, keyFile := certtest.New(t, "gateway.test").Write(t, t.TempDir())
 	var gateways []*gateway
 	for _, opts := range []gatewayOptions{{}, {certFile: certFile, keyFile: keyFile}} {
-		opts.kubeconfig, opts.config = proxy.kubeconfig(t, s), "ops: {pprof: true}\n"
+		opts.kubeconfig, opts.config = proxy.kubeconfig(t, s), "ops: {pprof: true}\nring: {events: 2000}\n" // which is full soon
 		g := s.startGateway(t, opts)
 		g.waitReady(t)
 		gateways = append(gateways, g)
@@ -107,7 +107,8 @@ func checkFlat(t *testing.T, used []inUse, heapToo bool) {
 	}
 }
 
-// moreAtRest is how many more goroutines, or files, there may be than at first: requests to API servers and databases come and go.
+// moreAtRest is how many more goroutines, or files, there may be than at first: requests to API
+// servers and databases come and go.
 const moreAtRest = 12
 
 // atRest waits until no more is used than after the first clients had left.

@@ -72,6 +72,9 @@ type API struct {
 	// Logs answers requests for pods' logs; nil: there are none. It must be set before the first request.
 	Logs http.HandlerFunc
 
+	// Queues answers requests for Kueue's visibility API; nil: it is not installed. It must be set before the first request.
+	Queues http.HandlerFunc
+
 	// Old answers discovery only in the form before the aggregated one, which clients fall back to.
 	Old bool
 

@@ -77,6 +77,8 @@ func (a *API) route(r *http.Request) (what string, answer http.HandlerFunc) {
 		return "discovery", a.discover
 	case a.Logs != nil && len(parts) == 7 && parts[0] == "api" && parts[4] == "pods" && parts[6] == "log":
 		return "logs", a.Logs
+	case a.Queues != nil && len(parts) > 3 && parts[1] == "visibility.kueue.x-k8s.io":
+		return "queues", a.Queues
 	case path == "version", parts[0] == "openapi":
 		return "documents", document
 	}

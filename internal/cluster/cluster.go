@@ -68,7 +68,8 @@ type Cluster struct {
 	restarts map[string]*restarts // by storage, of those that are not the main one
 	life     context.Context      // Run's; nil before it runs
 
-	measurements map[Kind]*Measurements // the newest ones
+	measurements briefly[Kind, *Measurements]
+	orders       briefly[string, order] // by ClusterQueue
 }
 
 // Connect prepares the connection. It does not use it, so a cluster that is away is no error here.

@@ -44,7 +44,6 @@ const (
 type Measurements struct {
 	objects []*Object // in the order of Compare
 	err     error     // why there are none
-	until   time.Time // for so long they are answered
 }
 
 // Get finds an object, or nil.
@@ -80,19 +79,19 @@ func (m *Measurements) In(namespace string) []*Object {
 // not matter how many ask. Nothing is answered that is older. An error wraps ErrUnavailable,
 // ErrNotMeasured, ErrMeasurementsRefused or ErrNoKind, or is the context's.
 func (c *Cluster) Measurements(ctx context.Context, kind Kind) (*Measurements, error) {
-	if m := c.measured(kind); m != nil {
+	if m, ok := c.measurements.get(kind); ok {
 		return m, m.err
 	}
 	answer, err := c.once(ctx, "measurements "+kind.Path(), func(ctx context.Context) (any, error) {
-		if m := c.measured(kind); m != nil { // made since the caller looked
+		if m, ok := c.measurements.get(kind); ok { // made since the caller looked
 			return m, nil
 		}
 		m := &Measurements{}
-		keep := measurementsFresh
+		lasting := measurementsFresh
 		if m.objects, m.err = c.measure(ctx, kind); m.err != nil {
-			keep = measurementsFailed
+			lasting = measurementsFailed
 		}
-		c.keepMeasurements(kind, m, keep)
+		c.measurements.keep(kind, m, lasting)
 		return m, nil
 	})
 	if err != nil {
@@ -100,34 +99,6 @@ func (c *Cluster) Measurements(ctx context.Context, kind Kind) (*Measurements, e
 	}
 	m := answer.(*Measurements)
 	return m, m.err
-}
-
-// measured returns what is kept of a kind, or nil.
-func (c *Cluster) measured(kind Kind) *Measurements {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if m := c.measurements[kind]; m != nil && time.Now().Before(m.until) {
-		return m
-	}
-	return nil
-}
-
-// keepMeasurements keeps them, but not longer than they are answered, since they may be large.
-func (c *Cluster) keepMeasurements(kind Kind, m *Measurements, keep time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	m.until = time.Now().Add(keep)
-	if c.measurements == nil {
-		c.measurements = map[Kind]*Measurements{}
-	}
-	c.measurements[kind] = m
-	time.AfterFunc(keep, func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if c.measurements[kind] == m {
-			delete(c.measurements, kind)
-		}
-	})
 }
 
 func (c *Cluster) measure(ctx context.Context, kind Kind) ([]*Object, error) {

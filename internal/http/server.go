@@ -46,6 +46,7 @@ import (
 	"github.com/kubecast/kubecast/internal/http/logstream"
 	"github.com/kubecast/kubecast/internal/http/notifications"
 	"github.com/kubecast/kubecast/internal/http/podlog"
+	"github.com/kubecast/kubecast/internal/http/queueapi"
 	"github.com/kubecast/kubecast/internal/http/ratelimit"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/http/request"
@@ -108,6 +109,7 @@ type Server struct {
 	rest        *rest.Handler
 	past        *historyapi.Handler
 	told        *notifications.Handler
+	queues      *queueapi.Handler
 	logs        *podlog.Handler
 	feeds       *logs.Feeds
 	followed    *logstream.Handler
@@ -171,6 +173,7 @@ func New(opts Options) (*Server, error) {
 		told.Kinds = opts.History.Kinds()
 	}
 	s.told = notifications.New(told)
+	s.queues = queueapi.New(queueapi.Options{Access: s.access, Archive: opts.History, Turns: s.turns})
 	s.feeds = logs.New(logs.Options{
 		Upstreams: unlimited(opts.Limits.Logs.Total), PerUser: opts.Limits.Logs.PerUser, Ring: opts.LogRing, Linger: logLinger, Registerer: opts.Registerer,
 	})
@@ -281,6 +284,9 @@ func (s *Server) route(r chi.Router) {
 		r.Post(base+"/apis/*", s.answer("review", s.review))
 		for _, path := range []string{"/api", "/api/*", "/apis", "/apis/*", "/version", "/version/", "/openapi/*"} {
 			r.Get(base+path, s.answer("kubernetes", s.resource))
+		}
+		for _, path := range []string{queueapi.Path, queueapi.Path + "/{name}", queueapi.Path + "/{namespace}/{name}"} {
+			r.Get(base+path, s.answer("queues", s.signedIn(s.queues.Answer)))
 		}
 	}
 	r.Get(historyapi.Prefix+"/*", s.answer("history", s.history))

@@ -1,0 +1,109 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/tidwall/gjson"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validate/content"
+)
+
+// ErrNoPositions means that nobody says in which order the Workloads of a queue wait: Kueue's visibility API is not
+// installed or does not answer, or the gateway may not read it.
+var ErrNoPositions = errors.New("the visibility API of Kueue does not answer")
+
+// Pending is a Workload that waits in a ClusterQueue.
+type Pending struct {
+	Namespace, Name string
+	LocalQueue      string // in the Workload's namespace
+	Position        int    // in that, from 0
+}
+
+const (
+	// pendingFresh is for how long an order is answered again: a change of it is to be told within a second.
+	pendingFresh = 250 * time.Millisecond
+	// pendingFailed is for how long it is not asked again for what was refused or not answered.
+	pendingFailed = 5 * time.Second
+	// maxPending bounds how many Workloads of a queue are read, and maxPendingBytes the answer.
+	maxPending      = 20_000
+	maxPendingBytes = 64 << 20
+)
+
+// visibilityVersions are the versions of Kueue's visibility API, whose answers are alike; the newest first.
+var visibilityVersions = []string{"v1beta2", "v1beta1"}
+
+// order is in which order Workloads wait, or why nobody says so.
+type order struct {
+	pending []Pending
+	err     error
+}
+
+// PendingWorkloads are the Workloads that wait in a ClusterQueue, in Kueue's own order. They are
+// shared, as Measurements are, by all who ask within a moment, and must not be changed. An error
+// wraps ErrNoPositions or ErrUnavailable, or is the context's.
+func (c *Cluster) PendingWorkloads(ctx context.Context, clusterQueue string) ([]Pending, error) {
+	if len(content.IsPathSegmentName(clusterQueue)) > 0 {
+		return nil, ErrNoPositions
+	}
+	if o, ok := c.orders.get(clusterQueue); ok {
+		return o.pending, o.err
+	}
+	answer, err := c.once(ctx, "pending "+clusterQueue, func(ctx context.Context) (any, error) {
+		if o, ok := c.orders.get(clusterQueue); ok { // made since the caller looked
+			return o, nil
+		}
+		var o order
+		lasting := pendingFresh
+		if o.pending, o.err = c.askPending(ctx, clusterQueue); o.err != nil {
+			lasting = pendingFailed
+		}
+		c.orders.keep(clusterQueue, o, lasting)
+		return o, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	o := answer.(order)
+	return o.pending, o.err
+}
+
+func (c *Cluster) askPending(ctx context.Context, clusterQueue string) (_ []Pending, err error) {
+	for _, version := range visibilityVersions {
+		var body io.ReadCloser
+		path := "/apis/visibility.kueue.x-k8s.io/" + version + "/clusterqueues/" + clusterQueue + "/pendingworkloads"
+		body, err = c.lists.Get().AbsPath(path).Param("limit", fmt.Sprint(maxPending)).MaxRetries(0).Stream(ctx)
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			break
+		}
+		defer body.Close()
+		return readPending(body)
+	}
+	return nil, fmt.Errorf("%w: cluster %s: %w", ErrNoPositions, c.name, err)
+}
+
+// readPending reads a PendingWorkloadsSummary.
+func readPending(body io.Reader) ([]Pending, error) {
+	text, err := io.ReadAll(io.LimitReader(body, maxPendingBytes+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%w: %w", ErrNoPositions, err)
+	case len(text) > maxPendingBytes, !gjson.ValidBytes(text):
+		return nil, fmt.Errorf("%w: its answer of %d bytes is not taken", ErrNoPositions, len(text))
+	}
+	pending := []Pending{}
+	gjson.GetBytes(text, "items").ForEach(func(_, item gjson.Result) bool {
+		pending = append(pending, Pending{
+			Namespace: item.Get("metadata.namespace").Str, Name: item.Get("metadata.name").Str,
+			LocalQueue: item.Get("localQueueName").Str, Position: int(item.Get("positionInLocalQueue").Int()),
+		})
+		return true
+	})
+	return pending, nil
+}

@@ -1,0 +1,265 @@
+// Package queueapi owns what is below /queues: what queues have and use, and who waits in them in which order, as far
+// as the caller may see it.
+//
+// What it promises: a job that the caller may not see is a place in the queue, and nothing else. What a queue's own
+// object says of it, numbers of jobs included, is told to whoever may list that object.
+//
+// What it refuses: to say in which order jobs wait where Kueue does not say so.
+package queueapi
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/cache"
+	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/history/archive"
+	"github.com/kubecast/kubecast/internal/http/access"
+	"github.com/kubecast/kubecast/internal/http/ratelimit"
+	"github.com/kubecast/kubecast/internal/http/reply"
+	"github.com/kubecast/kubecast/internal/http/request"
+	"github.com/kubecast/kubecast/internal/queues"
+	"github.com/kubecast/kubecast/internal/stream"
+)
+
+// Options configure a Handler; all are required unless they say otherwise.
+type Options struct {
+	Access  *access.Access
+	Archive *archive.Archive // says whose jobs are; nil: nobody does
+	Turns   *ratelimit.Turns // of lists and gets
+}
+
+// Handler answers requests for queues.
+type Handler struct{ opts Options }
+
+// New returns a Handler.
+func New(opts Options) *Handler { return &Handler{opts} }
+
+// Path is that of the list; each queue stands below it.
+const Path = "/queues"
+
+const (
+	localQueues   = "localqueues"
+	clusterQueues = "clusterqueues"
+	workloads     = "workloads"
+
+	// usualJobs and mostJobs are how many waiting jobs are told of a queue.
+	usualJobs, mostJobs = 100, 1000
+)
+
+// question is what an address asks for: all queues, or one. One without a namespace is of the whole cluster.
+type question struct {
+	cluster, namespace, name string
+	limit                    int
+}
+
+func parse(r *http.Request) (q question, err error) {
+	path := r.URL.Path
+	if below, ok := strings.CutPrefix(path, "/clusters/"); ok {
+		q.cluster, path, _ = strings.Cut(below, "/")
+	}
+	switch parts := strings.Split(strings.Trim(path, "/"), "/"); len(parts) { // the first is "queues"
+	case 1:
+	case 2:
+		q.name = parts[1]
+	default:
+		q.namespace, q.name = parts[1], parts[2]
+	}
+	query, err := request.Query(r)
+	if err != nil {
+		return q, err
+	}
+	q.limit = usualJobs
+	for name, values := range query {
+		limit, err := strconv.Atoi(values[0])
+		if name != "limit" || q.name == "" {
+			return q, reply.BadRequest("a list of queues takes no parameter, and one queue only limit")
+		}
+		if err != nil || limit < 1 || limit > mostJobs || len(values) > 1 {
+			return q, reply.BadRequest("limit is a number from 1 to %d", mostJobs)
+		}
+		q.limit = limit
+	}
+	return q, nil
+}
+
+// Answer answers the list of queues, or one with the jobs that wait in it.
+func (h *Handler) Answer(w http.ResponseWriter, r *http.Request, id auth.Identity) error {
+	q, err := parse(r)
+	if err != nil {
+		return err
+	}
+	if reply.Negotiate(r.Header) != reply.FormJSON {
+		return reply.NotAcceptable("queues are answered as application/json")
+	}
+	release, err := h.opts.Turns.Take(r.Context(), id.QuotaOwner())
+	if err != nil {
+		return err
+	}
+	defer release()
+	kinds, err := h.opts.Access.Cluster(q.cluster)
+	if err != nil {
+		return err
+	}
+	look := look{Handler: h, id: id, cluster: q.cluster, kinds: kinds}
+	defer look.release()
+	if q.name == "" {
+		items, err := look.list(r.Context())
+		if err != nil {
+			return err
+		}
+		return reply.JSON(w, struct {
+			Items []queues.Queue `json:"items"`
+		}{items})
+	}
+	found, err := look.one(r.Context(), q)
+	if err != nil {
+		return err
+	}
+	return reply.JSON(w, found)
+}
+
+// look is how one caller sees the queues of a cluster.
+type look struct {
+	*Handler
+	id      auth.Identity
+	cluster string // as it is named in the address
+	kinds   *cache.Kinds
+	held    []func()
+}
+
+func (l *look) release() {
+	for _, release := range l.held {
+		release()
+	}
+}
+
+// open opens a kind of queues as far as the caller may list them; nil: there is no such kind, or the caller may list none.
+func (l *look) open(ctx context.Context, resource, namespace string) (*access.Grant, error) {
+	kind, err := l.kinds.Cluster().Named(ctx, resource+"."+queues.Group)
+	if errors.Is(err, cluster.ErrNoKind) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	t := access.Target{Cluster: l.cluster, Group: queues.Group, Version: kind.Version, Resource: resource, Namespace: namespace}
+	g, err := l.opts.Access.OpenSynced(ctx, l.id, t, "list")
+	switch failed := reply.To(err); {
+	case err == nil:
+		l.held = append(l.held, g.Release)
+		return &g, nil
+	case failed.Code == http.StatusForbidden, errors.Is(err, cluster.ErrNoKind):
+		return nil, nil
+	}
+	return nil, err
+}
+
+// own opens a kind for the gateway itself; nil: there is no such kind.
+func (l *look) own(ctx context.Context, resource string) (*cache.Snapshot, error) {
+	kind, err := l.kinds.Cluster().Named(ctx, resource+"."+queues.Group)
+	if errors.Is(err, cluster.ErrNoKind) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	using, release, err := l.kinds.Use(kind, "")
+	if err != nil {
+		return nil, err
+	}
+	l.held = append(l.held, release)
+	if err := using.WaitReachable(ctx); err != nil {
+		return nil, err
+	}
+	return using.Snapshot(), nil
+}
+
+// list are the queues that the caller may list: those of namespaces, and then those of the cluster.
+func (l *look) list(ctx context.Context) ([]queues.Queue, error) {
+	found := []queues.Queue{}
+	local, err := l.open(ctx, localQueues, "")
+	if err != nil {
+		return nil, err
+	}
+	whole, err := l.open(ctx, clusterQueues, "")
+	if err != nil {
+		return nil, err
+	}
+	if local != nil {
+		l.each(local, func(o *cluster.Object) {
+			found = append(found, queues.LocalQueue(o, seen(whole, "", o.Path("spec.clusterQueue").Str)))
+		})
+	}
+	if whole != nil {
+		l.each(whole, func(o *cluster.Object) { found = append(found, queues.ClusterQueue(o)) })
+	}
+	return found, nil
+}
+
+// each calls for each object that was granted, in the order of Kubernetes' lists.
+func (l *look) each(g *access.Grant, do func(*cluster.Object)) {
+	for o := range (access.Part{Visible: g.Visible}).List(g.Store.Snapshot(), cache.Selector{}, "", "") {
+		do(o)
+	}
+}
+
+// seen is an object that was granted; nil: there is none, or the caller may not see it.
+func seen(g *access.Grant, namespace, name string) *cluster.Object {
+	if g == nil {
+		return nil
+	}
+	o := g.Store.Snapshot().Get(namespace, name)
+	if o == nil || !g.Visible.Sees(o) {
+		return nil
+	}
+	return o
+}
+
+// queueWithJobs is one queue, and who waits in it.
+type queueWithJobs struct {
+	queues.Queue
+	Jobs []any `json:"jobs"` // waiting and hidden
+}
+
+// one is a queue that the caller may list. Whoever may not is told that there is none.
+func (l *look) one(ctx context.Context, q question) (*queueWithJobs, error) {
+	whole, err := l.open(ctx, clusterQueues, "")
+	if err != nil {
+		return nil, err
+	}
+	var found queueWithJobs
+	in := line{clusterQueue: q.name}
+	if q.namespace == "" {
+		o := seen(whole, "", q.name)
+		if o == nil {
+			return nil, reply.NotFound("there is no such queue, or you may not list it")
+		}
+		found.Queue = queues.ClusterQueue(o)
+	} else {
+		local, err := l.open(ctx, localQueues, q.namespace)
+		if err != nil {
+			return nil, err
+		}
+		o := seen(local, q.namespace, q.name)
+		if o == nil {
+			return nil, reply.NotFound("there is no such queue, or you may not list it")
+		}
+		in = line{clusterQueue: o.Path("spec.clusterQueue").Str, namespace: q.namespace, name: q.name}
+		found.Queue = queues.LocalQueue(o, seen(whole, "", in.clusterQueue))
+	}
+	found.Jobs, err = l.jobs(ctx, in, q.limit)
+	return &found, err
+}
+
+// all are the objects of a snapshot.
+func all(of *cache.Snapshot) func(func(*cluster.Object) bool) {
+	if of == nil {
+		return func(func(*cluster.Object) bool) {}
+	}
+	return of.List(stream.AllNamespaces(), cache.Selector{}, "", "")
+}

@@ -1,0 +1,215 @@
+package queueapi
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/cache"
+	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/history/store"
+	"github.com/kubecast/kubecast/internal/queues"
+)
+
+// waiting is a job that waits.
+type waiting struct {
+	// Position and ClusterPosition are its places in its LocalQueue and in its ClusterQueue, from 1;
+	// nil: nobody says so.
+	Position        *int              `json:"position"`
+	ClusterPosition *int              `json:"clusterPosition"`
+	Namespace       string            `json:"namespace"`
+	Queue           string            `json:"queue"`    // its LocalQueue
+	Resource        string            `json:"resource"` // its kind, as jobs.batch
+	Name            string            `json:"name"`
+	UID             string            `json:"uid"`
+	Owner           string            `json:"owner"` // whose it is, by the history; "": that is not known
+	Since           time.Time         `json:"since"`
+	Requests        map[string]string `json:"requests"` // of all its pods together
+}
+
+// hidden is a job that waits and that the caller may not see.
+type hidden struct {
+	Position *int `json:"position"` // in the queue that was asked for
+	Hidden   bool `json:"hidden"`
+}
+
+// line is who waits where: in a ClusterQueue, or in one LocalQueue of it.
+type line struct{ clusterQueue, namespace, name string }
+
+func (l line) isLocal() bool { return l.name != "" }
+
+// place is a Workload that waits.
+type place struct {
+	namespace, name string
+	workload        *cluster.Object // nil: the cache has not seen it yet
+	local, whole    *int
+}
+
+// jobs are those who wait in a line, at most so many of them.
+func (l *look) jobs(ctx context.Context, in line, limit int) ([]any, error) {
+	of, err := l.own(ctx, workloads)
+	if err != nil || of == nil {
+		return []any{}, err
+	}
+	places, err := l.places(ctx, in, of)
+	if err != nil {
+		return nil, err
+	}
+	told := make([]any, 0, min(limit, len(places)))
+	shown := []*waiting{}
+	sees := jobsSeen{look: l, kinds: map[queues.Job]*seenKind{}}
+	for _, p := range places[:min(limit, len(places))] {
+		position := p.whole
+		if in.isLocal() {
+			position = p.local
+		}
+		job, kind, err := sees.job(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		if kind == nil {
+			told = append(told, hidden{position, true})
+			continue
+		}
+		one := &waiting{
+			Position: p.local, ClusterPosition: p.whole, Namespace: p.namespace, Queue: queues.Queued(p.workload), Resource: kind.String(),
+			Name: job.Name, UID: job.UID, Since: queues.Since(p.workload), Requests: queues.Requests(p.workload),
+		}
+		told, shown = append(told, one), append(shown, one)
+	}
+	l.owners(ctx, shown)
+	return told, nil
+}
+
+// places are who wait, in Kueue's order. Where nobody says what that is, they have no positions.
+func (l *look) places(ctx context.Context, in line, of *cache.Snapshot) (places []place, err error) {
+	pending, err := l.kinds.Cluster().PendingWorkloads(ctx, in.clusterQueue)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return l.unordered(ctx, in, of)
+	}
+	for i, p := range pending {
+		if !in.isLocal() || p.Namespace == in.namespace && p.LocalQueue == in.name {
+			places = append(places, place{namespace: p.Namespace, name: p.Name, workload: of.Get(p.Namespace, p.Name), local: new(p.Position + 1), whole: new(i + 1)})
+		}
+	}
+	return places, nil
+}
+
+// unordered are the Workloads that wait by what they say themselves.
+func (l *look) unordered(ctx context.Context, in line, of *cache.Snapshot) (places []place, err error) {
+	type name struct{ namespace, name string }
+	within := map[name]bool{{in.namespace, in.name}: true}
+	if !in.isLocal() {
+		local, err := l.own(ctx, localQueues)
+		if err != nil {
+			return nil, err
+		}
+		for o := range all(local) {
+			within[name{o.GetNamespace(), o.GetName()}] = o.Path("spec.clusterQueue").Str == in.clusterQueue
+		}
+	}
+	var found []*cluster.Object
+	for o := range all(of) {
+		if within[name{o.GetNamespace(), queues.Queued(o)}] && queues.Waits(o) {
+			found = append(found, o)
+		}
+	}
+	slices.SortFunc(found, queues.Before)
+	for _, o := range found {
+		places = append(places, place{namespace: o.GetNamespace(), name: o.GetName(), workload: o})
+	}
+	return places, nil
+}
+
+// jobsSeen says which jobs the caller may see. What of a kind may be seen is asked once.
+type jobsSeen struct {
+	look  *look
+	kinds map[queues.Job]*seenKind // by group and kind alone
+}
+
+type seenKind struct {
+	kind  cluster.Kind
+	scope []auth.Scope // of list and of get
+}
+
+// job is the job of a Workload; a nil kind: the caller may not see it.
+func (s *jobsSeen) job(ctx context.Context, p place) (queues.Job, *cluster.Kind, error) {
+	if p.workload == nil {
+		return queues.Job{}, nil, nil
+	}
+	job := queues.JobOf(p.workload)
+	of, err := s.of(ctx, queues.Job{Group: job.Group, Kind: job.Kind})
+	if err != nil {
+		return job, nil, err
+	}
+	for _, scope := range of.scope {
+		if scope.Sees(p.namespace, job.Name) {
+			return job, &of.kind, nil
+		}
+	}
+	return job, nil, nil
+}
+
+func (s *jobsSeen) of(ctx context.Context, name queues.Job) (*seenKind, error) {
+	if known := s.kinds[name]; known != nil {
+		return known, nil
+	}
+	known := &seenKind{}
+	s.kinds[name] = known
+	kinds := s.look.kinds
+	kind, err := kinds.Cluster().KindOf(ctx, name.Group, name.Kind)
+	if errors.Is(err, cluster.ErrNoKind) {
+		return known, nil // nobody may see what there is no kind of
+	}
+	if err != nil {
+		return nil, err
+	}
+	known.kind = kind
+	for _, verb := range []string{"list", "get"} {
+		scope, err := s.look.opts.Access.Scope(ctx, s.look.id, kinds, kind.Group, kind.Resource, verb)
+		if err != nil {
+			return nil, err
+		}
+		known.scope = append(known.scope, scope)
+	}
+	return known, nil
+}
+
+// ownersAtOnce bounds how many jobs the history is asked for at once.
+const ownersAtOnce = 500
+
+// owners says whose the jobs are. While the history is away, that is not known.
+func (l *look) owners(ctx context.Context, jobs []*waiting) {
+	if l.opts.Archive == nil {
+		return
+	}
+	byKind := map[string][]*waiting{}
+	for _, j := range jobs {
+		byKind[j.Resource] = append(byKind[j.Resource], j)
+	}
+	from := l.opts.Archive.For(l.id.QuotaOwner())
+	for kind, all := range byKind {
+		for some := range slices.Chunk(all, ownersAtOnce) {
+			byUID := map[string]*waiting{}
+			var filter store.Filter
+			for _, j := range some {
+				byUID[j.UID] = j
+				filter.UIDs = append(filter.UIDs, j.UID)
+			}
+			found, err := from.Jobs(ctx, l.kinds.Cluster(), kind, filter, store.JobAfter{}, len(some))
+			if err != nil {
+				return
+			}
+			for _, j := range found {
+				if one := byUID[j.UID]; j.Namespace == one.Namespace && j.Name == one.Name { // a Workload may name any uid
+					one.Owner = j.Owner
+				}
+			}
+		}
+	}
+}
