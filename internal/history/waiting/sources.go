@@ -38,7 +38,8 @@ type statement struct {
 type weight int
 
 const (
-	aPodHasFailed weight = iota + 1
+	aQueueWaitsForPods weight = iota + 1
+	aPodHasFailed
 	aPodIsGated
 	aPodFindsNoNode
 	aPodCannotBegin
@@ -127,7 +128,8 @@ func workload(o *cluster.Object) (said statement, ok bool) {
 }
 
 // queueing says that Kueue has no quota for the job, has taken it away, has checks that have not
-// passed, or has given it up.
+// passed, has no topology for it yet, or has given it up; and of a job that it has let in, that it
+// waits for its pods.
 func queueing(o *cluster.Object) (statement, bool) {
 	status := o.Path("status")
 	is := func(c gjson.Result) bool { return c.Get("status").Str == "True" }
@@ -147,15 +149,37 @@ func queueing(o *cluster.Object) (statement, bool) {
 	case is(evicted) && !givenUp && (is(reserved) || slices.Contains([]string{"", "Pending"}, reserved.Get("reason").Str)):
 		return from(evicted, aQueueHolds, history.WorkloadSays)
 	case is(pods.Condition(status, "Admitted")):
-		return statement{}, false
+		return unready(status)
 	case is(reserved):
-		return failingCheck(status)
+		if said, ok := failingCheck(status); ok {
+			return said, ok
+		}
+		return pendingTopology(status)
 	}
 	return from(reserved, aQueueHolds, history.WorkloadSays)
 }
 
 // deactivated is how the reasons begin with which Kueue gives a workload up.
 const deactivated = "Deactivated"
+
+// unready is what Kueue says of a job that it has let in and whose pods it waits for (waitForPodsReady): what pods
+// say themselves says more.
+func unready(status gjson.Result) (statement, bool) {
+	ready := pods.Condition(status, "PodsReady")
+	if ready.Get("status").Str != "False" {
+		return statement{}, false
+	}
+	return from(ready, aQueueWaitsForPods, history.WorkloadSays)
+}
+
+// pendingTopology says that Kueue has reserved quota, and finds out later on which nodes.
+func pendingTopology(status gjson.Result) (statement, bool) {
+	admitted := pods.Condition(status, "Admitted")
+	if admitted.Get("status").Str != "False" || !strings.Contains(admitted.Get("reason").Str, "Topology") {
+		return statement{}, false
+	}
+	return from(admitted, aQueueHolds, history.WorkloadSays)
+}
 
 // failingCheck is the first of Kueue's admission checks that has not passed.
 func failingCheck(status gjson.Result) (said statement, ok bool) {
