@@ -246,7 +246,7 @@ func (g *assembly) buildBalancer() error {
 	}
 	replicas := &balance.Replicas{Addresses: g.cfg.Stream.Replicas, Token: g.opsToken, Log: g.log}
 	g.balancer = balance.New(balance.Options{
-		Self: g.server.Load().Instance, Ask: replicas.Ask, Move: g.server.Move, Registerer: g.registry, Log: g.log,
+		Self: g.server.Load().Instance, Ask: replicas.Ask, Move: g.server.Move, Returned: g.server.Returned, Registerer: g.registry, Log: g.log,
 	})
 	return nil
 }

@@ -1,15 +1,18 @@
 // Package balance spreads event streams over the replicas of a gateway. Streams last, so a replica that is added gets none
 // of those that run, however little it has to do. A replica that has more streams than the mean therefore ends some of them
-// before their time, those that have been open longest first. Their clients come back with their positions, and to any replica.
+// before their time. Their clients come back with their positions, and to any replica.
 //
-// Replicas tell each other only how many streams they have, and believe each other. What is not known counts as no reason to
-// end a stream: a replica that gets no answer, or is not among those that answer, ends none. A balancer that sends the clients
-// back to where they came from is noticed, and then left alone, each time for twice as long.
+// Replicas tell each other only how many streams they have, and believe each other once they have proved that they are
+// replicas. What is not known counts as no reason to end a stream: a replica ends none while one of the others does not answer,
+// or is not itself among those that do, or the replicas have not been the same for a while, as while one of them fails and
+// begins again and again. A few streams are moved first. If their clients are sent back here, all is left as it is, each time
+// for twice as long.
 package balance
 
 import (
 	"context"
 	"log/slog"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -26,24 +29,34 @@ type Load struct {
 // Options configure a Balancer; all are required.
 type Options struct {
 	Self string // the instance that this is
-	// Ask returns the loads of all replicas that are ready. It may find one of them more than once.
-	Ask func(context.Context) []Load
-	// Move ends so many streams at random moments within a time, and returns how many it found to end.
-	Move       func(streams int, within time.Duration) int
+	// Ask returns the loads of all replicas that are ready, and whether these are all that should be asked. It may find one of
+	// them more than once.
+	Ask func(context.Context) (all []Load, complete bool)
+	// Move ends so many streams, chosen at random, at random moments within a time. It returns how many it found to end.
+	Move func(streams int, within time.Duration) int
+	// Returned is of how many streams that Move has ended the client has come back to this replica.
+	Returned   func() int
 	Registerer prometheus.Registerer
 	Log        *slog.Logger
 }
 
 const (
-	// every is how often replicas ask each other. In each round a share of the excess is moved. Some of it comes back here,
-	// and clients should not come all at once: with a quarter in ten seconds, two replicas that become eight are level within
-	// four minutes, and each client has moved once (TestScaleUpIsLevelInFiveMinutes).
+	// every is how often replicas ask each other.
 	every = 10 * time.Second
-	share = 4
-	// tolerance is how far above the mean a replica may be: a part of it, and some streams, since with few of them differences
-	// are chance.
+	// within is over how long the streams of one round end.
+	within = 8 * time.Second
+	// share is the part of the excess that is moved in each round, once a sample has helped. Some of it comes back here, and
+	// clients should not come all at once: with a half, two replicas that become eight are level four minutes after they
+	// began, of which two are spent waiting, and each client has moved once (TestScaleUpIsLevelInFiveMinutes).
+	share = 2
+	// The sample that is moved first is this part of the excess, and so many at least.
+	sampleShare, sampleLeast = 10, 16
+	// pause is how long after a sample nothing is moved, until it is known what has come of it.
+	pause = 15 * time.Second
+	// tolerance is how far above the mean a replica may be, as a part of it. It may be further by what is chance: streams
+	// that are spread at random differ by the root of their mean, and hardly ever by three times that.
 	tolerance = 0.03
-	few       = 2
+	chance    = 3
 	// rest is how long nothing is moved after moving has not helped, and longest the bound of its doubling. A replica that
 	// none of the clients can reach, since it is another gateway's, would otherwise move all of them again and again.
 	rest    = 10 * time.Minute
@@ -55,15 +68,9 @@ type Balancer struct {
 	opts    Options
 	found   prometheus.Gauge
 	moved   prometheus.Counter
-	attempt attempt
-}
-
-// attempt is what has come of moving streams since this replica had too many.
-type attempt struct {
-	streams, excess int // when it began
-	moved           int
-	until           time.Time     // it was in vain, and nothing is moved until then; zero: it was not
-	rest            time.Duration // how long that was
+	fleet   fleet
+	attempt *attempt // the one that has not helped yet; nil: there is none
+	rests   rests
 }
 
 // New returns a Balancer.
@@ -94,25 +101,57 @@ func (b *Balancer) Run(ctx context.Context) error {
 }
 
 func (b *Balancer) round(ctx context.Context) {
-	loads := each(b.opts.Ask(ctx))
+	all, complete := b.opts.Ask(ctx)
+	loads, now := each(all), time.Now()
 	b.found.Set(float64(len(loads)))
+	if b.attempt != nil { // replicas that have gone meanwhile make no difference to this
+		if b.attempt.back = b.opts.Returned() - b.attempt.returned; b.attempt.cameBack(now) {
+			b.giveUp(len(loads), now)
+		}
+	}
+	if !complete {
+		return
+	}
+	settled := b.fleet.see(loads, now)
 	own := slices.IndexFunc(loads, func(l Load) bool { return l.Instance == b.opts.Self })
-	if own < 0 { // it is not ready, or draining, or the replicas are not all known
+	if own < 0 || !settled || now.Before(b.rests.until) { // without itself: it is not ready, or draining, or no address is its own
 		return
 	}
-	excess := excessOf(loads[own].Streams, loads)
-	if !b.attempt.mayMove(loads[own].Streams, excess, time.Now()) {
+	streams := loads[own].Streams
+	b.level(streams, excessOf(streams, loads, b.attempt != nil && b.attempt.moving), len(loads), now)
+}
+
+// level moves some of the excess.
+func (b *Balancer) level(streams, excess, replicas int, now time.Time) {
+	switch a := b.attempt; {
+	case excess == 0 && (a == nil || a.pending(now)):
 		return
-	}
-	if b.attempt.isVain() {
-		rest := b.attempt.stop(time.Now())
-		b.opts.Log.Warn("streams that are moved to other replicas come back to this one: what balances their connections does not spread them",
-			"streams", loads[own].Streams, "replicas", len(loads), "moved", b.attempt.moved, "restFor", rest)
+	case excess == 0:
+		if a.moving = false; a.helped(streams) {
+			b.attempt, b.rests = nil, rests{}
+		}
 		return
+	case a == nil:
+		b.attempt = &attempt{streams: streams, excess: excess, returned: b.opts.Returned()}
+	case a.pending(now):
+		return
+	case a.moved >= a.streams && excess > a.excess/2:
+		b.giveUp(replicas, now)
+		return
+	case a.moved >= a.streams: // it helps, and goes on
+		b.attempt = &attempt{streams: streams, excess: excess, returned: b.opts.Returned(), sampled: a.sampled}
 	}
-	n := b.opts.Move((excess+share-1)/share, every)
-	b.attempt.moved += n
+	n := b.opts.Move(b.attempt.size(excess), within)
+	b.attempt.add(n, now)
 	b.moved.Add(float64(n))
+	b.fleet.moved = true
+}
+
+// giveUp leaves the streams where they are for a while.
+func (b *Balancer) giveUp(replicas int, now time.Time) {
+	b.opts.Log.Warn("streams that are moved to other replicas come back to this one: what balances their connections does not spread them",
+		"streams", b.attempt.streams, "replicas", replicas, "moved", b.attempt.moved, "back", b.attempt.back, "restFor", b.rests.begin(now))
+	b.attempt = nil
 }
 
 // each leaves out what was found twice, as by its IPv4 and its IPv6 address.
@@ -125,41 +164,20 @@ func each(loads []Load) []Load {
 	})
 }
 
-// excessOf is how many streams a replica has above the mean; 0 if that is within the tolerance.
-func excessOf(own int, all []Load) int {
+// excessOf is how many streams a replica has above the mean; 0 if that is within the tolerance. One that has begun to move
+// goes on for longer than one that has not would begin.
+func excessOf(own int, all []Load, moving bool) int {
 	sum := 0.0 // which cannot overflow, whatever they say
 	for _, l := range all {
 		sum += float64(l.Streams)
 	}
 	mean := sum / float64(len(all))
-	if float64(own) <= mean*(1+tolerance)+few {
+	most := chance * math.Sqrt(mean)
+	if moving {
+		most = math.Sqrt(mean)
+	}
+	if float64(own) <= mean+max(tolerance*mean, most) {
 		return 0
 	}
 	return int(float64(own) - mean)
 }
-
-// mayMove takes note of how much too many streams there are, and reports whether some may be moved.
-func (a *attempt) mayMove(streams, excess int, now time.Time) bool {
-	switch {
-	case now.Before(a.until):
-		return false
-	case excess == 0:
-		*a = attempt{}
-		return false
-	case a.streams == 0, a.moved >= a.streams && excess <= a.excess/2: // it helps, and goes on
-		*a = attempt{streams: streams, excess: excess}
-	case !a.until.IsZero():
-		*a = attempt{streams: streams, excess: excess, rest: a.rest}
-	}
-	return true
-}
-
-// stop has nothing moved for a while, and returns for how long.
-func (a *attempt) stop(now time.Time) time.Duration {
-	a.rest = min(max(rest, 2*a.rest), longest)
-	a.until = now.Add(a.rest)
-	return a.rest
-}
-
-// isVain reports whether as many streams were moved as there were, and most of the excess is still here.
-func (a *attempt) isVain() bool { return a.moved >= a.streams }

@@ -19,17 +19,31 @@ import (
 // Path is where a replica's ops listener says what its load is.
 const Path = "/load"
 
-// askTimeout bounds one round of questions, the lookups of names included.
-const askTimeout = 3 * time.Second
+const (
+	// askTimeout bounds one round of questions, the lookups of names included.
+	askTimeout = 3 * time.Second
+	// toldAfter is how long a replica may not answer before the log says so: one that has just ended is no news.
+	toldAfter = 30 * time.Second
+	// leftOutAfter is how long it is waited for. One that was removed, but not from the configuration, would otherwise keep
+	// the others from ever being level.
+	leftOutAfter = 15 * time.Minute
+)
 
-// Replicas are the ops listeners of all replicas.
+// Replicas are the ops listeners of all replicas. They are asked by one goroutine.
 type Replicas struct {
 	Addresses []string // host:port; a host's name stands for all addresses that it has
-	// Token returns what the listeners want to see; "": nothing.
+	// Token returns the secret that all replicas share, by which they know each other; "": there is none.
 	Token func() (string, error)
 	Log   *slog.Logger
 
 	failing backoff.News
+	mute    map[string]*silence // by address
+}
+
+// silence is an address that does not tell its load.
+type silence struct {
+	since time.Time
+	news  backoff.News
 }
 
 // client asks the replicas themselves, and nobody to whom they would send it.
@@ -38,25 +52,31 @@ var client = &http.Client{
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 }
 
-// Ask asks all replicas at once. Those that do not answer are left out.
-func (r *Replicas) Ask(ctx context.Context) []Load {
+// Ask asks all replicas at once, and returns what is known of their loads. That is complete if none is missing that has
+// answered in the last 15 minutes, or was found since.
+func (r *Replicas) Ask(ctx context.Context) (all []Load, complete bool) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	token, err := r.Token()
 	addresses, unknown := r.lookUp(ctx)
-	r.tell(errors.Join(err, unknown))
-	answers := make([]Load, len(addresses))
+	err = errors.Join(err, unknown)
+	r.tell(err)
+	answers, errs := make([]Load, len(addresses)), make([]error, len(addresses))
 	var asking sync.WaitGroup
 	for i, address := range addresses {
-		asking.Go(func() {
-			var err error
-			if answers[i], err = ask(ctx, address, token); err != nil { // it may have just ended
-				r.Log.Debug("a replica does not tell its load", "address", address, "error", err)
-			}
-		})
+		asking.Go(func() { answers[i], errs[i] = ask(ctx, address, token) })
 	}
 	asking.Wait()
-	return slices.DeleteFunc(answers, func(l Load) bool { return l.Instance == "" })
+	complete = err == nil
+	silent := map[string]*silence{}
+	for i, address := range addresses {
+		if known, missing := r.hear(address, errs[i], time.Now()); known != nil {
+			silent[address] = known
+			complete = complete && !missing
+		}
+	}
+	r.mute = silent
+	return slices.DeleteFunc(answers, func(l Load) bool { return l.Instance == "" }), complete
 }
 
 // tell logs why replicas are not found, once.
@@ -70,6 +90,33 @@ func (r *Replicas) tell(err error) {
 		r.Log.Warn("no streams are moved to other replicas: not all of these can be found", "error", err)
 	}
 }
+
+// hear takes note of whether an address has told its load, and says in the log, once, if it does not for long. It returns what
+// is known of its silence, nil if it has answered, and whether it is still waited for.
+func (r *Replicas) hear(address string, err error, now time.Time) (known *silence, missing bool) {
+	known = r.mute[address]
+	switch {
+	case err == nil && known != nil && known.news.Over():
+		r.Log.Info("a replica tells its load again", "address", address)
+		return nil, false
+	case err == nil:
+		return nil, false
+	case known == nil:
+		known = &silence{since: now}
+	}
+	lasted := now.Sub(known.since)
+	missing = lasted < leftOutAfter
+	switch {
+	case lasted < toldAfter:
+	case missing && known.news.Is(errors.New(stateOf(err))):
+		r.Log.Warn("no streams are moved to other replicas: one does not tell its load", "address", address, "error", err)
+	case !missing && known.news.Is(errLeftOut):
+		r.Log.Warn("streams are moved without regard to a replica that has not told its load for long", "address", address, "error", err)
+	}
+	return known, missing
+}
+
+var errLeftOut = errors.New("left out")
 
 // lookUp returns the addresses of all replicas, each once.
 func (r *Replicas) lookUp(ctx context.Context) (all []string, err error) {
@@ -90,28 +137,47 @@ func (r *Replicas) lookUp(ctx context.Context) (all []string, err error) {
 	return slices.Compact(all), nil
 }
 
+// answerError is an answer that is none of a replica that shares the token and is ready.
+type answerError string
+
+func (e answerError) Error() string { return string(e) }
+
+// stateOf is what an error is called if it is to be told once: those of connections name ports that differ each time.
+func stateOf(err error) string {
+	if answer := answerError(""); errors.As(err, &answer) {
+		return string(answer)
+	}
+	return "no answer"
+}
+
 // ask asks one replica.
-func ask(ctx context.Context, address, token string) (load Load, err error) {
+func ask(ctx context.Context, address, token string) (Load, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+Path, nil)
 	if err != nil {
-		return load, err
+		return Load{}, err
 	}
-	if token != "" {
-		r.Header.Set("Authorization", "Bearer "+token)
-	}
+	q := sign(r, token, time.Now())
 	response, err := client.Do(r)
 	if err != nil {
-		return load, err
+		return Load{}, err
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return load, fmt.Errorf("it answers %s", response.Status)
+		return Load{}, answerError("it answers " + response.Status)
 	}
-	if err = json.NewDecoder(io.LimitReader(response.Body, 1<<10)).Decode(&load); err == nil && (load.Instance == "" || load.Streams < 0) {
-		err = fmt.Errorf("it answers %+v", load)
-	}
+	text, err := io.ReadAll(io.LimitReader(response.Body, 1<<10))
 	if err != nil {
 		return Load{}, err
+	}
+	if token != "" && !q.isProof(token, response.Header.Get(proofHeader), text) {
+		return Load{}, answerError("it does not prove that it knows the token")
+	}
+	var load Load
+	if err := json.Unmarshal(text, &load); err != nil {
+		return Load{}, answerError("it answers no JSON")
+	}
+	if load.Instance == "" || load.Streams < 0 {
+		return Load{}, answerError(fmt.Sprintf("it answers %+v", load))
 	}
 	return load, nil
 }

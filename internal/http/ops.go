@@ -1,7 +1,6 @@
 package http
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -43,7 +42,7 @@ func (s *Server) OpsHandler(opts OpsOptions) http.Handler {
 	if opts.Config != nil {
 		inside.Get("/debug/config", opts.debugConfig)
 	}
-	inside.Get(balance.Path, s.load)
+	r.Get(balance.Path, opts.load(s.load))
 	inside.Get("/debug/kinds", s.debugKinds)
 	inside.HandleFunc("/debug/streams", s.streams.List)
 	inside.Get("/debug/history", s.debugHistory)
@@ -78,13 +77,12 @@ func (s *Server) ready(w http.ResponseWriter, names bool) {
 }
 
 // load answers other replicas. Those that are not ready get no clients, so they are none to which streams could be moved.
-func (s *Server) load(w http.ResponseWriter, _ *http.Request) {
+func (s *Server) load(w http.ResponseWriter, by balance.Asker) {
 	if state, _ := s.state(); state != "ok" {
 		http.Error(w, state, http.StatusServiceUnavailable)
 		return
 	}
-	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(s.Load()) // a replica that has gone is no error
+	by.Answer(w, s.Load())
 }
 
 // state says whether requests should come here, and what there is to say of each kind, one line each.

@@ -9,6 +9,9 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"time"
+
+	"github.com/kubecast/kubecast/internal/balance"
 )
 
 var (
@@ -62,6 +65,21 @@ func (o OpsOptions) guard(next http.Handler) http.Handler {
 			http.Error(w, "ops.tokenFile cannot be read", http.StatusServiceUnavailable)
 		}
 	})
+}
+
+// load has a question for the load answered that is a replica's, or from who may see everything.
+func (o OpsOptions) load(answer func(http.ResponseWriter, balance.Asker)) http.HandlerFunc {
+	others := o.guard(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { answer(w, balance.Asker{}) }))
+	return func(w http.ResponseWriter, r *http.Request) {
+		if o.Tokens != nil {
+			tokens, err := o.Tokens()
+			if by, is := balance.AskerOf(r, tokens, time.Now()); err == nil && is {
+				answer(w, by)
+				return
+			}
+		}
+		others.ServeHTTP(w, r)
+	}
 }
 
 // isAddress reports whether a host is an address, or localhost. Any other name may be an attacker's: a page whose

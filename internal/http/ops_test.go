@@ -63,7 +63,7 @@ func TestOpsListenerShowsTheInsideToWhoMaySeeIt(t *testing.T) {
 		{"with the token", guarded, "Bearer " + token, 200, 200, true},
 		{"with the next one", guarded, "bearer  " + next, 200, 200, true},
 	} {
-		for _, path := range []string{"/metrics", "/debug/kinds", "/debug/streams", "/debug/history", "/debug/logs", "/debug/questions"} {
+		for _, path := range []string{"/metrics", "/load", "/debug/kinds", "/debug/streams", "/debug/history", "/debug/logs", "/debug/questions"} {
 			if a := g.opsAs(test.opts, path, test.authorization); a.code != test.inside || a.code != 200 && strings.Contains(a.body, "kubecast_") {
 				t.Errorf("%s: %s: %d %s", test.name, path, a.code, a.body)
 			}

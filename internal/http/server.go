@@ -39,6 +39,7 @@ import (
 	"github.com/kubecast/kubecast/internal/history/archive"
 	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/coding"
+	"github.com/kubecast/kubecast/internal/http/conn"
 	"github.com/kubecast/kubecast/internal/http/eventstream"
 	"github.com/kubecast/kubecast/internal/http/historyapi"
 	"github.com/kubecast/kubecast/internal/http/livepage"
@@ -217,6 +218,9 @@ func (s *Server) Load() balance.Load {
 // Move ends so many streams at random moments within a time, since other replicas have fewer. It returns how many it found.
 func (s *Server) Move(streams int, within time.Duration) int { return s.streams.Move(streams, within) }
 
+// Returned is of how many streams that Move has ended the client has come back here.
+func (s *Server) Returned() int { return s.streams.Returned() }
+
 // SetClusters replaces the clusters that are served; see access.Access.
 func (s *Server) SetClusters(all []*cache.Kinds) error { return s.access.SetClusters(all) }
 
@@ -238,11 +242,12 @@ func (s *Server) Handler() http.Handler {
 	return request.HeadAsGet(r)
 }
 
-// sendAway has the connections end on which something is asked of a server that drains. Whoever kept one, above all over
-// HTTP/2 where further streams keep it open, would come back by it for as long as this replica runs.
+// sendAway has the connections end on which something is asked of a server that drains, or from which a stream is moved.
+// Whoever kept one, above all over HTTP/2 where further streams keep it open, would come back by it for as long as this replica
+// runs.
 func (s *Server) sendAway(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if s.streams.Draining() {
+		if s.streams.Draining() || conn.SharedOf(r).IsLeft() {
 			w.Header().Set("Connection", "close") // over HTTP/2, net/http sends GOAWAY
 		}
 		next.ServeHTTP(w, r)

@@ -22,6 +22,10 @@ func (ss *session) begin(ctx context.Context) Outcome {
 	if ss.hub.draining.Err() != nil {
 		return endDrain
 	}
+	if ss.shared.IsLeft() && !ss.finite {
+		return endAge // with the head of this answer, the client has been told to leave the connection
+	}
+	ss.comesBack()
 	for _, s := range ss.sources {
 		ss.pursue(s.(*beginning))
 	}

@@ -10,12 +10,9 @@
 package eventstream
 
 import (
-	"cmp"
 	"context"
 	"log/slog"
-	"math/rand/v2"
 	"runtime"
-	"slices"
 	"sync"
 	"time"
 
@@ -63,6 +60,7 @@ type Hub struct {
 	quota    *quota
 	metrics  *metrics
 	open     *openStreams
+	moved    moved
 	draining context.Context // done: no new streams, and the running ones end
 	drain    func()
 
@@ -154,19 +152,6 @@ func (h *Hub) Open() int {
 	h.open.mu.Lock()
 	defer h.open.mu.Unlock()
 	return len(h.open.sessions)
-}
-
-// Move ends so many streams as if they were of age, at random moments within a time: those that have been open longest, and
-// no stream that ends with its source. It returns how many it found.
-func (h *Hub) Move(streams int, within time.Duration) int {
-	all := slices.DeleteFunc(h.open.all(), func(ss *session) bool { return ss.finite || ss.moves.Load() > 0 })
-	slices.SortFunc(all, func(a, b *session) int { return cmp.Compare(a.number, b.number) })
-	all = all[:min(streams, len(all))]
-	for _, ss := range all {
-		ss.moves.Store(1 + int64(rand.N(within)))
-		ss.Wake()
-	}
-	return len(all)
 }
 
 // Connections is how many connections streams have for themselves. Those over HTTP/2 share theirs,

@@ -123,6 +123,9 @@ func (h *Hub) Watch(w http.ResponseWriter, r *http.Request, id auth.Identity, t 
 		// client-go lists again when a watch is answered with 503, but goes on with its watch when that is 429.
 		return reply.TooManyRequests("the gateway is about to end; another one will answer", nil)
 	}
+	if conn.SharedOf(r).IsLeft() {
+		return reply.TooManyRequests("other replicas of the gateway have fewer watches; one will answer on another connection", nil)
+	}
 	ss := h.newSession(r, id)
 	ss.follow()
 	giveUp := func() {

@@ -26,8 +26,9 @@ type session struct {
 	id       auth.Identity
 	request  string // its id, for the log
 	path     string
-	address  string // of the client, as it is counted
-	counts   int    // how many sources count against the quota; 0: the stream does not count, either
+	address  string       // of the client, as it is counted
+	shared   *conn.Shared // its connection, if that is not its own; may be nil
+	counts   int          // how many sources count against the quota; 0: the stream does not count, either
 	began    time.Time
 	audit    *auditrecord.Record // nil: nothing is audited
 	position string              // the position that the client sent, until some of the sources have begun
@@ -130,6 +131,7 @@ func (ss *session) sayGoodbye(end Outcome) Outcome {
 	}
 	if end.isPlanned() {
 		ss.bookmarks()
+		ss.goesAway()
 	}
 	ss.emit(message{kind: msgGoodbye, name: end.String()})
 	if ss.complete(end) {

@@ -158,6 +158,7 @@ func (h *Hub) newSession(r *http.Request, id auth.Identity) *session {
 		request:  request.ID(r),
 		path:     strings.Clone(r.URL.Path),
 		address:  strings.Clone(request.Address(r)),
+		shared:   conn.SharedOf(r),
 		position: strings.Clone(PositionOf(r.Header, r.URL.Query())),
 		began:    time.Now(),
 		audit:    auditrecord.Of(r.Context()),
