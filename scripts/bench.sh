@@ -11,7 +11,7 @@ cd "$(dirname "$0")/.."
 
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-go build -o "$dir/" ./bench/fanout ./bench/endtoend ./bench/memory ./bench/rest ./bench/permissions ./bench/hostile ./bench/history ./bench/thin
+go build -o "$dir/" ./bench/fanout ./bench/endtoend ./bench/memory ./bench/rest ./bench/permissions ./bench/hostile ./bench/history ./bench/thin ./bench/replicas
 
 quick=() pods=()
 [ -z "${QUICK:-}" ] || quick=(-quick) pods=(-pods 200)
@@ -35,6 +35,7 @@ part "permissions: 1,000 streams of 200 users while their bindings change" "$dir
 part "one hostile user: what 200 good ones notice of each means" "$dir/hostile" -gateway bin/gateway "${quick[@]}"
 part "the history of jobs: each database, and pages among ${ROWS:-2000000} transitions" \
 	"$dir/history" -gateway bin/gateway -rows "${ROWS:-2000000}" "${quick[@]}"
+part "replicas that come and go: 5,000 streams behind nginx and HAProxy" "$dir/replicas" -gateway bin/gateway "${quick[@]}"
 part "memory: what a cached object costs" "$dir/memory" "${pods[@]}"
 printf '\n── the parts within: microseconds and allocations\n'
 go test -run '^$' -bench . -benchmem ./internal/... 2>/dev/null | grep -E '^(Benchmark|pkg:)' | tee "$dir/parts" || failed+=("go test -bench")
