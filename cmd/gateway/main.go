@@ -34,6 +34,7 @@ func commands() []command {
 		{"serve", "run the gateway (the default)", func(ctx context.Context, args []string, out io.Writer) error { return serve(ctx, args, out) }},
 		{"check", "build all that serve builds, and report all faults at once; changes nothing", check},
 		{"preflight", "connect to the clusters and the database, and list what is missing", preflight},
+		{"explain", "say which binding or policy permits what of a path, or what is missing", explain},
 		{"config", "print the configuration that serve would use, without its secrets", printConfig},
 		{"history", "migrate or check the schema of the history's database, print the rights it needs, copy it", historyCommand},
 		{"watch", "print an event stream of a gateway in the terminal", watch},

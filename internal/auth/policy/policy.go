@@ -173,20 +173,9 @@ const (
 // has none.
 func (a *Authorizer) evaluate(id *auth.Identity, req *auth.Request) (answer answer, reason string) {
 	a.evaluated.Add(1)
-	var unknown []*cel.AttributePatternType
-	if req.Namespace == "" {
-		unknown = append(unknown, cel.AttributePattern(requestNamespace))
-	}
-	if req.Name == "" {
-		unknown = append(unknown, cel.AttributePattern(requestName))
-	}
-	var input any = variables{id, req}
-	if len(unknown) > 0 {
-		partial, err := cel.PartialVars(input, unknown...)
-		if err != nil {
-			return no, err.Error()
-		}
-		input = partial
+	input, err := inputOf(id, req)
+	if err != nil {
+		return no, err.Error()
 	}
 	var failures []string
 	for _, p := range a.policies {
@@ -201,6 +190,21 @@ func (a *Authorizer) evaluate(id *auth.Identity, req *auth.Request) (answer answ
 		}
 	}
 	return answer, strings.Join(failures, "; ")
+}
+
+// inputOf is what policies are given.
+func inputOf(id *auth.Identity, req *auth.Request) (any, error) {
+	var unknown []*cel.AttributePatternType
+	if req.Namespace == "" {
+		unknown = append(unknown, cel.AttributePattern(requestNamespace))
+	}
+	if req.Name == "" {
+		unknown = append(unknown, cel.AttributePattern(requestName))
+	}
+	if len(unknown) == 0 {
+		return variables{id, req}, nil
+	}
+	return cel.PartialVars(variables{id, req}, unknown...)
 }
 
 // Authorize implements auth.Authorizer. It returns no errors: a request that cannot be evaluated is denied.

@@ -161,6 +161,7 @@ func TestIndexAnswersAsKubernetesRulesSay(t *testing.T) {
 					t.Fatalf("seed %d, step %d: %v, %+v: %t", seed, step, id, req, allowed)
 				}
 				checkScope(t, fmt.Sprintf("seed %d, step %d", seed, step), m, x, id, req)
+				checkExplanation(t, fmt.Sprintf("seed %d, step %d", seed, step), m, x, id, req)
 			}
 		}
 		for k := range m.bindings {
@@ -222,5 +223,32 @@ func checkScope(t *testing.T, where string, m *model, x *index, id auth.Identity
 				t.Fatalf("%s: %v, %+v: scope %+v", where, id, asked, scope)
 			}
 		}
+	}
+}
+
+// checkExplanation demands that what permits something is named exactly if it is permitted.
+func checkExplanation(t *testing.T, where string, m *model, x *index, id auth.Identity, req auth.Request) {
+	t.Helper()
+	granted, _ := x.explain(&id, req)
+	whole := slices.ContainsFunc(granted, func(g grant) bool { return g.part == "" })
+	if allowed := m.allows(id, req); whole != allowed {
+		t.Fatalf("%s: %v, %+v: allowed %t, explained by %v", where, id, req, allowed, granted)
+	}
+	for _, g := range granted {
+		b := m.bindings[g.binding]
+		if !slices.ContainsFunc(b.subjects, func(s rbacv1.Subject) bool { return isSubject(id, s, g.binding.namespace) }) || b.ref.Name != g.role.name {
+			t.Fatalf("%s: %v, %+v: %v is not theirs", where, id, req, g)
+		}
+	}
+	if req.Name != "" || req.Verb == "get" { // all objects are asked about by list and watch
+		return
+	}
+	q := newQuestion(req)
+	scope := x.scope(&id, &q)
+	if req.Namespace != "" {
+		scope = scope.In(req.Namespace)
+	}
+	if allowed := m.allows(id, req); !allowed && scope.Empty() != (len(granted) == 0) {
+		t.Fatalf("%s: %v, %+v: scope %+v, explained by %v", where, id, req, scope, granted)
 	}
 }

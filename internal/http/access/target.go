@@ -27,6 +27,12 @@ type Target struct {
 	Subresource string // "log", of one object; else ""
 }
 
+// Need is something that a caller must be allowed to do.
+type Need struct {
+	Target
+	Verb string
+}
+
 // Parse reads /api/VERSION/… and /apis/GROUP/VERSION/…, with or without /clusters/NAME before it. It reports false
 // for all other paths, subresources included, since the cache has none.
 func Parse(name string) (t Target, ok bool) {

@@ -10,25 +10,29 @@ import (
 	"github.com/kubecast/kubecast/internal/http/auditrecord"
 )
 
-// need is something that a caller must be allowed to do.
-type need struct {
-	access.Target
-	verb string
+// Needs are what a caller must be allowed to do to be told what a path names.
+func Needs(path string) ([]access.Need, error) {
+	var q question
+	var err error
+	if q.pods, q.owner, err = targets(path); err != nil {
+		return nil, err
+	}
+	return q.needs(), nil
 }
 
 // needs are what a caller must be allowed to do, which is what kubectl logs would have to be: to
 // read the text, of each pod; to list the pods, unless one is named; and to get the object to which
 // they belong. So nothing is found in objects that the caller may not see, and none of these is
 // looked for before all is allowed.
-func (q *question) needs() []need {
-	all := []need{{q.pods, "get"}}
+func (q *question) needs() []access.Need {
+	all := []access.Need{{Target: q.pods, Verb: "get"}}
 	if q.pods.Name == "" {
 		pods := q.pods
 		pods.Subresource = ""
-		all = append(all, need{pods, "list"})
+		all = append(all, access.Need{Target: pods, Verb: "list"})
 	}
 	if q.owner.Resource != "" {
-		all = append(all, need{q.owner, "get"})
+		all = append(all, access.Need{Target: q.owner, Verb: "get"})
 	}
 	return all
 }
@@ -36,10 +40,10 @@ func (q *question) needs() []need {
 // find authorizes a question: which pods the caller may see, and the kinds of pods and of their owner.
 func (h *Handler) find(ctx context.Context, id auth.Identity, q question) (granted access.Grant, pods, owner cluster.Kind, err error) {
 	shows := auth.Scope{All: true}
-	told := need{q.pods, "get"}
+	told := access.Need{Target: q.pods, Verb: "get"}
 	for _, n := range q.needs() {
 		var kind cluster.Kind
-		if granted, kind, err = h.opts.Access.Find(ctx, id, n.Target, n.verb); err != nil {
+		if granted, kind, err = h.opts.Access.Find(ctx, id, n.Target, n.Verb); err != nil {
 			told = n
 			break
 		}
@@ -55,7 +59,7 @@ func (h *Handler) find(ctx context.Context, id auth.Identity, q question) (grant
 			err = access.Forbidden(id, q.pods, "get")
 		}
 	}
-	auditrecord.Of(ctx).Decided(access.Part{Target: told.Target, Visible: granted.Visible}.Read(told.verb), err)
+	auditrecord.Of(ctx).Decided(access.Part{Target: told.Target, Visible: granted.Visible}.Read(told.Verb), err)
 	return granted, pods, owner, err
 }
 
@@ -67,7 +71,7 @@ func (q *question) see(ctx context.Context, a *access.Access, kinds *cache.Kinds
 		if n.Target == q.owner {
 			kind = owner
 		}
-		visible, ok, err := a.See(ctx, kinds, id, n.Target, kind, n.verb)
+		visible, ok, err := a.See(ctx, kinds, id, n.Target, kind, n.Verb)
 		if err != nil || !ok {
 			return nil, false, err
 		}
