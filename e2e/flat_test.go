@@ -107,6 +107,9 @@ func checkFlat(t *testing.T, used []inUse, heapToo bool) {
 	}
 }
 
+// idleConnectionsEnd is within what a connection to an API server ends that nobody needs any more: it is kept for 90 s.
+const idleConnectionsEnd = 3 * time.Minute
+
 // moreAtRest is how many more goroutines, or files, there may be than at first: requests to API
 // servers and databases come and go.
 const moreAtRest = 12
@@ -127,7 +130,7 @@ func (g *gateway) atRest(t *testing.T, before []inUse, after time.Duration) (now
 		now.after = after
 		return now
 	}
-	eventually(t, "nothing is left of clients that left", func() error {
+	harness.Eventually(t, "nothing is left of clients that left", idleConnectionsEnd, func() error {
 		now = g.usage(t)
 		if first := before[0]; now.goroutines > first.goroutines+moreAtRest || now.files > first.files+moreAtRest {
 			running, err := fetch(http.MethodGet, g.ops+"/debug/pprof/goroutine?debug=1", nil)
