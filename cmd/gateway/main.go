@@ -133,7 +133,7 @@ func serve(ctx context.Context, args []string, out io.Writer) error {
 	}
 	level := &slog.LevelVar{}
 	level.Set(cfg.Log.SlogLevel())
-	log := logger(cfg.Log, level)
+	log := logger(os.Stderr, cfg.Log, level)
 	klog.SetSlogLogger(log.With("from", "client-go"))
 
 	ctx, cancel := context.WithCancel(ctx)
@@ -160,12 +160,27 @@ func serve(ctx context.Context, args []string, out io.Writer) error {
 	return app.Run(ctx, app.Options{Config: cfg, Version: version, Log: log, Level: level, Drain: drain, Reload: load, Again: again})
 }
 
-func logger(cfg config.Log, level slog.Leveler) *slog.Logger {
-	opts := &slog.HandlerOptions{Level: level}
+func logger(out io.Writer, cfg config.Log, level slog.Leveler) *slog.Logger {
+	opts := &slog.HandlerOptions{Level: level, ReplaceAttr: plainLevel}
 	if cfg.Format == "json" {
-		return slog.New(slog.NewJSONHandler(os.Stderr, opts))
+		return slog.New(slog.NewJSONHandler(out, opts))
 	}
-	return slog.New(slog.NewTextHandler(os.Stderr, opts))
+	return slog.New(slog.NewTextHandler(out, opts))
+}
+
+// plainLevel names each level by one of four words. client-go's log has levels between them, which slog prints as
+// DEBUG+2, and no log collector knows.
+func plainLevel(groups []string, a slog.Attr) slog.Attr {
+	level, is := a.Value.Any().(slog.Level)
+	if !is || a.Key != slog.LevelKey || len(groups) > 0 {
+		return a
+	}
+	for _, plain := range []slog.Level{slog.LevelError, slog.LevelWarn, slog.LevelInfo} {
+		if level >= plain {
+			return slog.String(a.Key, plain.String())
+		}
+	}
+	return slog.String(a.Key, slog.LevelDebug.String())
 }
 
 func check(_ context.Context, args []string, out io.Writer) error {

@@ -9,10 +9,12 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/backoff"
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/config"
@@ -48,7 +50,9 @@ type member struct {
 	follow func(context.Context) error // runs its part of the authorizer
 	stop   context.CancelFunc          // nil before it runs
 	files  []string                    // its kubeconfigs
-	read   [sha256.Size]byte           // digest of these files when they were read last; used only by reload
+	// identity is the cluster's own, by whatever name and address it is reached; "" before it is known.
+	identity string
+	read     [sha256.Size]byte // digest of these files when they were read last; used only by reload
 }
 
 // newClusters prepares the clusters, and does not connect to any. The error has the faults of all
@@ -183,11 +187,38 @@ func (c *clusters) start(m *member) {
 		var running errgroup.Group
 		running.Go(func() error { return m.kinds.Run(ctx) })
 		running.Go(func() error { return m.follow(ctx) })
+		running.Go(func() error { c.identify(ctx, m); return nil })
 		if c.archive != nil {
 			running.Go(func() error { return c.archive.Record(ctx, m.kinds) })
 		}
 		return running.Wait()
 	})
+}
+
+// identify finds out which cluster a member is, and warns if another one is the same: everything of it would be watched,
+// shown and recorded twice.
+func (c *clusters) identify(ctx context.Context, m *member) {
+	for retry := backoff.New(time.Second, time.Minute); ; {
+		identity, err := m.kinds.Cluster().Identity(ctx)
+		if err == nil {
+			c.identified(m, identity)
+			return
+		}
+		if !retry.Wait(ctx) {
+			return
+		}
+	}
+}
+
+func (c *clusters) identified(m *member, identity string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	m.identity = identity
+	for _, other := range c.members {
+		if other.config.Name != m.config.Name && other.identity == identity && slices.Contains(c.members, m) {
+			c.log.Warn("one cluster is configured under two names: the namespace kube-system has the same uid in both", "one", other.config.Name, "other", m.config.Name)
+		}
+	}
 }
 
 // prepare makes ready that the wanted clusters replace those that there are. New ones are started then, and the others

@@ -318,3 +318,17 @@ func TestClusterThatIsAwayHoldsNobodyUp(t *testing.T) {
 		})
 	}
 }
+
+// One cluster under two names is watched, shown and recorded twice.
+func TestOneClusterUnderTwoNamesIsAWarning(t *testing.T) {
+	_, url := apitest.Start(t)
+	cfg, token := configuration(t, url)
+	other := apitest.Kubeconfig(t, strings.Replace(url, "127.0.0.1", "localhost", 1))
+	cfg.Clusters = append(cfg.Clusters, config.Cluster{Name: "again", Kubeconfig: other})
+	g := start(t, cfg, token)
+	const warning = "one cluster is configured under two names"
+	g.until("it is told", func() bool { return strings.Contains(g.log.String(), warning) })
+	if n := strings.Count(g.log.String(), warning); n != 1 {
+		t.Errorf("it is told %d times", n)
+	}
+}

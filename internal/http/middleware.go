@@ -150,8 +150,12 @@ func (s *Server) answer(route string, handle func(http.ResponseWriter, *http.Req
 		}
 		if err := handle(tracked, r); err != nil {
 			failed := reply.To(err)
+			why := err // one key has all that is known
+			if failed.Cause != nil {
+				why = failed.Cause
+			}
 			s.logger(r).Log(r.Context(), reply.Level(r, failed), "request failed",
-				"method", r.Method, "path", request.PathForLog(r), "status", failed.Code, "error", err, "cause", failed.Cause)
+				"method", r.Method, "path", request.PathForLog(r), "status", failed.Code, "error", why)
 			if tracked.code != 0 || failed.Code == 0 {
 				panic(http.ErrAbortHandler) // a truncated answer must not look complete
 			}
