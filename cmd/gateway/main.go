@@ -46,7 +46,9 @@ func commands() []command {
 
 func main() {
 	if err := run(context.Background(), os.Args[1:], os.Stdout); err != nil && !errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintln(os.Stderr, "gateway:", err)
+		if !errors.Is(err, errLogged) {
+			fmt.Fprintln(os.Stderr, "gateway:", err)
+		}
 		os.Exit(1)
 	}
 }
@@ -157,8 +159,16 @@ func serve(ctx context.Context, args []string, out io.Writer) error {
 	again := make(chan os.Signal, 1)
 	signal.Notify(again, syscall.SIGHUP)
 	limitMemory(log)
-	return app.Run(ctx, app.Options{Config: cfg, Version: version, Log: log, Level: level, Drain: drain, Reload: load, Again: again})
+	err = app.Run(ctx, app.Options{Config: cfg, Version: version, Log: log, Level: level, Drain: drain, Reload: load, Again: again})
+	if err != nil && cfg.Log.Format == "json" { // whoever reads the log can read no other line
+		log.Error("the gateway ends", "error", err)
+		return errLogged
+	}
+	return err
 }
+
+// errLogged is an error that the log has.
+var errLogged = errors.New("see the log")
 
 func logger(out io.Writer, cfg config.Log, level slog.Leveler) *slog.Logger {
 	opts := &slog.HandlerOptions{Level: level, ReplaceAttr: plainLevel}
