@@ -24,6 +24,7 @@ import (
 	"github.com/kubecast/kubecast/internal/notify/inbox"
 	"github.com/kubecast/kubecast/internal/notify/outbox"
 	"github.com/kubecast/kubecast/internal/notify/webhook"
+	"github.com/kubecast/kubecast/internal/tracing"
 	"github.com/kubecast/kubecast/web"
 )
 
@@ -36,6 +37,7 @@ type assembly struct {
 	registry *prometheus.Registry
 	dry      bool // no file and no directory is made
 
+	tracer        *tracing.Tracer // nil: there are no traces
 	authorizer    authorizer
 	box           *inbox.Inbox          // nil: no history is kept
 	hooks         *webhook.Senders      // nil: no history is kept
@@ -65,6 +67,7 @@ type part struct {
 
 // parts are all parts, in the order in which they are built.
 var parts = []part{
+	{"traces", nil, (*assembly).buildTracer},
 	{"authorizer", nil, (*assembly).buildAuthorizer},
 	{"webhooks", nil, (*assembly).buildWebhooks},
 	{"history", nil, (*assembly).buildHistory},
@@ -106,6 +109,7 @@ func build(opts Options, dry bool) (*assembly, error) {
 
 // close ends what was opened. It comes after everything else has ended.
 func (g *assembly) close() {
+	defer g.tracer.Close()
 	if g.jobs == nil {
 		return
 	}
@@ -114,13 +118,18 @@ func (g *assembly) close() {
 	}
 }
 
+func (g *assembly) buildTracer() (err error) {
+	g.tracer, err = tracing.New(tracing.Options{Endpoint: g.cfg.Tracing.Endpoint, Sample: g.cfg.Tracing.Sample, Version: g.version, Log: g.log})
+	return err
+}
+
 func (g *assembly) buildAuthorizer() (err error) {
 	g.authorizer, err = newAuthorizer(g.cfg.Authorizer, g.registry, g.log)
 	return err
 }
 
 func (g *assembly) buildWebhooks() (err error) {
-	g.hooks, err = newWebhooks(g.cfg, g.registry, g.log)
+	g.hooks, err = newWebhooks(g.cfg, g.registry, g.tracer, g.log)
 	return err
 }
 
@@ -230,6 +239,7 @@ func (g *assembly) buildServer() (err error) {
 		Portal:      portal(),
 		Audit:       g.auditLog,
 		Registerer:  g.registry,
+		Tracer:      g.tracer,
 		Log:         g.log,
 	})
 	if err != nil {

@@ -20,12 +20,14 @@ import (
 	"github.com/kubecast/kubecast/internal/config"
 	"github.com/kubecast/kubecast/internal/history/archive"
 	"github.com/kubecast/kubecast/internal/stream"
+	"github.com/kubecast/kubecast/internal/tracing"
 )
 
 // clusters are the gateway's clusters, which can be changed while it runs.
 type clusters struct {
 	agent      string // the user agent
 	cache      cache.Options
+	tracer     *tracing.Tracer
 	serves     func(group, resource string) bool
 	authorizer authorizer
 	archive    *archive.Archive      // nil: no history is kept
@@ -58,7 +60,7 @@ type member struct {
 // newClusters prepares the clusters, and does not connect to any. The error has the faults of all
 // of them. Before they run, authorize has to say who may see what.
 func newClusters(g *assembly) (*clusters, error) {
-	c := &clusters{agent: "kubecast/" + g.version, cache: cacheOptions(g.cfg), serves: g.cfg.Kinds.Serves, archive: g.jobs, accounts: g.accounts, revocations: g.revocations, log: g.log}
+	c := &clusters{agent: "kubecast/" + g.version, cache: cacheOptions(g.cfg), tracer: g.tracer, serves: g.cfg.Kinds.Serves, archive: g.jobs, accounts: g.accounts, revocations: g.revocations, log: g.log}
 	var faults []error
 	for _, wanted := range g.cfg.Clusters {
 		m, err := c.connect(wanted)
@@ -112,7 +114,7 @@ func cacheOptions(cfg config.Config) cache.Options {
 }
 
 func (c *clusters) connect(wanted config.Cluster) (*member, error) {
-	opts := cluster.Options{Name: wanted.Name, Kubeconfig: wanted.Kubeconfig, Context: wanted.Context, UserAgent: c.agent, Serves: c.serves}
+	opts := cluster.Options{Name: wanted.Name, Kubeconfig: wanted.Kubeconfig, Context: wanted.Context, UserAgent: c.agent, Serves: c.serves, Tracer: c.tracer}
 	files := opts.Files()
 	read := digest(files) // before they are used, so that no change is overlooked
 	connection, err := cluster.Connect(opts)

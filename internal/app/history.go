@@ -25,6 +25,7 @@ func newArchive(g *assembly) (*archive.Archive, error) {
 	}
 	set, badRules := historyRules(cfg.History)
 	database, err := historyDatabase(cfg.History, g.version)
+	database.Tracer = g.tracer
 	if err == nil {
 		err = hasDirectory(database, g.dry)
 	}

@@ -131,6 +131,8 @@ func differ(t *testing.T, section reflect.Value) {
 			value.SetBool(!value.Bool())
 		case reflect.Int, reflect.Int64:
 			value.SetInt(value.Int() + 1)
+		case reflect.Float64:
+			value.SetFloat(value.Float() / 2)
 		case reflect.String:
 			value.SetString(value.String() + "other")
 		case reflect.Slice:

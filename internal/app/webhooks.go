@@ -16,6 +16,7 @@ import (
 	"github.com/kubecast/kubecast/internal/history/store"
 	"github.com/kubecast/kubecast/internal/notify/outbox"
 	"github.com/kubecast/kubecast/internal/notify/webhook"
+	"github.com/kubecast/kubecast/internal/tracing"
 )
 
 // webhookTargets are the targets of a configuration, as they are sent to.
@@ -46,7 +47,7 @@ func webhookURL(file string) (string, error) {
 }
 
 // newWebhooks returns nil if the configuration wants no history, without which there is nothing to be sent.
-func newWebhooks(cfg config.Config, registerer prometheus.Registerer, log *slog.Logger) (*webhook.Senders, error) {
+func newWebhooks(cfg config.Config, registerer prometheus.Registerer, tracer *tracing.Tracer, log *slog.Logger) (*webhook.Senders, error) {
 	if cfg.History.Database == config.HistoryNone {
 		return nil, nil
 	}
@@ -54,7 +55,7 @@ func newWebhooks(cfg config.Config, registerer prometheus.Registerer, log *slog.
 	if err != nil {
 		return nil, err
 	}
-	return webhook.New(webhook.Options{Targets: targets, Keep: cfg.Notifications.Keep.Std(), Registerer: registerer, Log: log})
+	return webhook.New(webhook.Options{Targets: targets, Keep: cfg.Notifications.Keep.Std(), Registerer: registerer, Tracer: tracer, Log: log})
 }
 
 // outboxTargets say which transitions the targets of a configuration are told.

@@ -15,6 +15,8 @@ import (
 	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/kubecast/kubecast/internal/tracing"
 )
 
 // ErrNoKind means that the cluster answered, and does not serve such a kind.
@@ -32,6 +34,7 @@ type Options struct {
 	// Serves says which kinds the gateway serves; nil: all that the cluster has. Any other kind is treated as one
 	// that the cluster does not have.
 	Serves func(group, resource string) bool
+	Tracer *tracing.Tracer // nil: there are no traces
 
 	// Config, if not nil, is used instead of the files; it is copied.
 	Config *rest.Config
@@ -194,7 +197,7 @@ func (c *Cluster) ConfigMaps(namespace string) corev1.ConfigMapInterface {
 
 // ListWatch lists and watches a kind, for an informer.
 func (c *Cluster) ListWatch(kind Kind, health Health) *ListWatch {
-	return &ListWatch{client: c.client, lists: c.lists, kind: kind, health: health}
+	return &ListWatch{client: c.client, lists: c.lists, kind: kind, cluster: c.name, tracer: c.opts.Tracer, health: health}
 }
 
 // requestTimeout bounds small requests. Lists and watches have time-outs of their own.

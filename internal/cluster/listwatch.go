@@ -10,12 +10,15 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
+
+	"github.com/kubecast/kubecast/internal/tracing"
 )
 
 // Health is told the outcome of a ListWatch's requests: Up when a watch is proved to stand (see
@@ -42,6 +45,8 @@ type ListWatch struct {
 	client      rest.Interface
 	lists       rest.Interface
 	kind        Kind
+	cluster     string
+	tracer      *tracing.Tracer
 	health      Health
 	resumeGuard resumeGuard
 	metadata    bool        // ask for objects without their contents
@@ -77,7 +82,22 @@ func (lw *ListWatch) Watch(options metav1.ListOptions) (watch.Interface, error) 
 // whole, which is fastest. But an API server ends a request after a minute. When that may have been why a list
 // failed, the next ones are read in pages. If the API server is away, the list is asked for again (see repeat).
 func (lw *ListWatch) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-	return repeat(ctx, mayListLater, func() (runtime.Object, error) { return lw.listOnce(ctx, options) })
+	return repeat(ctx, mayListLater, func() (runtime.Object, error) {
+		ctx, span := lw.span(ctx, "upstream list")
+		list, err := lw.listOnce(ctx, options)
+		span.EndWith(err)
+		return list, err
+	})
+}
+
+// span begins the span of a request for the kind.
+func (lw *ListWatch) span(ctx context.Context, name string) (context.Context, *tracing.Span) {
+	ctx, span := lw.tracer.Start(ctx, name, trace.SpanKindClient)
+	if span != nil {
+		span.Set("kubecast.kind", lw.kind.String())
+		span.Set("kubecast.cluster", lw.cluster)
+	}
+	return ctx, span
 }
 
 func (lw *ListWatch) listOnce(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
@@ -132,7 +152,12 @@ func (lw *ListWatch) list(ctx context.Context, options metav1.ListOptions) (*Obj
 // WatchWithContext begins a watch. If the API server is away or busy, it tries again until the watch is accepted (see
 // repeat).
 func (lw *ListWatch) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-	return repeat(ctx, mayWatchLater, func() (watch.Interface, error) { return lw.watchOnce(ctx, options) })
+	return repeat(ctx, mayWatchLater, func() (watch.Interface, error) {
+		_, span := lw.span(ctx, "upstream watch") // until it is accepted; the watch itself is in no span
+		w, err := lw.watchOnce(ctx, options)
+		span.EndWith(err)
+		return w, err
+	})
 }
 
 func (lw *ListWatch) watchOnce(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {

@@ -49,6 +49,7 @@ type Config struct {
 	Webhooks      []Webhook     `yaml:"webhooks"`
 	Logs          Logs          `yaml:"logs"`
 	Log           Log           `yaml:"log"`
+	Tracing       Tracing       `yaml:"tracing"`
 
 	// DrainClosesListener closes the public listener at SIGTERM, and not only when the streams have ended.
 	DrainClosesListener bool `yaml:"drainClosesListener"`
@@ -208,6 +209,12 @@ func (a Auth) LoginIssuer() string {
 		found = j.Issuer
 	}
 	return found
+}
+
+// Tracing says where traces are sent.
+type Tracing struct {
+	Endpoint string  `yaml:"endpoint"` // URL of a collector that takes OTLP over HTTP; empty: there are no traces
+	Sample   float64 `yaml:"sample"`   // the share of the traces that begin here
 }
 
 // CallbackPath is the path to which the issuer sends browsers back, behind the base path.
@@ -388,6 +395,7 @@ func Default() Config {
 		Webhooks:      []Webhook{},
 		Logs:          Logs{Upstreams: 200, PerUser: 16, Ring: 1 << 20},
 		Log:           Log{Level: "info", Format: "text"},
+		Tracing:       Tracing{Sample: 0.01},
 	}
 }
 

@@ -55,6 +55,12 @@ func (d *decoder) decode(n *yaml.Node, key string, target any) {
 		d.scalar(n, key, target, "!!bool", "true or false")
 	case reflect.Int:
 		d.scalar(n, key, target, "!!int", "a whole number")
+	case reflect.Float64:
+		tag := "!!float"
+		if n.ShortTag() == "!!int" {
+			tag = "!!int"
+		}
+		d.scalar(n, key, target, tag, "a number")
 	default:
 		panic("config: no way to read a " + v.Type().String())
 	}

@@ -76,6 +76,7 @@ history: {database: sqlite, passwordFile: "", stateDir: "", owner: "", owners: a
 notifications: {states: [Succeeded, Failed], digest: "0", keep: 720h}
 webhooks: []
 logs: {upstreams: 200, perUser: 16, ring: 1Mi}
+tracing: {endpoint: "", sample: 0.01}
 log: {level: info, format: text}
 `
 	var want any
@@ -231,6 +232,11 @@ func TestEveryFaultNamesItsKeyItsLineAndWhatIsAllowed(t *testing.T) {
 		"mode without policies":      {"authorizer: {mode: policy}", `authorizer.policies: [] given; allowed: one policy or more`},
 		"policies without mode":      {"authorizer: {policies: ['true']}", `line 1: authorizer.policies: given in mode rbac; allowed: in mode policy`},
 		"log ring too small":         {"logs: {ring: 1Ki}", `line 1: logs.ring: "1Ki" given; allowed: 64Ki to 1Gi`},
+		"collector with a user":      {"tracing: {endpoint: 'http://a:b@collector:4318'}", `line 1: tracing.endpoint: "http://a:b@collector:4318" given; allowed: an http or https URL`},
+		"collector without scheme":   {"tracing: {endpoint: 'collector:4318'}", `line 1: tracing.endpoint: "collector:4318" given; allowed: an http or https URL`},
+		"more than all traces":       {"tracing: {sample: 2}", `line 1: tracing.sample: "2" given; allowed: 0 to 1`},
+		"no share of traces":         {"tracing: {sample: .nan}", `line 1: tracing.sample: "NaN" given; allowed: 0 to 1`},
+		"share that is a text":       {"tracing: {sample: '1'}", `line 1: tracing.sample: "1" given; allowed: a number`},
 		"level":                      {"log: {level: loud}", `line 1: log.level: "loud" given; allowed: debug, info, warn, error`},
 		"no issuer":                  {"auth: {jwt: [{audiences: [a]}]}", `line 1: auth.jwt[0].issuer: "" given; allowed: the issuer`},
 		"issuer twice":               {"auth: {jwt: [{issuer: a, audiences: [a], publicKeyFile: f}, {issuer: a, audiences: [a], publicKeyFile: f}]}", `auth.jwt[1].issuer: "a" given; allowed: an issuer that no other`},

@@ -134,6 +134,12 @@ func (c Config) validate() faults {
 	f.networks("proxyProtocol", c.ProxyProtocol)
 	f.oneOf("audit.level", c.Audit.Level, AuditNone, AuditMetadata)
 	f.oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error")
+	if t := c.Tracing; t.Endpoint != "" && !isCollector(t.Endpoint) {
+		f.refuse("tracing.endpoint", t.Endpoint, "an http or https URL such as http://collector:4318, without a user and a query")
+	}
+	if s := c.Tracing.Sample; !(s >= 0 && s <= 1) {
+		f.refuse("tracing.sample", s, "0 to 1")
+	}
 	f.oneOf("log.format", c.Log.Format, "text", "json")
 	return f
 }
@@ -368,6 +374,13 @@ func isKeyURL(s string) bool {
 		return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
 	}
 	return u.Scheme == "https"
+}
+
+// isCollector reports whether traces may be sent to a URL. What else a collector wants to be told is in the environment
+// (OTEL_EXPORTER_OTLP_HEADERS), since no value of the configuration is a secret.
+func isCollector(s string) bool {
+	u, err := url.Parse(s)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && u.User == nil && u.RawQuery == "" && u.Fragment == ""
 }
 
 // isOrigin reports whether a text has the form in which browsers send Origin (RFC 6454), so that the two can simply

@@ -93,6 +93,15 @@ func (p *proxies) tellUnreadable(peer netip.Addr, header, consequence, value str
 	}
 }
 
+// isPeer reports whether a request comes from a trusted proxy.
+func (p *proxies) isPeer(r *http.Request) bool { return p.trusted == nil || p.has(senderOf(r)) }
+
+// senderOf is the address of who sent a request; invalid if it has none, as in tests.
+func senderOf(r *http.Request) netip.Addr {
+	peer, _ := netip.ParseAddrPort(r.RemoteAddr)
+	return peer.Addr()
+}
+
 // has reports whether an address is a trusted proxy's.
 func (p *proxies) has(address netip.Addr) bool { return contains(p.trusted, address) }
 

@@ -2,7 +2,6 @@ package http
 
 import (
 	"net/http"
-	"net/netip"
 	"net/url"
 	"strings"
 
@@ -67,15 +66,14 @@ func (p *proxies) takenOff(r *http.Request) string {
 	if len(headers) == 0 {
 		return ""
 	}
-	peer, err := netip.ParseAddrPort(r.RemoteAddr)
-	if p.trusted != nil && (err != nil || !p.has(peer.Addr())) {
+	if !p.isPeer(r) {
 		return ""
 	}
 	all := ""
 	for prefix := range strings.SplitSeq(strings.Join(headers, ","), ",") {
 		prefix = strings.TrimSuffix(strings.Trim(prefix, " \t"), "/")
 		if prefix != "" && !config.IsBasePath(prefix) {
-			p.tellUnreadable(peer.Addr(), forwardedPrefix, "cookies and links of clients behind it are those of a gateway at the root", prefix)
+			p.tellUnreadable(senderOf(r), forwardedPrefix, "cookies and links of clients behind it are those of a gateway at the root", prefix)
 			return ""
 		}
 		all += prefix

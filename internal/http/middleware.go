@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-chi/chi/v5"
+
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/auditrecord"
@@ -20,6 +22,7 @@ import (
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/http/request"
 	"github.com/kubecast/kubecast/internal/http/signin"
+	"github.com/kubecast/kubecast/internal/tracing"
 )
 
 // identify gives each request an id, which the answer and the log carry.
@@ -45,6 +48,36 @@ func (s *Server) audited(next http.Handler) http.Handler {
 			t.Answered(r.Method, tracked.code, signin.Concludes(r.Method, r.URL.Path), func() (auditrecord.Read, bool) { return namedBy(r) })
 		}()
 		next.ServeHTTP(tracked, traced)
+	})
+}
+
+// traced gives each request a span. Those of streams end when they have begun (package eventstream): what they do for hours is
+// no one thing. A parent is believed if a trusted proxy names it, as others could have all their requests traced.
+func (s *Server) traced(next http.Handler) http.Handler {
+	if s.opts.Tracer == nil {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var parent http.Header
+		if s.proxies.isPeer(r) {
+			parent = r.Header
+		}
+		ctx, span := s.opts.Tracer.Serve(r.Context(), parent, r.Method)
+		span.Set("http.request.method", r.Method)
+		span.Set("url.path", request.PathForLog(r))
+		span.Set("kubecast.request", request.ID(r))
+		tracked := &statusWriter{ResponseWriter: w}
+		defer func() {
+			if span.Kept() {
+				return
+			}
+			span.SetInt("http.response.status_code", tracked.code)
+			if tracked.code >= http.StatusInternalServerError || tracked.code == 0 {
+				span.Fail(http.StatusText(tracked.code))
+			}
+			span.End()
+		}()
+		next.ServeHTTP(tracked, r.WithContext(ctx))
 	})
 }
 
@@ -143,6 +176,11 @@ func (s *Server) answer(route string, handle func(http.ResponseWriter, *http.Req
 	}
 	return func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
+		if span := tracing.Of(r.Context()); span != nil {
+			pattern := chi.RouteContext(r.Context()).RoutePattern()
+			span.Rename(r.Method + " " + pattern)
+			span.Set("http.route", pattern)
+		}
 		tracked, ok := w.(*statusWriter) // recover's, which the router passes on
 		if !ok {
 			tracked = &statusWriter{ResponseWriter: w}

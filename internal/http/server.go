@@ -56,6 +56,7 @@ import (
 	"github.com/kubecast/kubecast/internal/logs"
 	"github.com/kubecast/kubecast/internal/notify/inbox"
 	"github.com/kubecast/kubecast/internal/notify/webhook"
+	"github.com/kubecast/kubecast/internal/tracing"
 )
 
 // Options configure a Server; all fields are required unless they say otherwise.
@@ -90,6 +91,7 @@ type Options struct {
 	Portal        fs.FS            // the built portal; nil if it was not built
 	Audit         *audit.Log       // nil: none is kept
 	Registerer    prometheus.Registerer
+	Tracer        *tracing.Tracer // nil: there are no traces
 	Log           *slog.Logger
 }
 
@@ -236,7 +238,7 @@ func (s *Server) Drain(ctx context.Context) {
 // Handler is the public listener's.
 func (s *Server) Handler() http.Handler {
 	r := chi.NewRouter()
-	r.Use(s.sendAway, s.proxies.trust, s.below, s.identify, s.audited, s.recover, securityHeaders, boundSizes, s.signin.CORS, refuseImpersonation, signin.TakeTicket)
+	r.Use(s.sendAway, s.proxies.trust, s.below, s.identify, s.traced, s.audited, s.recover, securityHeaders, boundSizes, s.signin.CORS, refuseImpersonation, signin.TakeTicket)
 	s.route(r)
 	r.MethodNotAllowed(s.answer("unknown", s.methodNotAllowed))
 	return request.HeadAsGet(r)

@@ -17,6 +17,8 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/kubecast/kubecast/internal/tracing"
 )
 
 // Options say where the database is.
@@ -31,6 +33,7 @@ type Options struct {
 	Writers      []Writer // called in order
 	// KeepBudget is how many bytes of specs and logs are kept of each namespace of a cluster in a day; 0: no bound.
 	KeepBudget int64
+	Tracer     *tracing.Tracer // nil: there are no traces
 	// Release is what the database is told has changed its schema, for people.
 	Release string
 }
@@ -87,6 +90,7 @@ type database struct {
 	release string                         // see Options.Release
 	file    string                         // of SQLite; empty: a server
 	refused atomic.Pointer[error]          // see Refused
+	tracer  *tracing.Tracer                // see Options.Tracer
 	asked   func(query string, args []any) // of tests; nil otherwise
 	knows   int                            // of tests: the newest version of the schema that this gateway knows; 0: all
 }
@@ -94,7 +98,7 @@ type database struct {
 // New reads the address. It does not connect, so its errors are those of what was configured. The
 // Store is the gateway's own until For says otherwise.
 func New(opts Options) (*Store, error) {
-	s := &database{writers: opts.Writers, window: firstWindow, bounds: firstRunBounds, parked: mostParked, budget: opts.KeepBudget, release: opts.Release, file: opts.File()}
+	s := &database{writers: opts.Writers, window: firstWindow, bounds: firstRunBounds, parked: mostParked, budget: opts.KeepBudget, release: opts.Release, file: opts.File(), tracer: opts.Tracer}
 	for _, pool := range []struct {
 		of   **sql.DB
 		most int

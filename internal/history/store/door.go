@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/kubecast/kubecast/internal/budget"
 )
 
@@ -39,6 +41,9 @@ func System(part string) QuotaOwner { return QuotaOwner{budget.System, part} }
 
 // User is a user, by the name to which costs are charged.
 func User(quotaOwner string) QuotaOwner { return QuotaOwner{budget.Users, quotaOwner} }
+
+// classes are the names of who uses a database, in traces.
+var classes = [...]string{budget.First: "recorder", budget.System: "system", budget.Users: "user"}
 
 // For is the same database, used in the name of somebody.
 func (s *Store) For(p QuotaOwner) *Store { return &Store{database: s.database, quotaOwner: p} }
@@ -103,7 +108,10 @@ func (s *Store) take(ctx context.Context, from *budget.Queue) (release func(), e
 }
 
 // inTransaction does something in a transaction, in its quotaOwner's turn.
-func (s *Store) inTransaction(ctx context.Context, do func(ctx context.Context, tx *sql.Tx) error) error {
+func (s *Store) inTransaction(ctx context.Context, do func(ctx context.Context, tx *sql.Tx) error) (failed error) {
+	ctx, span := s.tracer.Start(ctx, "database transaction", trace.SpanKindClient)
+	span.Set("kubecast.for", classes[s.quotaOwner.class])
+	defer func() { span.EndWith(failed) }()
 	db, release, err := s.toWrite(ctx)
 	if err != nil {
 		return err

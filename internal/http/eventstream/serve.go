@@ -10,6 +10,7 @@ import (
 	"github.com/kubecast/kubecast/internal/http/auditrecord"
 	"github.com/kubecast/kubecast/internal/http/conn"
 	"github.com/kubecast/kubecast/internal/stream"
+	"github.com/kubecast/kubecast/internal/tracing"
 )
 
 // An idle session is served by nobody. A session that is woken is served by a worker, which does
@@ -62,6 +63,8 @@ func (ss *session) leave() {
 // start serves a session to its end, or until it goes on without the request.
 func (h *Hub) start(r *http.Request, ss *session, refusal Outcome) {
 	h.metrics.streams.Inc()
+	ss.span = tracing.Of(r.Context())
+	ss.span.Keep()
 	ss.queue = h.workers.join(ss.id.QuotaOwner())
 	reads := auditReads(ss.sources)
 	ss.audit.Began(reads, len(reads) < len(ss.sources))
@@ -170,7 +173,9 @@ func (ss *session) run(outcome Outcome) (ok bool) {
 // serve tells what there is to tell, until the session can be parked or there is a reason for it to end.
 func (ss *session) serve(ctx context.Context) Outcome {
 	if !ss.begun() {
-		if outcome := ss.begin(ctx); outcome != GoOn {
+		outcome := ss.begin(ctx)
+		ss.endSpan(outcome)
+		if outcome != GoOn {
 			return outcome
 		}
 	} else if outcome := ss.flush(); outcome != GoOn { // what a worker had to leave
@@ -234,8 +239,26 @@ func (ss *session) finish(end Outcome) {
 	ss.hub.metrics.ended.WithLabelValues(end.String()).Inc()
 	ss.logger().Info("stream ended", "path", ss.path, "user", ss.id.Username, "reason", end.String(),
 		"after", time.Since(ss.began).Round(time.Millisecond), "events", ss.out.events, "bytes", ss.out.bytes)
+	ss.endSpan(end)
 	ss.audit.Ended(end.String(), ss.out.events)
 	ss.hub.open.remove(ss)
+}
+
+// endSpan ends the span of the stream's request, once the stream has begun or cannot begin.
+func (ss *session) endSpan(outcome Outcome) {
+	if ss.span == nil {
+		return
+	}
+	ss.span.SetInt("http.response.status_code", http.StatusOK)
+	ss.span.SetInt("kubecast.sources", len(ss.sources))
+	if outcome.ends() {
+		ss.span.Set("kubecast.ended", outcome.String())
+	}
+	if outcome == Unavailable || outcome == endPanic {
+		ss.span.Fail(outcome.String())
+	}
+	ss.span.End()
+	ss.span = nil
 }
 
 // auditReads is the sources that are open, as the audit log names them.

@@ -12,6 +12,7 @@ import (
 	"github.com/kubecast/kubecast/internal/http/auditrecord"
 	"github.com/kubecast/kubecast/internal/http/conn"
 	"github.com/kubecast/kubecast/internal/stream"
+	"github.com/kubecast/kubecast/internal/tracing"
 )
 
 // session is one running event stream: it reads its sources, and writes what they give. There is no queue between a
@@ -31,6 +32,7 @@ type session struct {
 	counts   int          // how many sources count against the quota; 0: the stream does not count, either
 	began    time.Time
 	audit    *auditrecord.Record // nil: nothing is audited
+	span     *tracing.Span       // of the request, until the stream has begun; nil: there is none
 	position string              // the position that the client sent, until some of the sources have begun
 
 	heartbeat time.Duration // as the client asked for; 0: the server's

@@ -29,6 +29,7 @@ import (
 	"github.com/kubecast/kubecast/internal/http/auditrecord"
 	"github.com/kubecast/kubecast/internal/http/conn"
 	"github.com/kubecast/kubecast/internal/http/request"
+	"github.com/kubecast/kubecast/internal/tracing"
 )
 
 // Options configure a Handler; all are required unless they say otherwise.
@@ -143,6 +144,9 @@ func (h *Handler) pass(w http.ResponseWriter, r *http.Request, id auth.Identity,
 		return h.refused(w, answer)
 	}
 	auditrecord.Of(ctx).Began([]auditrecord.Read{t.Read("get")}, false)
+	span := tracing.Of(ctx) // which ends here: a log that is followed may last for hours
+	span.Keep()
+	span.End()
 	header := w.Header()
 	header.Set("Content-Type", "text/plain")
 	header.Set("Cache-Control", "no-store")

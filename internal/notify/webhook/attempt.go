@@ -13,6 +13,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"go.opentelemetry.io/otel/trace"
 )
 
 const (
@@ -60,9 +62,18 @@ func newClient(concurrency int) *http.Client {
 }
 
 // attempt sends a body once.
-func (t *target) attempt(ctx context.Context, id string, contentType string, body []byte) result {
+func (t *target) attempt(ctx context.Context, id string, contentType string, body []byte) (got result) {
 	ctx, cancel := context.WithTimeout(ctx, t.within)
 	defer cancel()
+	ctx, span := t.tracer.Start(ctx, "webhook", trace.SpanKindClient)
+	span.Set("kubecast.webhook", t.Name)
+	defer func() {
+		span.Set("kubecast.outcome", got.outcome)
+		if got.outcome != delivered {
+			span.Fail(got.outcome)
+		}
+		span.End()
+	}()
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, t.URL, bytes.NewReader(body))
 	if err != nil {
 		return result{outcome: unreachable, answer: "the URL cannot be used"} // it was checked at the start
@@ -75,6 +86,7 @@ func (t *target) attempt(ctx context.Context, id string, contentType string, bod
 	if signature := t.secrets.sign(id, timestamp, body); signature != "" {
 		request.Header.Set("Webhook-Signature", signature)
 	}
+	t.tracer.Inject(ctx, request.Header)
 	answer, err := t.client.Do(request)
 	if err != nil {
 		return failed(err)

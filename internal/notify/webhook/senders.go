@@ -21,6 +21,7 @@ import (
 	"github.com/kubecast/kubecast/internal/history"
 	"github.com/kubecast/kubecast/internal/notify/outbox"
 	"github.com/kubecast/kubecast/internal/stream"
+	"github.com/kubecast/kubecast/internal/tracing"
 )
 
 // Target is a webhook. Which transitions it is told, package outbox decides.
@@ -38,6 +39,7 @@ type Options struct {
 	Targets    []Target      // of different names
 	Keep       time.Duration // how long a message is kept that cannot be sent
 	Registerer prometheus.Registerer
+	Tracer     *tracing.Tracer // nil: there are no traces
 	Log        *slog.Logger
 }
 
@@ -45,6 +47,7 @@ type Options struct {
 type Senders struct {
 	times   times
 	metrics *metrics
+	tracer  *tracing.Tracer
 	log     *slog.Logger
 
 	mu      sync.Mutex
@@ -58,6 +61,7 @@ type Senders struct {
 type target struct {
 	Target
 	client  *http.Client
+	tracer  *tracing.Tracer
 	secrets *secrets
 	body    *body         // nil: a CloudEvent
 	url     string        // identifies the URL without showing it
@@ -83,7 +87,7 @@ type target struct {
 // New reads the secrets, and compiles the bodies. Its errors name the target's field, with its
 // place in the list of targets.
 func New(opts Options) (*Senders, error) {
-	s := &Senders{times: usual, log: opts.Log}
+	s := &Senders{times: usual, tracer: opts.Tracer, log: opts.Log}
 	s.metrics = newMetrics(opts.Registerer, s)
 	use, err := s.Replace(opts.Targets, opts.Keep)
 	if err != nil {
@@ -106,7 +110,7 @@ func (s *Senders) Replace(targets []Target, keep time.Duration) (use func(), err
 			next = append(next, before[n])
 			continue
 		}
-		t, err := newTarget(configured, s.log)
+		t, err := newTarget(configured, s.tracer, s.log)
 		if err != nil {
 			faults = append(faults, fmt.Errorf("webhooks[%d].%w", i, err))
 			continue
@@ -149,7 +153,7 @@ func (s *Senders) all() []*target {
 	return s.targets
 }
 
-func newTarget(configured Target, log *slog.Logger) (*target, error) {
+func newTarget(configured Target, tracer *tracing.Tracer, log *slog.Logger) (*target, error) {
 	log = log.With("webhook", configured.Name)
 	secrets, err := newSecrets(configured.SecretFile, log)
 	if err != nil {
@@ -161,6 +165,7 @@ func newTarget(configured Target, log *slog.Logger) (*target, error) {
 	}
 	sum := sha256.Sum256([]byte(configured.URL))
 	return &target{
+		tracer: tracer,
 		Target: configured, client: newClient(configured.Concurrency), secrets: secrets, body: body, url: hex.EncodeToString(sum[:]),
 		within: attemptWithin, times: usual, wakes: stream.NewWakeChannel(), log: log, ended: make(chan struct{}),
 	}, nil
