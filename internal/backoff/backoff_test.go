@@ -68,4 +68,11 @@ func TestNewsAreToldOnce(t *testing.T) {
 	if n.Over() || !n.Is(a) || n.Is(errors.New("a")) || !n.Is(b) || !n.Is(a) || !n.Over() || n.Over() || !n.Is(a) {
 		t.Error("an error was told twice, or not at all")
 	}
+	n.Over()
+	for i, want := range []bool{true, false, true} { // from another port, and then from another database
+		text := []string{"read tcp 10.0.0.1:40001->10.0.0.9:5432: reset", "read tcp 10.0.0.1:40002->10.0.0.9:5432: reset", "read tcp 10.0.0.1:40003->10.0.0.8:5432: reset"}[i]
+		if n.Is(errors.New(text)) != want {
+			t.Errorf("%s: news are %t", text, !want)
+		}
+	}
 }

@@ -1,11 +1,17 @@
 package backoff
 
+import "regexp"
+
 // News is the error that a loop has logged last. The zero value has logged none. It is for one goroutine.
 type News struct{ told string }
 
-// Is reports whether an error is to be logged: it is another one than the last.
+// ownPort is the port of this end of a connection, in the texts of package net.
+var ownPort = regexp.MustCompile(`:\d+->`)
+
+// Is reports whether an error is to be logged: it is another one than the last. That another connection had it is no
+// news: a database that is away would be told each second.
 func (n *News) Is(err error) bool {
-	text := err.Error()
+	text := ownPort.ReplaceAllString(err.Error(), "->")
 	if text == n.told {
 		return false
 	}
