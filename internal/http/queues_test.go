@@ -52,17 +52,23 @@ func (k *kueue) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, `{"kind":"PendingWorkloadsSummary","apiVersion":"visibility.kueue.x-k8s.io/%s","items":[%s]}`, k.version, strings.Join(items, ","))
 }
 
-// wait puts a job and its Workload at the end of a LocalQueue.
-func (k *kueue) wait(namespace, name, line string) {
+// wait puts a job and its Workload, which may have more fields, at the end of a LocalQueue.
+func (k *kueue) wait(namespace, name, line string, more ...string) {
 	k.gateway.api.Put("jobs", namespace+"/"+name, "metadata.uid=uid-"+name)
 	key := namespace + "/job-" + name
-	k.gateway.api.Put("workloads", key, "spec.queueName="+line, apitest.Set("spec.podSets", []any{map[string]any{"name": "main", "count": 3, "template": map[string]any{
+	k.gateway.api.Put("workloads", key, append(more, "spec.queueName="+line, apitest.Set("spec.podSets", []any{map[string]any{"name": "main", "count": 3, "template": map[string]any{
 		"spec": map[string]any{"containers": []any{map[string]any{"name": "main", "resources": map[string]any{"requests": map[string]any{"cpu": "500m", "nvidia.com/gpu": 1}}}}},
-	}}}), apitest.Set("metadata.ownerReferences", []any{map[string]any{"apiVersion": "batch/v1", "kind": "Job", "name": name, "uid": "uid-" + name, "controller": true}}))
+	}}}), apitest.Set("metadata.ownerReferences", []any{map[string]any{"apiVersion": "batch/v1", "kind": "Job", "name": name, "uid": "uid-" + name, "controller": true}}))...)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.order = append(k.order, key)
 	k.lines[key] = line
+}
+
+func (k *kueue) set(away int, version string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.away, k.version = away, version
 }
 
 // withKueue runs a test with a ClusterQueue "whole" that has a LocalQueue "line" in each of the namespaces a and b.
@@ -202,14 +208,12 @@ func TestTheListOfQueuesSaysWhatTheirObjectsSay(t *testing.T) {
 func TestWithoutKueuesOrderThereAreNoPlaces(t *testing.T) {
 	withKueue(t, func(t *testing.T, g *gateway, k *kueue) {
 		k.wait("a", "late", "line")
-		k.wait("a", "high", "line")
-		k.wait("a", "runs", "line")
-		k.wait("b", "more", "line")
+		k.wait("a", "high", "line", apitest.Set("spec.priority", 10))
+		k.wait("a", "runs", "line", apitest.Set("status.conditions", []any{map[string]any{"type": "QuotaReserved", "status": "True"}}))
+		k.wait("b", "more", "line", "metadata.creationTimestamp=2100-01-01T00:00:00Z")
 		k.wait("b", "elsewhere", "other")
-		g.api.Amend("workloads", "a/job-high", apitest.Set("spec.priority", 10))
-		g.api.Amend("workloads", "a/job-runs", apitest.Set("status.conditions", []any{map[string]any{"type": "QuotaReserved", "status": "True"}}))
 		for _, away := range []int{http.StatusServiceUnavailable, http.StatusForbidden, http.StatusNotFound} {
-			k.away = away
+			k.set(away, k.version)
 			g.eventually("there are no places", func() bool {
 				return slices.Equal(toldOf(t, g.get("/queues/a/line").body), []string{"-/- jobs.batch high", "-/- jobs.batch late"})
 			})
@@ -217,7 +221,7 @@ func TestWithoutKueuesOrderThereAreNoPlaces(t *testing.T) {
 				t.Errorf("%d: %q", away, got)
 			}
 		}
-		k.away, k.version = 0, "v1beta1" // an older Kueue
+		k.set(0, "v1beta1") // an older Kueue
 		g.eventually("an old one's order is told", func() bool {
 			got := toldOf(t, g.get("/queues/a/line").body)
 			return len(got) > 0 && got[0] == "1/1 jobs.batch late"
