@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -120,7 +121,7 @@ func TestScaleUpSpreadsStreamsAndLosesNothing(t *testing.T) {
 // TestMovedClientLeavesItsConnection: over HTTP/2 it would come back by the one that it has, and so here, although others may
 // go on by that.
 func TestMovedClientLeavesItsConnection(t *testing.T) {
-	inEachTLS(t, func(t *testing.T, g *gateway) {
+	inEachTLSBubble(t, func(t *testing.T, g *gateway) {
 		type end struct {
 			s    *events
 			left []frame
@@ -131,6 +132,7 @@ func TestMovedClientLeavesItsConnection(t *testing.T) {
 			s.expect("synced")
 			go func() { ends <- end{s, s.end()} }()
 		}
+		pass(30 * time.Second)
 		if n := g.server.Move(1, time.Millisecond); n != 1 {
 			t.Fatalf("%d streams are moved", n)
 		}
@@ -158,11 +160,20 @@ func TestMovedClientLeavesItsConnection(t *testing.T) {
 			t.Errorf("the other stream has ended: %q", other.left)
 		default:
 			g.server.Move(2, time.Millisecond)
-			if told := (<-ends).left; told[0].String() != "added web" {
+			told := slices.DeleteFunc((<-ends).left, func(f frame) bool { return f.event == "bookmark" })
+			if told[0].String() != "added web" {
 				t.Errorf("the other stream is told %q", told)
 			}
 		}
 	})
+}
+
+// inEachTLSBubble is inBubble over TLS with either version of HTTP.
+func inEachTLSBubble(t *testing.T, test func(*testing.T, *gateway)) {
+	t.Helper()
+	for _, version := range []int{1, 2} {
+		t.Run(fmt.Sprintf("HTTP%d", version), func(t *testing.T) { inBubble(t, test, overTLS(t, version)) })
+	}
 }
 
 // connections is how many net/http has.
@@ -174,21 +185,61 @@ func (g *gateway) connections() int {
 
 // TestMovedWatchLeavesItsConnection: client-go goes on with a watch at 429, and does not list again.
 func TestMovedWatchLeavesItsConnection(t *testing.T) {
-	g := newGateway(t, overTLS(t, 2))
-	version := g.api.Put("pods", "team-a/web")
-	g.get("/api/v1/pods")
-	path := fmt.Sprintf("/api/v1/pods?watch=true&resourceVersion=%d", version)
-	w := g.watch(path)
-	g.eventually("it is open", func() bool { return g.server.Load().Streams == 1 })
-	g.server.Move(1, time.Millisecond)
-	if last := w.next(); last.Exists() {
-		t.Errorf("%s", last)
-	}
-	if a := g.get(path); a.code != 429 || a.header.Get("Retry-After") == "" {
-		t.Errorf("%d %v", a.code, a.header)
-	}
-	g.api.Put("pods", "team-a/more")
-	g.watch(path).expect("ADDED more")
+	inBubble(t, func(t *testing.T, g *gateway) {
+		version := g.api.Put("pods", "team-a/web")
+		g.get("/api/v1/pods")
+		path := fmt.Sprintf("/api/v1/pods?watch=true&resourceVersion=%d", version)
+		w := g.watch(path)
+		g.eventually("it is open", func() bool { return g.server.Load().Streams == 1 })
+		pass(30 * time.Second)
+		g.server.Move(1, time.Millisecond)
+		if last := w.next(); last.Exists() {
+			t.Errorf("%s", last)
+		}
+		if a := g.get(path); a.code != 429 || a.header.Get("Retry-After") == "" {
+			t.Errorf("%d %v", a.code, a.header)
+		}
+		g.api.Put("pods", "team-a/more")
+		g.watch(path).expect("ADDED more")
+	}, overTLS(t, 2))
+}
+
+// TestStreamThatHasJustBegunIsNotMoved: within its first snapshot it has no position by which to go on, and client-go lists
+// again where a watch ends that is less than a second old.
+func TestStreamThatHasJustBegunIsNotMoved(t *testing.T) {
+	inBubble(t, func(t *testing.T, g *gateway) {
+		var reading sync.WaitGroup
+		defer reading.Wait()
+		defer g.drain()
+		open := func(streams int) {
+			for range streams {
+				s := g.stream("/api/v1/pods")
+				s.expect("synced")
+				reading.Go(func() { s.end() })
+			}
+		}
+		open(3)
+		if n := g.server.Move(5, time.Second); n != 0 {
+			t.Errorf("%d are moved that have just begun", n)
+		}
+		pass(29 * time.Second)
+		if n := g.server.Move(5, time.Second); n != 0 {
+			t.Errorf("%d are moved after 29 s", n)
+		}
+		pass(2 * time.Second)
+		open(2)
+		if n := g.server.Move(5, time.Second); n != 3 {
+			t.Errorf("of 3 old streams and 2 new ones, %d are moved", n)
+		}
+		pass(2 * time.Second)
+		if n := g.server.Load().Streams; n != 2 {
+			t.Errorf("%d are left", n)
+		}
+		pass(30 * time.Second)
+		if n := g.server.Move(5, time.Second); n != 2 {
+			t.Errorf("%d are moved once they are old", n)
+		}
+	})
 }
 
 // TestMovedStreamsAreChosenAtRandom: who opens many has not only those of others moved.
@@ -227,10 +278,13 @@ func TestClientsThatComeBackAreCounted(t *testing.T) {
 			s.until("synced")
 			open = append(open, s)
 		}
-		g.server.Move(10, time.Second)
+		var reading sync.WaitGroup
 		for _, s := range open {
-			s.end()
+			reading.Go(func() { s.end() })
 		}
+		pass(30 * time.Second)
+		g.server.Move(10, time.Second)
+		reading.Wait()
 		for i, s := range open[:4] {
 			g.stream("/api/v1/pods", "Last-Event-ID: "+s.lastID, "X-Forwarded-For: 10.0.0."+fmt.Sprint(i+1))
 		}
