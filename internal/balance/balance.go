@@ -142,7 +142,10 @@ func (b *Balancer) level(streams, excess, replicas int, now time.Time) {
 		b.attempt = &attempt{streams: streams, excess: excess, returned: b.opts.Returned(), sampled: a.sampled}
 	}
 	n := b.opts.Move(b.attempt.size(excess), within)
-	b.attempt.add(n, now)
+	if b.attempt.add(n, now); b.attempt.moved == 0 { // all have only just begun: that is no sample
+		b.attempt = nil
+		return
+	}
 	b.moved.Add(float64(n))
 	b.fleet.moved = true
 }

@@ -331,6 +331,28 @@ func TestSampleIsMovedFirst(t *testing.T) {
 	})
 }
 
+// TestSampleOfNothingIsNone: where no stream could be ended, as all have only just begun, nothing says that moving helps.
+func TestSampleOfNothingIsNone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var asked []int
+		b := New(Options{Self: "a", Ask: func(context.Context) ([]Load, bool) { return []Load{{"a", 1000}, {"b", 0}}, true },
+			Registerer: prometheus.NewRegistry(), Log: silent, Returned: func() int { return 0 },
+			Move: func(n int, _ time.Duration) int {
+				asked = append(asked, n)
+				return min(n, 100*(len(asked)-1)) // at first none
+			}})
+		b.round(t.Context())
+		time.Sleep(settle)
+		for range 3 {
+			b.round(t.Context())
+			time.Sleep(pause)
+		}
+		if got := fmt.Sprint(asked); got != "[50 50 250]" {
+			t.Errorf("%s streams are asked for: not a sample until some were found", got)
+		}
+	})
+}
+
 // TestNothingMovesOnHalfKnowledge: a replica that is not among those that answer, or alone, keeps its streams.
 func TestNothingMovesOnHalfKnowledge(t *testing.T) {
 	for name, loads := range map[string][]Load{
