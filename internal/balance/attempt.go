@@ -2,8 +2,8 @@ package balance
 
 import "time"
 
-// attempt is what has come of moving streams since this replica had too many. It lasts until it has helped or was in vain,
-// whichever replicas come and go meanwhile.
+// attempt is what has come of moving streams since this replica had too many. It lasts until it has helped or was in vain, or
+// the replicas are level and most clients have stayed away, whichever replicas come and go meanwhile.
 type attempt struct {
 	streams, excess int       // when it began
 	returned        int       // what Options.Returned was then
@@ -44,6 +44,10 @@ func (a *attempt) cameBack(now time.Time) bool {
 func (a *attempt) helped(streams int) bool {
 	return a.moved > 0 && streams <= a.streams-min(a.moved, a.excess)/2
 }
+
+// stayAway reports whether more than half of the clients that were moved are not here again. That is less than to have helped:
+// where all replicas get more streams meanwhile, none has fewer; but some clients are not known when they come back.
+func (a *attempt) stayAway() bool { return 2*a.back < a.moved }
 
 // rests are the times in which nothing is moved, since it was in vain.
 type rests struct {

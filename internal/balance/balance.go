@@ -127,8 +127,11 @@ func (b *Balancer) level(streams, excess, replicas int, now time.Time) {
 	case excess == 0 && (a == nil || a.pending(now)):
 		return
 	case excess == 0:
-		if a.moving = false; a.helped(streams) {
+		switch a.moving = false; {
+		case a.helped(streams):
 			b.attempt, b.rests = nil, rests{}
+		case a.stayAway():
+			b.attempt = nil // what is moved later is not to be judged by how it was before
 		}
 		return
 	case a == nil:

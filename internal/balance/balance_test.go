@@ -313,6 +313,32 @@ func TestNothingMovesWhileAReplicaIsMute(t *testing.T) {
 	})
 }
 
+// TestGrowthIsNoFailure: where all replicas get more streams while one moves some away, it never has fewer. Whatever is moved
+// later is not judged by what it had then.
+func TestGrowthIsNoFailure(t *testing.T) {
+	inWorld(t, func(t *testing.T, f *world, add func(*slog.Logger)) {
+		f.pick = func(int) int { return f.fewest() }
+		var log strings.Builder
+		add(slog.New(slog.NewTextHandler(&log, nil)))
+		add(silent)
+		all := f.visit(0, 1_000)
+		for movesOf(f, all) == 0 {
+			time.Sleep(time.Second)
+		}
+		f.visit(1, 1_000)
+		f.visit(0, 100)
+		time.Sleep(time.Minute)
+		if moves := movesOf(f, all); moves > 50 {
+			t.Fatalf("%d are moved between replicas that are level", moves)
+		}
+		f.visit(0, 20_000)
+		time.Sleep(5 * time.Minute)
+		if most, counts := f.deviation(); most > 0.1 || log.Len() > 0 {
+			t.Errorf("%d; %s", counts, log.String())
+		}
+	})
+}
+
 // TestSampleIsMovedFirst, and nothing more if it comes back.
 func TestSampleIsMovedFirst(t *testing.T) {
 	inWorld(t, func(t *testing.T, f *world, add func(*slog.Logger)) {
