@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"slices"
@@ -20,7 +21,8 @@ import (
 const Path = "/load"
 
 const (
-	// askTimeout bounds one round of questions, the lookups of names included.
+	// askTimeout bounds the lookups of all names, and after these the questions to all addresses: a name that is never found
+	// takes no time from those who are.
 	askTimeout = 3 * time.Second
 	// toldAfter is how long a replica may not answer before the log says so: one that has just ended is no news.
 	toldAfter = 30 * time.Second
@@ -37,13 +39,15 @@ type Replicas struct {
 	Log   *slog.Logger
 
 	failing backoff.News
-	mute    map[string]*silence // by address
+	mute    map[string]*silence                                      // by address, and by name of those that have none
+	resolve func(ctx context.Context, host string) ([]string, error) // nil: as net.DefaultResolver does
 }
 
-// silence is an address that does not tell its load.
+// silence is an address that does not tell its load, or a name that has no address.
 type silence struct {
 	since time.Time
 	news  backoff.News
+	lost  bool // it is a name
 }
 
 // client asks the replicas themselves, and nobody to whom they would send it.
@@ -55,23 +59,18 @@ var client = &http.Client{
 // Ask asks all replicas at once, and returns what is known of their loads. That is complete if none is missing that has
 // answered in the last 15 minutes, or was found since.
 func (r *Replicas) Ask(ctx context.Context) (all []Load, complete bool) {
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
-	defer cancel()
 	token, err := r.Token()
-	addresses, unknown := r.lookUp(ctx)
-	err = errors.Join(err, unknown)
 	r.tell(err)
-	answers, errs := make([]Load, len(addresses)), make([]error, len(addresses))
-	var asking sync.WaitGroup
-	for i, address := range addresses {
-		asking.Go(func() { answers[i], errs[i] = ask(ctx, address, token) })
+	addresses, errs := r.lookUp(ctx)
+	answers, failed := askAll(ctx, addresses, token)
+	for i, address := range addresses { // a name may be an address
+		errs[address] = failed[i]
 	}
-	asking.Wait()
 	complete = err == nil
 	silent := map[string]*silence{}
-	for i, address := range addresses {
-		if known, missing := r.hear(address, errs[i], time.Now()); known != nil {
-			silent[address] = known
+	for _, name := range slices.Sorted(maps.Keys(errs)) {
+		if known, missing := r.hear(name, errs[name], time.Now()); known != nil {
+			silent[name] = known
 			complete = complete && !missing
 		}
 	}
@@ -79,63 +78,96 @@ func (r *Replicas) Ask(ctx context.Context) (all []Load, complete bool) {
 	return slices.DeleteFunc(answers, func(l Load) bool { return l.Instance == "" }), complete
 }
 
-// tell logs why replicas are not found, once.
+// tell logs why replicas are not known to each other, once.
 func (r *Replicas) tell(err error) {
 	switch {
 	case err == nil:
 		if r.failing.Over() {
-			r.Log.Info("the replicas are found again")
+			r.Log.Info("the token of the replicas is read again")
 		}
 	case r.failing.Is(err):
-		r.Log.Warn("no streams are moved to other replicas: not all of these can be found", "error", err)
+		r.Log.Warn("no streams are moved to other replicas: the token by which these know each other cannot be read", "error", err)
 	}
 }
 
-// hear takes note of whether an address has told its load, and says in the log, once, if it does not for long. It returns what
-// is known of its silence, nil if it has answered, and whether it is still waited for.
-func (r *Replicas) hear(address string, err error, now time.Time) (known *silence, missing bool) {
-	known = r.mute[address]
+// hear takes note of whether an address has told its load, or a name has addresses, and says in the log, once, if not for long.
+// It returns what is known of its silence, nil if there is none, and whether it is still waited for.
+func (r *Replicas) hear(name string, err error, now time.Time) (known *silence, missing bool) {
+	known = r.mute[name]
 	switch {
 	case err == nil && known != nil && known.news.Over():
-		r.Log.Info("a replica tells its load again", "address", address)
+		known.sayOver(r.Log, name)
 		return nil, false
 	case err == nil:
 		return nil, false
 	case known == nil:
 		known = &silence{since: now}
 	}
+	_, known.lost = err.(lostError)
 	lasted := now.Sub(known.since)
 	missing = lasted < leftOutAfter
 	switch {
 	case lasted < toldAfter:
 	case missing && known.news.Is(errors.New(stateOf(err))):
-		r.Log.Warn("no streams are moved to other replicas: one does not tell its load", "address", address, "error", err)
+		r.Log.Warn("no streams are moved to other replicas: one does not tell its load", "address", name, "error", err)
 	case !missing && known.news.Is(errLeftOut):
-		r.Log.Warn("streams are moved without regard to a replica that has not told its load for long", "address", address, "error", err)
+		r.Log.Warn("streams are moved without regard to a replica that has not told its load for long", "address", name, "error", err)
 	}
 	return known, missing
 }
 
+// sayOver logs that a silence is over of which the log has told.
+func (s *silence) sayOver(log *slog.Logger, name string) {
+	if s.lost {
+		log.Info("a replica's name is found again", "name", name)
+		return
+	}
+	log.Info("a replica tells its load again", "address", name)
+}
+
 var errLeftOut = errors.New("left out")
 
-// lookUp returns the addresses of all replicas, each once.
-func (r *Replicas) lookUp(ctx context.Context) (all []string, err error) {
-	for _, name := range r.Addresses {
-		host, port, err := net.SplitHostPort(name)
-		if err != nil {
-			return nil, err
-		}
-		found, err := net.DefaultResolver.LookupHost(ctx, host)
-		if err != nil {
-			return nil, err
-		}
-		for _, address := range found {
-			all = append(all, net.JoinHostPort(address, port))
-		}
+// lookUp returns the addresses of all replicas, each once, and of each name why it has none; nil: it has.
+func (r *Replicas) lookUp(ctx context.Context) (all []string, errs map[string]error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	found, failed := make([][]string, len(r.Addresses)), make([]error, len(r.Addresses))
+	var looking sync.WaitGroup
+	for i, name := range r.Addresses {
+		looking.Go(func() { found[i], failed[i] = r.addressesOf(ctx, name) })
+	}
+	looking.Wait()
+	errs = map[string]error{}
+	for i, name := range r.Addresses {
+		all = append(all, found[i]...)
+		errs[name] = failed[i]
 	}
 	slices.Sort(all)
-	return slices.Compact(all), nil
+	return slices.Compact(all), errs
 }
+
+// addressesOf returns the addresses that one name has.
+func (r *Replicas) addressesOf(ctx context.Context, name string) (all []string, err error) {
+	host, port, err := net.SplitHostPort(name)
+	if err != nil {
+		return nil, lostError{err}
+	}
+	resolve := r.resolve
+	if resolve == nil {
+		resolve = net.DefaultResolver.LookupHost
+	}
+	found, err := resolve(ctx, host)
+	if err != nil {
+		return nil, lostError{err}
+	}
+	for _, address := range found {
+		all = append(all, net.JoinHostPort(address, port))
+	}
+	return all, nil
+}
+
+// lostError is why a name has no address.
+type lostError struct{ error }
 
 // answerError is an answer that is none of a replica that shares the token and is ready.
 type answerError string
@@ -148,6 +180,19 @@ func stateOf(err error) string {
 		return string(answer)
 	}
 	return "no answer"
+}
+
+// askAll asks the replicas at some addresses.
+func askAll(ctx context.Context, addresses []string, token string) (answers []Load, errs []error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	answers, errs = make([]Load, len(addresses)), make([]error, len(addresses))
+	var asking sync.WaitGroup
+	for i, address := range addresses {
+		asking.Go(func() { answers[i], errs[i] = ask(ctx, address, token) })
+	}
+	asking.Wait()
+	return answers, errs
 }
 
 // ask asks one replica.

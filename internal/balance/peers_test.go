@@ -1,12 +1,15 @@
 package balance
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -163,4 +166,57 @@ func TestSilenceIsToldOnce(t *testing.T) {
 	hear(refused(7), false, "without regard to a replica")
 	hear(refused(8), false, "")
 	hear(nil, false, "again")
+}
+
+// hosts is a DNS of names without ports. Of those that it does not know, "slow" is never answered.
+type hosts map[string]string
+
+func (h hosts) resolve(ctx context.Context, host string) ([]string, error) {
+	if address, known := h[host]; known {
+		return []string{address}, nil
+	}
+	if host == "slow" {
+		<-ctx.Done()
+	}
+	return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
+}
+
+// TestNameThatIsGoneIsLeftOut as an address is that does not answer, though its lookups take long: the replicas of other names
+// are asked meanwhile, and once it has been gone for long, it is not waited for any more.
+func TestNameThatIsGoneIsLeftOut(t *testing.T) {
+	for _, gone := range []string{"gone", "slow"} {
+		t.Run(gone, func(t *testing.T) {
+			answers := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"instance":"x","streams":7}`) }))
+			defer answers.Close()
+			_, port, _ := net.SplitHostPort(answers.Listener.Addr().String())
+			synctest.Test(t, func(t *testing.T) {
+				var log strings.Builder
+				dns := hosts{"here": "127.0.0.1"}
+				r := &Replicas{Addresses: []string{gone + ":" + port, "here:" + port}, Log: slog.New(slog.NewTextHandler(&log, nil)), resolve: dns.resolve,
+					Token: func() (string, error) { return "", nil }}
+				ask := func(complete bool, told string) {
+					t.Helper()
+					log.Reset()
+					all, is := r.Ask(t.Context())
+					if len(each(all)) != 1 || is != complete {
+						t.Errorf("%+v, complete: %v", all, is)
+					}
+					if lines := strings.Count(log.String(), "\n"); told == "" && lines > 0 || told != "" && (lines != 1 || !strings.Contains(log.String(), told)) {
+						t.Errorf("not %q, but: %s", told, &log)
+					}
+				}
+				ask(false, "")
+				time.Sleep(toldAfter)
+				ask(false, "level=WARN msg=\"no streams are moved to other replicas: one does not tell its load\" address="+gone+":"+port+" error=\"lookup "+gone)
+				time.Sleep(toldAfter)
+				ask(false, "")
+				time.Sleep(leftOutAfter)
+				ask(true, "without regard to a replica")
+				ask(true, "")
+				dns[gone] = "127.0.0.1"
+				ask(true, "level=INFO msg=\"a replica's name is found again\" name="+gone+":"+port)
+				ask(true, "")
+			})
+		})
+	}
 }
