@@ -47,7 +47,8 @@ type Replicas struct {
 type silence struct {
 	since time.Time
 	news  backoff.News
-	lost  bool // it is a name
+	lost  bool   // it is a name
+	by    string // the name by which an address was found
 }
 
 // client asks the replicas themselves, and nobody to whom they would send it.
@@ -61,20 +62,13 @@ var client = &http.Client{
 func (r *Replicas) Ask(ctx context.Context) (all []Load, complete bool) {
 	token, err := r.Token()
 	r.tell(err)
-	addresses, errs := r.lookUp(ctx)
+	found, errs := r.lookUp(ctx)
+	addresses := slices.Sorted(maps.Keys(found))
 	answers, failed := askAll(ctx, addresses, token)
 	for i, address := range addresses { // a name may be an address
 		errs[address] = failed[i]
 	}
-	complete = err == nil
-	silent := map[string]*silence{}
-	for _, name := range slices.Sorted(maps.Keys(errs)) {
-		if known, missing := r.hear(name, errs[name], time.Now()); known != nil {
-			silent[name] = known
-			complete = complete && !missing
-		}
-	}
-	r.mute = silent
+	complete = r.hearAll(found, errs, time.Now()) && err == nil
 	return slices.DeleteFunc(answers, func(l Load) bool { return l.Instance == "" }), complete
 }
 
@@ -88,6 +82,26 @@ func (r *Replicas) tell(err error) {
 	case r.failing.Is(err):
 		r.Log.Warn("no streams are moved to other replicas: the token by which these know each other cannot be read", "error", err)
 	}
+}
+
+// hearAll takes note of what has come of looking for names and of asking addresses. It reports whether none is waited for.
+func (r *Replicas) hearAll(found map[string]string, errs map[string]error, now time.Time) (complete bool) {
+	complete = true
+	mute := map[string]*silence{}
+	for _, name := range slices.Sorted(maps.Keys(errs)) {
+		if known, missing := r.hear(name, errs[name], now); known != nil {
+			known.by = found[name]
+			mute[name] = known
+			complete = complete && !missing
+		}
+	}
+	for address, known := range r.mute { // its name may be found again in a moment
+		if _, asked := errs[address]; !asked && mute[known.by].isWaitedFor(now) {
+			mute[address] = known
+		}
+	}
+	r.mute = mute
+	return complete
 }
 
 // hear takes note of whether an address has told its load, or a name has addresses, and says in the log, once, if not for long.
@@ -104,10 +118,9 @@ func (r *Replicas) hear(name string, err error, now time.Time) (known *silence, 
 		known = &silence{since: now}
 	}
 	_, known.lost = err.(lostError)
-	lasted := now.Sub(known.since)
-	missing = lasted < leftOutAfter
+	missing = known.isWaitedFor(now)
 	switch {
-	case lasted < toldAfter:
+	case now.Sub(known.since) < toldAfter:
 	case missing && known.news.Is(errors.New(stateOf(err))):
 		r.Log.Warn("no streams are moved to other replicas: one does not tell its load", "address", name, "error", err)
 	case !missing && known.news.Is(errLeftOut):
@@ -115,6 +128,8 @@ func (r *Replicas) hear(name string, err error, now time.Time) (known *silence, 
 	}
 	return known, missing
 }
+
+func (s *silence) isWaitedFor(now time.Time) bool { return s != nil && now.Sub(s.since) < leftOutAfter }
 
 // sayOver logs that a silence is over of which the log has told.
 func (s *silence) sayOver(log *slog.Logger, name string) {
@@ -127,23 +142,24 @@ func (s *silence) sayOver(log *slog.Logger, name string) {
 
 var errLeftOut = errors.New("left out")
 
-// lookUp returns the addresses of all replicas, each once, and of each name why it has none; nil: it has.
-func (r *Replicas) lookUp(ctx context.Context) (all []string, errs map[string]error) {
+// lookUp returns the addresses of all replicas, each with a name that it has, and of each name why it has none; nil: it has.
+func (r *Replicas) lookUp(ctx context.Context) (found map[string]string, errs map[string]error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	found, failed := make([][]string, len(r.Addresses)), make([]error, len(r.Addresses))
+	all, failed := make([][]string, len(r.Addresses)), make([]error, len(r.Addresses))
 	var looking sync.WaitGroup
 	for i, name := range r.Addresses {
-		looking.Go(func() { found[i], failed[i] = r.addressesOf(ctx, name) })
+		looking.Go(func() { all[i], failed[i] = r.addressesOf(ctx, name) })
 	}
 	looking.Wait()
-	errs = map[string]error{}
+	found, errs = map[string]string{}, map[string]error{}
 	for i, name := range r.Addresses {
-		all = append(all, found[i]...)
 		errs[name] = failed[i]
+		for _, address := range all[i] {
+			found[address] = name
+		}
 	}
-	slices.Sort(all)
-	return slices.Compact(all), errs
+	return found, errs
 }
 
 // addressesOf returns the addresses that one name has.

@@ -220,3 +220,33 @@ func TestNameThatIsGoneIsLeftOut(t *testing.T) {
 		})
 	}
 }
+
+// TestSilenceOutlastsAFailedLookup: an address that has been mute for long is not waited for again since its name was not found
+// for a moment. But of a name that is gone nothing is kept: whoever has the address later is another one.
+func TestSilenceOutlastsAFailedLookup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dns := hosts{"here": "127.0.0.1"}
+		r := &Replicas{Addresses: []string{"here:1"}, Log: silent, resolve: dns.resolve, Token: func() (string, error) { return "", nil }}
+		ask := func(want bool) {
+			t.Helper()
+			if _, complete := r.Ask(t.Context()); complete != want {
+				t.Errorf("complete: %v", complete)
+			}
+		}
+		ask(false)
+		time.Sleep(leftOutAfter)
+		ask(true)
+		delete(dns, "here")
+		ask(false)
+		time.Sleep(time.Minute)
+		ask(false)
+		dns["here"] = "127.0.0.1"
+		ask(true)
+		delete(dns, "here")
+		ask(false)
+		time.Sleep(leftOutAfter)
+		ask(true)
+		dns["here"] = "127.0.0.1"
+		ask(false)
+	})
+}
