@@ -58,6 +58,7 @@ soak: build controlplane devcontrollers
 # Writes the parts of the documents that are made from the code.
 docs:
 	go test ./internal/app -run TestTheTableOfMetricsIsThatOfTheCode -update
+	go run ./scripts/notices >notices.tmp && mv notices.tmp internal/licenses/notices.txt
 
 # What the tests would not see: small changes of the packages where users meet. It goes on where an earlier run has ended.
 mutations:

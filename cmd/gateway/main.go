@@ -17,6 +17,7 @@ import (
 
 	"github.com/kubecast/kubecast/internal/app"
 	"github.com/kubecast/kubecast/internal/config"
+	"github.com/kubecast/kubecast/internal/licenses"
 )
 
 // version is set when a release is built.
@@ -39,6 +40,7 @@ func commands() []command {
 		{"history", "migrate or check the schema of the history's database, print the rights it needs, copy it", historyCommand},
 		{"watch", "print an event stream of a gateway in the terminal", watch},
 		{"token", "sign a token with a development key", token},
+		{"licenses", "print the licenses and notices of everything that is inside", printLicenses},
 		{"version", "print the version", printVersion},
 		{"help", "print this", printUsage},
 	}
@@ -80,6 +82,14 @@ func printUsage(_ context.Context, args []string, out io.Writer) error {
 	}
 	fmt.Fprint(out, usage())
 	return nil
+}
+
+func printLicenses(_ context.Context, args []string, out io.Writer) error {
+	if err := newFlags("licenses", "prints the licenses and notices of everything that is inside", out).parse(args, 0); err != nil {
+		return err
+	}
+	_, err := io.WriteString(out, licenses.Notices)
+	return err
 }
 
 func printVersion(_ context.Context, args []string, out io.Writer) error {

@@ -26,6 +26,8 @@ type Pending struct {
 const (
 	// pendingFresh is for how long an order is answered again: a change of it is to be told within a second.
 	pendingFresh = 250 * time.Millisecond
+	// pendingShare is by how much longer than the asking took an order is answered again at least.
+	pendingShare = 4
 	// pendingFailed is for how long it is not asked again for what was refused or not answered.
 	pendingFailed = 5 * time.Second
 	// maxPending bounds how many Workloads of a queue are read, and maxPendingBytes the answer.
@@ -57,10 +59,11 @@ func (c *Cluster) PendingWorkloads(ctx context.Context, clusterQueue string) ([]
 			return o, nil
 		}
 		var o order
-		lasting := pendingFresh
+		began, lasting := time.Now(), pendingFresh
 		if o.pending, o.err = c.askPending(ctx, clusterQueue); o.err != nil {
 			lasting = pendingFailed
 		}
+		lasting = max(lasting, pendingShare*time.Since(began)) // however long it takes, Kueue does other things most of the time
 		c.orders.keep(clusterQueue, o, lasting)
 		return o, nil
 	})

@@ -189,6 +189,9 @@ func Since(workload *cluster.Object) time.Time {
 	return since
 }
 
+// mostResources bounds of how many resources it is told how much is requested.
+const mostResources = 32
+
 // Requests is what all pods of a Workload request together, by Kubernetes' own rule.
 func Requests(workload *cluster.Object) map[string]string {
 	sum := corev1.ResourceList{}
@@ -196,8 +199,11 @@ func Requests(workload *cluster.Object) map[string]string {
 		count := max(0, set.Get("count").Int())
 		requests := resourcehelper.PodRequests(&corev1.Pod{Spec: pods.Requesting(set.Get("template.spec"))}, resourcehelper.PodResourcesOptions{})
 		for name, quantity := range requests {
+			total, known := sum[name]
+			if !known && len(sum) >= mostResources {
+				continue
+			}
 			quantity.Mul(count)
-			total := sum[name]
 			total.Add(quantity)
 			sum[name] = total
 		}
@@ -213,7 +219,19 @@ func Requests(workload *cluster.Object) map[string]string {
 // Queued is the name of the LocalQueue in which a Workload waits, in the Workload's namespace.
 func Queued(workload *cluster.Object) string { return workload.Path("spec.queueName").Str }
 
-// Before orders Workloads as Kueue does where it is not told: by priority, and then by when they began to wait.
-func Before(a, b *cluster.Object) int {
-	return cmp.Or(cmp.Compare(b.Path("spec.priority").Int(), a.Path("spec.priority").Int()), Since(a).Compare(Since(b)), strings.Compare(a.UID(), b.UID()))
+// Rank is where a Workload stands among others, as far as it says so itself: Kueue's order where it is not told.
+type Rank struct {
+	priority int64
+	since    time.Time
+	uid      string
+}
+
+// RankOf is a Workload's rank.
+func RankOf(workload *cluster.Object) Rank {
+	return Rank{workload.Path("spec.priority").Int(), Since(workload), workload.UID()}
+}
+
+// Compare orders ranks: by priority, and then by when they began to wait.
+func (r Rank) Compare(other Rank) int {
+	return cmp.Or(cmp.Compare(other.priority, r.priority), r.since.Compare(other.since), strings.Compare(r.uid, other.uid))
 }

@@ -57,7 +57,7 @@ func TestWorkloadsStandForTheirJobs(t *testing.T) {
 	}
 	first, second, urgent := object(t, `}`), object(t, `},"status":{"conditions":[`+condition("Evicted", "True")+`]}`), object(t, `},"spec":{"priority":1},"status":{"conditions":[`+condition("Evicted", "True")+`]}`)
 	all := []*cluster.Object{second, first, urgent}
-	if slices.SortFunc(all, Before); all[0] != urgent || all[1] != first {
+	if slices.SortFunc(all, func(a, b *cluster.Object) int { return RankOf(a).Compare(RankOf(b)) }); all[0] != urgent || all[1] != first {
 		t.Error("the order is another")
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/budget"
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/history/archive"
@@ -31,6 +32,8 @@ type Options struct {
 	Access  *access.Access
 	Archive *archive.Archive // says whose jobs are; nil: nobody does
 	Turns   *ratelimit.Turns // of lists and gets
+	// Processors are the turns for work that takes long.
+	Processors *budget.Queue
 }
 
 // Handler answers requests for queues.
@@ -105,7 +108,7 @@ func (h *Handler) Answer(w http.ResponseWriter, r *http.Request, id auth.Identit
 	if err != nil {
 		return err
 	}
-	look := look{Handler: h, id: id, cluster: q.cluster, kinds: kinds}
+	look := look{Handler: h, id: id, cluster: q.cluster, kinds: kinds, task: budget.NewTask(r.Context(), h.opts.Processors, id.QuotaOwner())}
 	defer look.release()
 	if q.name == "" {
 		items, err := look.list(r.Context())
@@ -129,31 +132,57 @@ type look struct {
 	id      auth.Identity
 	cluster string // as it is named in the address
 	kinds   *cache.Kinds
+	task    *budget.Task
 	held    []func()
 }
 
 func (l *look) release() {
+	l.task.Rest()
 	for _, release := range l.held {
 		release()
 	}
 }
 
-// open opens a kind of queues as far as the caller may list them; nil: there is no such kind, or the caller may list none.
-func (l *look) open(ctx context.Context, resource, namespace string) (*access.Grant, error) {
-	kind, err := l.kinds.Cluster().Named(ctx, resource+"."+queues.Group)
-	if errors.Is(err, cluster.ErrNoKind) {
-		return nil, nil
-	}
-	if err != nil {
+// beside opens what an answer has more of for whoever may list it, too: that somebody may not is no
+// refusal, and nothing for the audit log.
+func (l *look) beside(ctx context.Context, resource, namespace string) (*access.Grant, error) {
+	t, found, err := l.target(ctx, resource, namespace)
+	if err != nil || !found {
 		return nil, err
 	}
-	t := access.Target{Cluster: l.cluster, Group: queues.Group, Version: kind.Version, Resource: resource, Namespace: namespace}
+	_, _, err = l.opts.Access.Find(ctx, l.id, t, "list")
+	if isRefusal(err) {
+		return nil, nil
+	}
+	return l.open(ctx, resource, namespace)
+}
+
+// isRefusal reports whether there is nothing that the caller may list.
+func isRefusal(err error) bool {
+	return err != nil && (reply.To(err).Code == http.StatusForbidden || errors.Is(err, cluster.ErrNoKind))
+}
+
+// target names the objects of a kind of queues; found is false if the cluster has no such kind.
+func (l *look) target(ctx context.Context, resource, namespace string) (t access.Target, found bool, err error) {
+	kind, err := l.kinds.Cluster().Named(ctx, resource+"."+queues.Group)
+	if errors.Is(err, cluster.ErrNoKind) {
+		return t, false, nil
+	}
+	return access.Target{Cluster: l.cluster, Group: queues.Group, Version: kind.Version, Resource: resource, Namespace: namespace}, err == nil, err
+}
+
+// open opens a kind of queues as far as the caller may list them; nil: there is no such kind, or the caller may list none.
+func (l *look) open(ctx context.Context, resource, namespace string) (*access.Grant, error) {
+	t, found, err := l.target(ctx, resource, namespace)
+	if err != nil || !found {
+		return nil, err
+	}
 	g, err := l.opts.Access.OpenSynced(ctx, l.id, t, "list")
-	switch failed := reply.To(err); {
+	switch {
 	case err == nil:
 		l.held = append(l.held, g.Release)
 		return &g, nil
-	case failed.Code == http.StatusForbidden, errors.Is(err, cluster.ErrNoKind):
+	case isRefusal(err):
 		return nil, nil
 	}
 	return nil, err
@@ -186,7 +215,7 @@ func (l *look) list(ctx context.Context) ([]queues.Queue, error) {
 	if err != nil {
 		return nil, err
 	}
-	whole, err := l.open(ctx, clusterQueues, "")
+	whole, err := l.beside(ctx, clusterQueues, "")
 	if err != nil {
 		return nil, err
 	}
@@ -228,7 +257,11 @@ type queueWithJobs struct {
 
 // one is a queue that the caller may list. Whoever may not is told that there is none.
 func (l *look) one(ctx context.Context, q question) (*queueWithJobs, error) {
-	whole, err := l.open(ctx, clusterQueues, "")
+	open := l.beside
+	if q.namespace == "" {
+		open = l.open
+	}
+	whole, err := open(ctx, clusterQueues, "")
 	if err != nil {
 		return nil, err
 	}

@@ -2,14 +2,17 @@ package queueapi
 
 import (
 	"context"
-	"errors"
 	"slices"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
-	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/history/store"
+	"github.com/kubecast/kubecast/internal/http/access"
+	"github.com/kubecast/kubecast/internal/http/auditrecord"
 	"github.com/kubecast/kubecast/internal/queues"
 )
 
@@ -59,8 +62,11 @@ func (l *look) jobs(ctx context.Context, in line, limit int) ([]any, error) {
 	}
 	told := make([]any, 0, min(limit, len(places)))
 	shown := []*waiting{}
-	sees := jobsSeen{look: l, kinds: map[queues.Job]*seenKind{}}
+	sees := jobsSeen{look: l, namespace: in.namespace, kinds: map[queues.Job]*seenKind{}}
 	for _, p := range places[:min(limit, len(places))] {
+		if p.workload != nil && !l.task.Step(p.workload.Size()) {
+			return nil, l.task.Err()
+		}
 		position := p.whole
 		if in.isLocal() {
 			position = p.local
@@ -113,29 +119,44 @@ func (l *look) unordered(ctx context.Context, in line, of *cache.Snapshot) (plac
 			within[name{o.GetNamespace(), o.GetName()}] = o.Path("spec.clusterQueue").Str == in.clusterQueue
 		}
 	}
-	var found []*cluster.Object
+	type ranked struct {
+		place
+		rank queues.Rank
+	}
+	var found []ranked
 	for o := range all(of) {
+		if !l.task.Step(o.Size()) {
+			return nil, l.task.Err()
+		}
 		if within[name{o.GetNamespace(), queues.Queued(o)}] && queues.Waits(o) {
-			found = append(found, o)
+			found = append(found, ranked{place{namespace: o.GetNamespace(), name: o.GetName(), workload: o}, queues.RankOf(o)})
 		}
 	}
-	slices.SortFunc(found, queues.Before)
-	for _, o := range found {
-		places = append(places, place{namespace: o.GetNamespace(), name: o.GetName(), workload: o})
+	slices.SortFunc(found, func(a, b ranked) int { return a.rank.Compare(b.rank) })
+	for _, r := range found {
+		places = append(places, r.place)
 	}
 	return places, nil
 }
 
 // jobsSeen says which jobs the caller may see. What of a kind may be seen is asked once.
 type jobsSeen struct {
-	look  *look
-	kinds map[queues.Job]*seenKind // by group and kind alone
+	look      *look
+	namespace string                   // in which all of them are; "": anywhere
+	kinds     map[queues.Job]*seenKind // by group and kind alone
 }
 
 type seenKind struct {
-	kind  cluster.Kind
-	scope []auth.Scope // of list and of get
+	kind    cluster.Kind
+	visible []*access.Visibility // of list and of get
 }
+
+const (
+	// mostKinds bounds of how many kinds it is asked what may be seen, since a Workload may name any. Jobs of more are hidden.
+	mostKinds = 16
+	// longestName bounds names and uids: longer ones are no object's.
+	longestName = 253
+)
 
 // job is the job of a Workload; a nil kind: the caller may not see it.
 func (s *jobsSeen) job(ctx context.Context, p place) (queues.Job, *cluster.Kind, error) {
@@ -143,41 +164,51 @@ func (s *jobsSeen) job(ctx context.Context, p place) (queues.Job, *cluster.Kind,
 		return queues.Job{}, nil, nil
 	}
 	job := queues.JobOf(p.workload)
-	of, err := s.of(ctx, queues.Job{Group: job.Group, Kind: job.Kind})
-	if err != nil {
-		return job, nil, err
+	if !isName(job.Name) || !isName(job.UID) {
+		return job, nil, nil
 	}
-	for _, scope := range of.scope {
-		if scope.Sees(p.namespace, job.Name) {
-			return job, &of.kind, nil
+	of := s.of(ctx, queues.Job{Group: job.Group, Kind: job.Kind})
+	for _, visible := range of.visible {
+		if visible.Shows().Sees(p.namespace, job.Name) {
+			return job, &of.kind, ctx.Err()
 		}
 	}
-	return job, nil, nil
+	return job, nil, ctx.Err()
 }
 
-func (s *jobsSeen) of(ctx context.Context, name queues.Job) (*seenKind, error) {
+func isName(text string) bool {
+	return len(text) <= longestName && utf8.ValidString(text) && !strings.ContainsFunc(text, unicode.IsControl)
+}
+
+// of asks what the caller may see of a kind. Whatever cannot be decided is not seen: a Workload of
+// somebody else, who may name any kind, is no reason to refuse the answer.
+func (s *jobsSeen) of(ctx context.Context, name queues.Job) *seenKind {
 	if known := s.kinds[name]; known != nil {
-		return known, nil
+		return known
 	}
 	known := &seenKind{}
+	if len(s.kinds) >= mostKinds {
+		return known
+	}
 	s.kinds[name] = known
 	kinds := s.look.kinds
 	kind, err := kinds.Cluster().KindOf(ctx, name.Group, name.Kind)
-	if errors.Is(err, cluster.ErrNoKind) {
-		return known, nil // nobody may see what there is no kind of
-	}
 	if err != nil {
-		return nil, err
+		return known
 	}
 	known.kind = kind
-	for _, verb := range []string{"list", "get"} {
-		scope, err := s.look.opts.Access.Scope(ctx, s.look.id, kinds, kind.Group, kind.Resource, verb)
-		if err != nil {
-			return nil, err
-		}
-		known.scope = append(known.scope, scope)
+	t := access.Target{Cluster: s.look.cluster, Group: kind.Group, Version: kind.Version, Resource: kind.Resource}
+	if kind.Namespaced {
+		t.Namespace = s.namespace
 	}
-	return known, nil
+	for _, verb := range []string{"list", "get"} {
+		visible, ok, err := s.look.opts.Access.See(ctx, kinds, s.look.id, t, kind, verb)
+		if err == nil && ok {
+			known.visible = append(known.visible, visible)
+			auditrecord.Of(ctx).Decided(access.Part{Target: t, Visible: visible}.Read(verb), nil)
+		}
+	}
+	return known
 }
 
 // ownersAtOnce bounds how many jobs the history is asked for at once.
@@ -195,19 +226,23 @@ func (l *look) owners(ctx context.Context, jobs []*waiting) {
 	from := l.opts.Archive.For(l.id.QuotaOwner())
 	for kind, all := range byKind {
 		for some := range slices.Chunk(all, ownersAtOnce) {
-			byUID := map[string]*waiting{}
+			byUID := map[string][]*waiting{}
 			var filter store.Filter
 			for _, j := range some {
-				byUID[j.UID] = j
-				filter.UIDs = append(filter.UIDs, j.UID)
+				if byUID[j.UID] == nil {
+					filter.UIDs = append(filter.UIDs, j.UID)
+				}
+				byUID[j.UID] = append(byUID[j.UID], j)
 			}
 			found, err := from.Jobs(ctx, l.kinds.Cluster(), kind, filter, store.JobAfter{}, len(some))
 			if err != nil {
 				return
 			}
 			for _, j := range found {
-				if one := byUID[j.UID]; j.Namespace == one.Namespace && j.Name == one.Name { // a Workload may name any uid
-					one.Owner = j.Owner
+				for _, one := range byUID[j.UID] { // a Workload may name any uid
+					if j.Namespace == one.Namespace && j.Name == one.Name && j.Deleted == 0 {
+						one.Owner = j.Owner
+					}
 				}
 			}
 		}
