@@ -82,7 +82,8 @@ func NewKinds(c *cluster.Cluster, opts Options, log *slog.Logger) (*Kinds, error
 		changed: make(chan struct{}),
 	}
 	for _, name := range opts.Preload {
-		k.setPreload(name, fmt.Errorf("%w: %s: not begun", ErrNotSynced, name))
+		notBegun := fmt.Errorf("%w: %s: not begun", ErrNotSynced, name)
+		k.preload[name] = func() error { return notBegun }
 	}
 	return k, nil
 }
@@ -314,9 +315,14 @@ func (k *Kinds) FollowOnce(ctx context.Context, name string, use func(context.Co
 	return use(ctx, store)
 }
 
+// setPreload says why a kind to preload is not there; nil: it is. That it is lacking stands until it is there: an
+// API server that is away says nothing of it, and must not make a gateway unready that was ready without it.
 func (k *Kinds) setPreload(name string, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if err != nil && !IsLacking(err) && IsLacking(k.preload[name]()) {
+		return
+	}
 	k.preload[name] = func() error { return err }
 }
 
@@ -324,7 +330,14 @@ func (k *Kinds) setPreload(name string, err error) {
 func (k *Kinds) awaitPreload(name string, store *Store) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.preload[name] = func() error { return store.Upstream().unsynced(store.kind) }
+	was := k.preload[name]()
+	k.preload[name] = func() error {
+		err := store.Upstream().unsynced(store.kind)
+		if err != nil && IsLacking(was) {
+			return was
+		}
+		return err
+	}
 }
 
 // Ready is nil when all kinds to preload are synced. Kinds that the cluster does not have, or does not let the

@@ -183,6 +183,42 @@ func TestRefusedAndMissingKindsHoldNobodyUp(t *testing.T) {
 	})
 }
 
+// A kind that the gateway may not list, or that is not there, holds nobody up while the API server is
+// away, either: else all replicas would be taken out of service together.
+func TestRefusedKindsHoldNobodyUpInAnOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := apitest.New(pods, nodes)
+		api.Fail("nodes", http.StatusForbidden)
+		k, stop := runKinds(t, api, Options{Preload: []string{"pods", "nodes", "widgets.example.com"}})
+		defer stop()
+		time.Sleep(time.Minute)
+		for _, outage := range []func(bool){api.Away, func(on bool) { // the other is of this list alone
+			if api.Fail("nodes", http.StatusForbidden); on {
+				api.Answer("nodes", func(*http.Request) *apitest.Fault { return apitest.Busy() })
+			}
+		}} {
+			outage(true)
+			for range 300 {
+				time.Sleep(time.Second)
+				if err := k.Ready(); err != nil {
+					t.Fatalf("not ready: %v", err)
+				}
+				if err := k.Missing(); err == nil || !strings.Contains(err.Error(), "nodes") || !strings.Contains(err.Error(), "widgets") {
+					t.Fatalf("missing: %v", err)
+				}
+			}
+			outage(false)
+			time.Sleep(2 * time.Minute)
+		}
+		api.Fail("nodes", 0)
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		if err := k.Missing(); err == nil || strings.Contains(err.Error(), "nodes") {
+			t.Errorf("it may be listed, but: %v", err)
+		}
+	})
+}
+
 func TestClusterThatIsAwayAtStartIsTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := apitest.New(pods)
