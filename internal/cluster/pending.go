@@ -28,7 +28,10 @@ const (
 	pendingFresh = 250 * time.Millisecond
 	// pendingShare is by how much longer than the asking took an order is answered again at least.
 	pendingShare = 4
-	// pendingFailed is for how long it is not asked again for what was refused or not answered.
+	// pendingWithin is within what it has to be answered, since callers wait for it. What was not
+	// answered in time is not asked again for pendingLate, what was refused for pendingFailed.
+	pendingWithin = 2 * time.Second
+	pendingLate   = 30 * time.Second
 	pendingFailed = 5 * time.Second
 	// maxPending bounds how many Workloads of a queue are read, and maxPendingBytes the answer.
 	maxPending      = 20_000
@@ -60,7 +63,13 @@ func (c *Cluster) PendingWorkloads(ctx context.Context, clusterQueue string) ([]
 		}
 		var o order
 		began, lasting := time.Now(), pendingFresh
-		if o.pending, o.err = c.askPending(ctx, clusterQueue); o.err != nil {
+		ctx, cancel := context.WithTimeout(ctx, pendingWithin)
+		defer cancel()
+		o.pending, o.err = c.askPending(ctx, clusterQueue)
+		switch {
+		case ctx.Err() != nil:
+			lasting = pendingLate
+		case o.err != nil:
 			lasting = pendingFailed
 		}
 		lasting = max(lasting, pendingShare*time.Since(began)) // however long it takes, Kueue does other things most of the time

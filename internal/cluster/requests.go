@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"maps"
 	"net/http"
 	"strconv"
 	"strings"
@@ -53,8 +54,9 @@ func (r *requests) count(request *http.Request, response *http.Response, err err
 // Requests calls f with the number of requests of each kind that were made so far.
 func (c *Cluster) Requests(f func(RequestKind, uint64)) {
 	c.breaker.requests.mu.Lock()
-	defer c.breaker.requests.mu.Unlock()
-	for kind, n := range c.breaker.requests.counts {
+	counts := maps.Clone(c.breaker.requests.counts) // f may wait, and each request takes this lock
+	c.breaker.requests.mu.Unlock()
+	for kind, n := range counts {
 		f(kind, n)
 	}
 }

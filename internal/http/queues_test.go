@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/kubecast/kubecast/internal/apitest"
 	"github.com/kubecast/kubecast/internal/auth"
@@ -233,6 +234,67 @@ func TestWithoutKueuesOrderThereAreNoPlaces(t *testing.T) {
 		}
 		if a := g.get("/queues/a/line"); a.code != http.StatusNotFound {
 			t.Errorf("without Kueue: %d %s", a.code, a.body)
+		}
+	})
+}
+
+// hostile puts a Workload at the end of a LocalQueue that claims to be another's.
+func (k *kueue) hostile(namespace, name, line string, owner map[string]any) {
+	k.wait(namespace, name, line)
+	k.gateway.api.Put("workloads", namespace+"/job-"+name, "spec.queueName="+line, apitest.Set("metadata.ownerReferences", []any{owner}))
+}
+
+// Whoever may make Workloads may write any owner into them: of a kind that nobody has or that cannot
+// be asked about just now, of a thousand kinds, with names that are none. That hides their own jobs, and nothing else.
+func TestHostileWorkloadsHideOnlyThemselves(t *testing.T) {
+	withKueue(t, func(t *testing.T, g *gateway, k *kueue) {
+		owner := func(group, kind, name, uid string) map[string]any {
+			return map[string]any{"apiVersion": group + "/v1", "kind": kind, "name": name, "uid": uid, "controller": true}
+		}
+		k.wait("a", "first", "line")
+		g.api.Stale("gone.example.com", true)
+		k.hostile("a", "x0", "line", owner("gone.example.com", "Widget", "x", "1"))
+		k.hostile("a", "x1", "line", owner("none.example.com", "None", "x", "1"))
+		k.hostile("a", "x2", "line", owner("batch", "Job", "x\x00y", "1"))
+		k.hostile("a", "x3", "line", owner("batch", "Job", strings.Repeat("x", 300), "1"))
+		k.hostile("a", "x4", "line", owner("batch", "Job", "x", "\x00"))
+		k.wait("a", "second", "line")
+		for i := range 40 {
+			k.hostile("a", fmt.Sprint("y", i), "line", owner("batch", fmt.Sprint("Kind", i), "x", "1"))
+		}
+		k.wait("a", "last", "line")
+		a := g.get("/queues/a/line")
+		if a.code != http.StatusOK {
+			t.Fatalf("%d %s", a.code, a.body)
+		}
+		got := toldOf(t, a.body)
+		if len(got) != 48 || got[0] != "1/1 jobs.batch first" || got[6] != "7/7 jobs.batch second" || got[47] != "48/48 jobs.batch last" {
+			t.Errorf("%q", got)
+		}
+		for _, one := range got {
+			if strings.Contains(one, "x") {
+				t.Errorf("%q", one)
+			}
+		}
+	})
+}
+
+// A visibility API that hangs holds nobody up for long, and not again and again.
+func TestAVisibilityAPIThatHangsIsLeftAlone(t *testing.T) {
+	withKueue(t, func(t *testing.T, g *gateway, k *kueue) {
+		k.wait("a", "one", "line")
+		g.api.Hang("queues")
+		waited := time.Duration(0)
+		for range 30 {
+			began := time.Now()
+			if got := toldOf(t, g.get("/queues/a/line").body); !slices.Equal(got, []string{"-/- jobs.batch one"}) {
+				t.Fatalf("%q", got)
+			}
+			waited += time.Since(began)
+			time.Sleep(time.Second)
+		}
+		if waited > 5*time.Second {
+			t.Errorf("in half a minute, callers waited for %v", waited)
 		}
 	})
 }

@@ -176,7 +176,7 @@ func New(opts Options) (*Server, error) {
 		told.Kinds = opts.History.Kinds()
 	}
 	s.told = notifications.New(told)
-	s.queues = queueapi.New(queueapi.Options{Access: s.access, Archive: opts.History, Turns: s.turns, Processors: s.processors})
+	s.queues = queueapi.New(queueapi.Options{Access: s.access, Archive: opts.History, Turns: s.turns, Processors: s.processors, SyncTimeout: opts.SyncTimeout})
 	s.feeds = logs.New(logs.Options{
 		Upstreams: unlimited(opts.Limits.Logs.Total), PerUser: opts.Limits.Logs.PerUser, Ring: opts.LogRing, Linger: logLinger, Registerer: opts.Registerer,
 	})

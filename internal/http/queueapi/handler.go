@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/budget"
@@ -34,6 +35,8 @@ type Options struct {
 	Turns   *ratelimit.Turns // of lists and gets
 	// Processors are the turns for work that takes long.
 	Processors *budget.Queue
+	// SyncTimeout is how long a request waits for a kind's first list.
+	SyncTimeout time.Duration
 }
 
 // Handler answers requests for queues.
@@ -202,6 +205,8 @@ func (l *look) own(ctx context.Context, resource string) (*cache.Snapshot, error
 		return nil, err
 	}
 	l.held = append(l.held, release)
+	ctx, cancel := context.WithTimeout(ctx, l.opts.SyncTimeout)
+	defer cancel()
 	if err := using.WaitReachable(ctx); err != nil {
 		return nil, err
 	}
