@@ -285,6 +285,18 @@ func TestAQueueKeepsNoMoreThanItNeeds(t *testing.T) {
 	}
 }
 
+// Nobody says what became of some jobs: they are forgotten.
+func TestJobsThatNobodyHearsOfAreForgotten(t *testing.T) {
+	q := NewQueue(1)
+	q.Ended("a", time.Minute)
+	for i := range 2000 {
+		q.Starts(&State{Room: 1, Running: []Running{{Size: 1}}, Waiting: []Waiting{{ID: fmt.Sprint(i), Class: "a", Size: 1}}}, time.Duration(i)*time.Minute)
+	}
+	if len(q.said) > 100 {
+		t.Errorf("%d are remembered", len(q.said))
+	}
+}
+
 func BenchmarkAThousandWait(b *testing.B) {
 	q := NewQueue(1)
 	random := rand.New(rand.NewPCG(1, 1))

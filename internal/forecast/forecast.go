@@ -21,6 +21,8 @@ const (
 	soon = 15
 	// narrowest is how narrow a spread may be: plays may all end alike, and are not that sure.
 	narrowest = 0.15
+	// forgottenAfter is how long it may take until somebody says that a job has started or left.
+	forgottenAfter = time.Hour
 	// pace is how far one error moves the share of errors that is allowed for.
 	pace = 0.005
 )
@@ -103,13 +105,15 @@ func (q *Queue) Starts(s *State, now time.Duration) []*Interval {
 			played[i] = append(played[i], start)
 		}
 	}
+	q.forget(s.Waiting, now)
+	lately := q.lately(now)
 	for i, w := range s.Waiting {
 		slices.Sort(played[i])
 		p, ok := plainOf(played[i])
 		if !ok {
 			continue
 		}
-		told, ok := q.interval(p, now)
+		told, ok := q.interval(p, &lately)
 		q.remember(w.ID, &said{at: now, plain: p, told: told, ok: ok})
 		if ok {
 			found[i] = &told
@@ -170,36 +174,59 @@ func (p plain) rangeOf() int {
 	return 3
 }
 
+// bounds are the scores between which a start comes, of each range.
+type bounds [ranges]struct{ low, high float64 }
+
+// lately are the bounds that would have held lately.
+func (q *Queue) lately(now time.Duration) (found bounds) {
+	var late [ranges][]float64
+	for _, s := range q.said {
+		// Jobs that wait for longer already than was said of them count, too, though it is not known by how much they
+		// will be late: without them, those that start soon would count for all.
+		if score := s.plain.score(now - s.at); score > 0.5 {
+			late[s.plain.rangeOf()] = append(late[s.plain.rangeOf()], score)
+		}
+	}
+	for i := range found {
+		errors := q.errors[i].sorted
+		if len(errors) < fewest {
+			errors = q.all.sorted
+		}
+		if len(errors) == 0 {
+			continue
+		}
+		if len(late[i]) > 0 {
+			errors = append(late[i], errors...)
+			slices.Sort(errors)
+		}
+		found[i].low, found[i].high = quantile(errors, q.low), quantile(errors, 1-q.high)
+	}
+	return found
+}
+
 // interval widens what the plays say to what would have held lately.
-func (q *Queue) interval(p plain, now time.Duration) (Interval, bool) {
+func (q *Queue) interval(p plain, lately *bounds) (Interval, bool) {
 	if q.starts < fewest || len(q.lasts.all.ring) < fewest {
 		return Interval{}, false
 	}
-	errors := q.errors[p.rangeOf()].sorted
-	if len(errors) < fewest {
-		errors = q.all.sorted
-	}
-	errors = q.withLate(errors, p, now)
-	return Interval{p.at(quantile(errors, q.low)), p.at(quantile(errors, 1-q.high))}, true
+	b := lately[p.rangeOf()]
+	return Interval{p.at(b.low), p.at(b.high)}, true
 }
 
-// withLate adds the jobs that wait for longer already than was said of them. Their errors are not
-// known yet, and leaving them out would make those that start soon count for all.
-func (q *Queue) withLate(errors []float64, p plain, now time.Duration) []float64 {
-	var late []float64
-	for _, s := range q.said {
-		if s.plain.rangeOf() == p.rangeOf() {
-			if score := s.plain.score(now - s.at); score > 0.5 {
-				late = append(late, score)
-			}
+// forget forgets jobs that do not wait any more, and of which nobody has said what became of them.
+func (q *Queue) forget(waiting []Waiting, now time.Duration) {
+	if len(q.said) <= 2*len(waiting)+fewest {
+		return
+	}
+	waits := make(map[string]bool, len(waiting))
+	for _, w := range waiting {
+		waits[w.ID] = true
+	}
+	for id, s := range q.said {
+		if !waits[id] && now-s.at > forgottenAfter {
+			delete(q.said, id)
 		}
 	}
-	if len(late) == 0 {
-		return errors
-	}
-	late = append(late, errors...)
-	slices.Sort(late)
-	return late
 }
 
 // quantile is the value below which a share of sorted values is.

@@ -65,8 +65,9 @@ func (s *State) play(lasts *durations, random *rand.Rand) []float64 {
 	for i := range waiting {
 		waiting[i], starts[i] = i, math.Inf(1)
 	}
+	passed := make([]int, 0, looksPast)
 	for now := 0.0; ; {
-		waiting = s.start(waiting, &free, func(i int) {
+		waiting = s.start(waiting, passed[:0], &free, func(i int) {
 			starts[i] = now
 			heap.Push(&running, end{now + lasts.rest(s.Waiting[i].Class, 0, random), s.Waiting[i].Size})
 		})
@@ -78,22 +79,25 @@ func (s *State) play(lasts *durations, random *rand.Rand) []float64 {
 	}
 }
 
-// start starts what fits into what is free, and returns what still waits.
-func (s *State) start(waiting []int, free *float64, start func(int)) []int {
+// start starts what fits into what is free, and returns what still waits. Passed is room for those that do not fit.
+func (s *State) start(waiting, passed []int, free *float64, start func(int)) []int {
 	const rounding = 1e-9
-	passed := 0
-	left := waiting[:0]
-	for n, i := range waiting {
-		switch size := s.Waiting[i].Size; {
-		case size <= *free+rounding:
+	looked := 0
+	for ; looked < len(waiting); looked++ {
+		i := waiting[looked]
+		size := s.Waiting[i].Size
+		if size <= *free+rounding {
 			*free -= size
 			start(i)
 			continue
-		case s.Strict && size <= s.Room+rounding, passed >= looksPast, *free <= rounding:
-			return append(left, waiting[n:]...)
 		}
-		passed++
-		left = append(left, i)
+		if s.Strict && size <= s.Room+rounding || len(passed) >= looksPast || *free <= rounding {
+			break
+		}
+		passed = append(passed, i)
 	}
-	return left
+	// They are put back before what was not looked at, which is not moved: it may be long.
+	waiting = waiting[looked-len(passed):]
+	copy(waiting, passed)
+	return waiting
 }
