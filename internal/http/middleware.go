@@ -52,8 +52,17 @@ func (s *Server) audited(next http.Handler) http.Handler {
 	})
 }
 
+// methodForTrace is a method as traces have it, of which there are few: any text may be sent as one. The other name is OpenTelemetry's.
+func methodForTrace(method string) string {
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete:
+		return method
+	}
+	return "_OTHER"
+}
+
 // traced gives each request a span. Those of streams end when they have begun (package eventstream): what they do for hours is
-// no one thing. A parent is believed if a trusted proxy names it, as others could have all their requests traced.
+// no one thing.
 func (s *Server) traced(next http.Handler) http.Handler {
 	if s.opts.Tracer == nil {
 		return next
@@ -63,8 +72,8 @@ func (s *Server) traced(next http.Handler) http.Handler {
 		if s.proxies.isPeer(r) {
 			parent = r.Header
 		}
-		ctx, span := s.opts.Tracer.Serve(r.Context(), parent, r.Method)
-		span.Set("http.request.method", r.Method)
+		ctx, span := s.opts.Tracer.Serve(r.Context(), parent, methodForTrace(r.Method))
+		span.Set("http.request.method", methodForTrace(r.Method))
 		span.Set("url.path", request.PathForLog(r))
 		span.Set("kubecast.request", request.ID(r))
 		tracked := &statusWriter{ResponseWriter: w}
@@ -179,7 +188,7 @@ func (s *Server) answer(route string, handle func(http.ResponseWriter, *http.Req
 		began := time.Now()
 		if span := tracing.Of(r.Context()); span != nil {
 			pattern := chi.RouteContext(r.Context()).RoutePattern()
-			span.Rename(r.Method + " " + pattern)
+			span.Rename(methodForTrace(r.Method) + " " + pattern)
 			span.Set("http.route", pattern)
 		}
 		tracked, ok := w.(*statusWriter) // recover's, which the router passes on

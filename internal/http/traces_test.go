@@ -44,20 +44,25 @@ func TestRequestsHaveSpansAndStreamsThoseOfTheirBeginnings(t *testing.T) {
 	s.close()
 }
 
-func TestOnlyTrustedProxiesNameTheParentOfASpan(t *testing.T) {
-	const parent = "Traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+// A client says nothing of whether its requests are traced, nor in which trace: what passes through a trusted proxy is only linked.
+func TestNobodyOutsideDecidesWhatIsTraced(t *testing.T) {
+	const parent = "Traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00" // not sampled
 	for name, trusted := range map[string]string{"a trusted proxy": "127.0.0.1/32", "a stranger": "10.0.0.0/8"} {
 		collector := tracetest.New(t)
 		tracer := collector.Tracer(t)
 		g := newGateway(t, options(func(o *Options) { o.Tracer, o.TrustedProxies = tracer, []netip.Prefix{netip.MustParsePrefix(trusted)} }))
 		g.get("/clusters", parent)
+		g.request(strings.Repeat("LONG", 100), "/clusters")
 		tracer.Close()
 		spans := collector.Named("GET /clusters")
 		if len(spans) != 1 {
 			t.Fatalf("%v", collector.Names())
 		}
-		if followed := hex.EncodeToString(spans[0].TraceId) == "0af7651916cd43dd8448eb211c80319c"; followed != (name == "a trusted proxy") {
+		if linked := len(spans[0].Links) > 0; linked != (name == "a trusted proxy") || hex.EncodeToString(spans[0].TraceId) == "0af7651916cd43dd8448eb211c80319c" {
 			t.Errorf("%s: %v", name, spans[0])
+		}
+		if strings.Contains(collector.Raw(), "LONG") {
+			t.Errorf("a method becomes a name: %v", collector.Names())
 		}
 	}
 }

@@ -28,7 +28,7 @@ import (
 // Options configure a Tracer.
 type Options struct {
 	Endpoint string  // http or https URL of the collector; without a path, that is /v1/traces. Empty: there is no Tracer
-	Sample   float64 // the share of traces that begin here and are sent, from 0 to 1
+	Sample   float64 // the share of traces that are sent, from 0 to 1
 	Version  string  // of the gateway
 	Log      *slog.Logger
 }
@@ -98,17 +98,27 @@ func (t *Tracer) Start(ctx context.Context, name string, kind trace.SpanKind) (c
 	if t == nil {
 		return ctx, nil
 	}
-	ctx, span := t.tracer.Start(ctx, name, trace.WithSpanKind(kind))
+	return t.start(ctx, name, trace.WithSpanKind(kind))
+}
+
+func (t *Tracer) start(ctx context.Context, name string, opts ...trace.SpanStartOption) (context.Context, *Span) {
+	ctx, span := t.tracer.Start(ctx, name, opts...)
 	s := &Span{span: span}
 	return context.WithValue(ctx, key{}, s), s
 }
 
-// Serve begins the span of a request. Its header says within which span its sender is, unless the header is nil.
+// Serve begins the trace of a request. It has a link to the span in which its header says that it was sent, unless the
+// header is nil. It is no part of that one's trace: proxies pass on what their clients send, who could
+// have all their requests traced, and write into others' traces.
 func (t *Tracer) Serve(ctx context.Context, header http.Header, name string) (context.Context, *Span) {
 	if t == nil {
 		return ctx, nil
 	}
-	return t.Start(propagation.TraceContext{}.Extract(ctx, propagation.HeaderCarrier(header)), name, trace.SpanKindServer)
+	opts := []trace.SpanStartOption{trace.WithNewRoot(), trace.WithSpanKind(trace.SpanKindServer)}
+	if sender := trace.SpanContextFromContext(propagation.TraceContext{}.Extract(ctx, propagation.HeaderCarrier(header))); sender.IsValid() {
+		opts = append(opts, trace.WithLinks(trace.Link{SpanContext: sender}))
+	}
+	return t.start(ctx, name, opts...)
 }
 
 // Inject tells the receiver of a request within which span it is sent.

@@ -3,6 +3,7 @@ package tracing_test
 import (
 	"bytes"
 	"context"
+	"encoding/hex"
 	"errors"
 	"log/slog"
 	"net"
@@ -40,13 +41,13 @@ func TestSpansReachTheCollector(t *testing.T) {
 	if len(requests) != 1 || len(lists) != 1 {
 		t.Fatalf("%v", collector.Names())
 	}
-	if got := requests[0]; string(got.ParentSpanId) != "\xb7\xad\x6b\x71\x69\x20\x33\x31" || got.Attributes["url.path"] != "/apis/batch/v1/jobs" {
+	if got := requests[0]; len(got.ParentSpanId) > 0 || len(got.Links) != 1 || string(got.Links[0].SpanId) != "\xb7\xad\x6b\x71\x69\x20\x33\x31" || got.Attributes["url.path"] != "/apis/batch/v1/jobs" {
 		t.Errorf("%v", got)
 	}
 	if !bytes.Equal(lists[0].ParentSpanId, requests[0].SpanId) || !bytes.Equal(lists[0].TraceId, requests[0].TraceId) || lists[0].Status.GetMessage() != "failed" {
 		t.Errorf("%v", lists[0])
 	}
-	if !strings.HasPrefix(onward.Get("Traceparent"), "00-0af7651916cd43dd8448eb211c80319c-") || !strings.HasSuffix(onward.Get("Traceparent"), "-01") {
+	if !strings.HasPrefix(onward.Get("Traceparent"), "00-"+hex.EncodeToString(requests[0].TraceId)+"-") || !strings.HasSuffix(onward.Get("Traceparent"), "-01") {
 		t.Errorf("%v", onward)
 	}
 	if raw := collector.Raw(); strings.Contains(raw, "secret") || !strings.Contains(raw, "kubecast") {
