@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -172,6 +173,15 @@ func (e *explainer) need(ctx context.Context, kinds *cache.Kinds, need access.Ne
 	return e.itself(ctx, kinds.Cluster(), need, kind)
 }
 
+// printable is a text that a terminal prints as one line. Names of bindings and roles may have any
+// character, and who makes one in their own namespace would speak to the operator with it.
+func printable(text string) string {
+	if strings.ContainsFunc(text, func(r rune) bool { return !strconv.IsPrint(r) }) {
+		return strconv.Quote(text)
+	}
+	return text
+}
+
 // described is what is asked for, in words.
 func described(need access.Need) string {
 	text := need.Verb + " of " + need.Qualified()
@@ -213,18 +223,18 @@ func (e *explainer) tell(ctx context.Context, what string, allowed bool, part st
 	case !allowed:
 		fmt.Fprintf(e.out, "%s: nothing permits it\n", what)
 	case part != "":
-		fmt.Fprintf(e.out, "%s: permitted in part: %s\n", what, part)
+		fmt.Fprintf(e.out, "%s: permitted in part: %s\n", what, printable(part))
 	default:
 		fmt.Fprintf(e.out, "%s: permitted\n", what)
 	}
 	if allowed {
 		for _, by := range why.By {
-			fmt.Fprintln(e.out, "  by", by)
+			fmt.Fprintln(e.out, "  by", printable(fmt.Sprint(by)))
 		}
 	}
 	if !allowed || part != "" {
 		for _, hint := range why.Hints {
-			fmt.Fprintln(e.out, "  but", hint)
+			fmt.Fprintln(e.out, "  but", printable(fmt.Sprint(hint)))
 		}
 	}
 	return nil

@@ -143,3 +143,16 @@ func TestExplainNamesPoliciesAndReasons(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// Names of bindings may have any character: who makes one in their own namespace does not speak to the operator with it.
+func TestExplainPrintsNoControlCharacters(t *testing.T) {
+	api, url := apitest.Start(t)
+	api.Put("clusterroles", "jobs", apitest.Set("rules", []rbacv1.PolicyRule{{Verbs: []string{"list", "watch"}, APIGroups: []string{"batch"}, Resources: []string{"jobs"}}}))
+	api.Put("rolebindings", "evil/x\n  by ClusterRoleBinding admins\x1b[2J", apitest.Set("roleRef", rbacv1.RoleRef{Kind: "ClusterRole", Name: "jobs"}), apitest.Set("subjects", []rbacv1.Subject{{Kind: "User", Name: "jane"}}))
+	cfg, _ := configuration(t, url)
+	cfg.Authorizer.Mode = config.AuthorizerRBAC
+	text := explained(t, cfg, Question{User: "jane", Path: "/history/apis/batch/v1/namespaces/evil/jobs"})
+	if strings.Contains(text, "\x1b") || strings.Count(text, "\n") != 2 || !strings.Contains(text, `RoleBinding evil/x\n  by`) {
+		t.Errorf("%q", text)
+	}
+}
