@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"math/rand/v2"
 	"net"
@@ -130,14 +129,17 @@ func (g *gateway) atRest(t *testing.T, before []inUse, after time.Duration) (now
 		now.after = after
 		return now
 	}
-	harness.Eventually(t, "nothing is left of clients that left", idleConnectionsEnd, func() error {
+	first := before[0]
+	for deadline := time.Now().Add(idleConnectionsEnd); ; time.Sleep(time.Second) {
 		now = g.usage(t)
-		if first := before[0]; now.goroutines > first.goroutines+moreAtRest || now.files > first.files+moreAtRest {
-			running, err := fetch(http.MethodGet, g.ops+"/debug/pprof/goroutine?debug=1", nil)
-			return fmt.Errorf("%+v, and at first %+v: %v\n%s", now, first, err, running.body)
+		if now.goroutines <= first.goroutines+moreAtRest && now.files <= first.files+moreAtRest {
+			break
 		}
-		return nil
-	})
+		if time.Now().After(deadline) {
+			running, err := fetch(http.MethodGet, g.ops+"/debug/pprof/goroutine?debug=1", nil)
+			t.Fatalf("of clients that left something is left: %+v, and at first %+v: %v\n%s", now, first, err, running.body)
+		}
+	}
 	now.after = after
 	return now
 }

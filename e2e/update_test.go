@@ -56,6 +56,9 @@ var previousRelease = sync.OnceValues(func() (string, error) {
 	return program, nil
 })
 
+// spanOfTransitions is how many have a row of spans.
+const spanOfTransitions = 1000
+
 // A release is updated to this one, and rolled back, while jobs live: one replica after the other, so that both
 // releases record in one database, and by crashes. Each transition is recorded once and told once, to readers, to
 // owners and to webhooks, as where one release is killed. What this release has written the release before leaves as it is.
@@ -91,6 +94,13 @@ func TestAnUpdateAndItsRollbackRecordEachTransitionOnce(t *testing.T) {
 		for _, g := range r.gateways {
 			g.replace(t, s.gateway, false)
 		}
+		advancing(t, "there is enough for a span in "+r.name, r.counts(transitionsOfLives), func() error {
+			n, err := r.counts(transitionsOfLives)()
+			if err == nil && n < spanOfTransitions {
+				err = fmt.Errorf("%d transitions", n)
+			}
+			return err
+		})
 	}
 	finish()
 	seen := o.seen(t)
@@ -108,6 +118,9 @@ func TestAnUpdateAndItsRollbackRecordEachTransitionOnce(t *testing.T) {
 	allTold()
 
 	for _, r := range records {
+		for _, g := range r.gateways {
+			g.end() // so that nothing is written any more
+		}
 		was := r.tables(t)
 		for _, g := range r.gateways {
 			g.replace(t, previous, false)
