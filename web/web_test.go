@@ -45,14 +45,14 @@ func TestEmbeddedPortalIsWholeOrAbsent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	refs := regexp.MustCompile(`(?:src|href)="([^"]+)"`).FindAllStringSubmatch(string(index), -1)
+	refs := regexp.MustCompile(`<(?:script|link)[^>]*\s(?:src|href)="([^"]+)"`).FindAllStringSubmatch(string(index), -1)
 	if len(refs) == 0 {
 		t.Error("index.html refers to nothing")
 	}
 	for _, ref := range refs {
-		path, ok := strings.CutPrefix(ref[1], "/")
+		path, ok := strings.CutPrefix(ref[1], "./")
 		if !ok {
-			t.Errorf("%q is not an absolute path of this server", ref[1])
+			t.Errorf("%q is not relative: the page may stand below any path", ref[1])
 			continue
 		}
 		if _, err := fs.Stat(files, path); err != nil {
