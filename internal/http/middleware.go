@@ -198,7 +198,7 @@ func (s *Server) answer(route string, handle func(http.ResponseWriter, *http.Req
 		}
 		if err := handle(tracked, r); err != nil {
 			failed := reply.To(err)
-			why := err // one key has all that is known
+			why := err                                                                       // one key has all that is known
 			if failed.Cause != nil && !strings.Contains(err.Error(), failed.Cause.Error()) { // what is answered does not say it
 				why = fmt.Errorf("%w: %w", err, failed.Cause)
 			}
