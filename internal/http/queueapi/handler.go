@@ -10,6 +10,7 @@ package queueapi
 import (
 	"context"
 	"errors"
+	"iter"
 	"net/http"
 	"strconv"
 	"strings"
@@ -25,7 +26,6 @@ import (
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/http/request"
 	"github.com/kubecast/kubecast/internal/queues"
-	"github.com/kubecast/kubecast/internal/stream"
 )
 
 // Options configure a Handler; all are required unless they say otherwise.
@@ -146,9 +146,35 @@ func (l *look) release() {
 	}
 }
 
+// part is what may be seen of a kind, at one moment. A nil part has nothing.
+type part struct {
+	snapshot *cache.Snapshot
+	visible  *access.Visibility
+}
+
+// all are its objects, in the order of Kubernetes' lists.
+func (p *part) all() iter.Seq[*cluster.Object] {
+	if p == nil {
+		return func(func(*cluster.Object) bool) {}
+	}
+	return access.Part{Visible: p.visible}.List(p.snapshot, cache.Selector{}, "", "")
+}
+
+// get is one of its objects; nil: there is none, or it may not be seen.
+func (p *part) get(namespace, name string) *cluster.Object {
+	if p == nil {
+		return nil
+	}
+	o := p.snapshot.Get(namespace, name)
+	if o == nil || !p.visible.Sees(o) {
+		return nil
+	}
+	return o
+}
+
 // beside opens what an answer has more of for whoever may list it, too: that somebody may not is no
 // refusal, and nothing for the audit log.
-func (l *look) beside(ctx context.Context, resource, namespace string) (*access.Grant, error) {
+func (l *look) beside(ctx context.Context, resource, namespace string) (*part, error) {
 	t, found, err := l.target(ctx, resource, namespace)
 	if err != nil || !found {
 		return nil, err
@@ -165,17 +191,23 @@ func isRefusal(err error) bool {
 	return err != nil && (reply.To(err).Code == http.StatusForbidden || errors.Is(err, cluster.ErrNoKind))
 }
 
+// kind finds one of Kueue's kinds; found is false if the cluster has no such kind.
+func (l *look) kind(ctx context.Context, resource string) (kind cluster.Kind, found bool, err error) {
+	kind, err = l.kinds.Cluster().Named(ctx, resource+"."+queues.Group)
+	if errors.Is(err, cluster.ErrNoKind) {
+		return kind, false, nil
+	}
+	return kind, err == nil, err
+}
+
 // target names the objects of a kind of queues; found is false if the cluster has no such kind.
 func (l *look) target(ctx context.Context, resource, namespace string) (t access.Target, found bool, err error) {
-	kind, err := l.kinds.Cluster().Named(ctx, resource+"."+queues.Group)
-	if errors.Is(err, cluster.ErrNoKind) {
-		return t, false, nil
-	}
-	return access.Target{Cluster: l.cluster, Group: queues.Group, Version: kind.Version, Resource: resource, Namespace: namespace}, err == nil, err
+	kind, found, err := l.kind(ctx, resource)
+	return access.Target{Cluster: l.cluster, Group: queues.Group, Version: kind.Version, Resource: resource, Namespace: namespace}, found, err
 }
 
 // open opens a kind of queues as far as the caller may list them; nil: there is no such kind, or the caller may list none.
-func (l *look) open(ctx context.Context, resource, namespace string) (*access.Grant, error) {
+func (l *look) open(ctx context.Context, resource, namespace string) (*part, error) {
 	t, found, err := l.target(ctx, resource, namespace)
 	if err != nil || !found {
 		return nil, err
@@ -184,7 +216,7 @@ func (l *look) open(ctx context.Context, resource, namespace string) (*access.Gr
 	switch {
 	case err == nil:
 		l.held = append(l.held, g.Release)
-		return &g, nil
+		return &part{g.Store.Snapshot(), g.Visible}, nil
 	case isRefusal(err):
 		return nil, nil
 	}
@@ -192,12 +224,9 @@ func (l *look) open(ctx context.Context, resource, namespace string) (*access.Gr
 }
 
 // own opens a kind for the gateway itself; nil: there is no such kind.
-func (l *look) own(ctx context.Context, resource string) (*cache.Snapshot, error) {
-	kind, err := l.kinds.Cluster().Named(ctx, resource+"."+queues.Group)
-	if errors.Is(err, cluster.ErrNoKind) {
-		return nil, nil
-	}
-	if err != nil {
+func (l *look) own(ctx context.Context, resource string) (*part, error) {
+	kind, found, err := l.kind(ctx, resource)
+	if err != nil || !found {
 		return nil, err
 	}
 	using, release, err := l.kinds.Use(kind, "")
@@ -210,7 +239,7 @@ func (l *look) own(ctx context.Context, resource string) (*cache.Snapshot, error
 	if err := using.WaitReachable(ctx); err != nil {
 		return nil, err
 	}
-	return using.Snapshot(), nil
+	return &part{snapshot: using.Snapshot()}, nil
 }
 
 // list are the queues that the caller may list: those of namespaces, and then those of the cluster.
@@ -224,34 +253,13 @@ func (l *look) list(ctx context.Context) ([]queues.Queue, error) {
 	if err != nil {
 		return nil, err
 	}
-	if local != nil {
-		l.each(local, func(o *cluster.Object) {
-			found = append(found, queues.LocalQueue(o, seen(whole, "", o.Path("spec.clusterQueue").Str)))
-		})
+	for o := range local.all() {
+		found = append(found, queues.LocalQueue(o, whole.get("", o.Path("spec.clusterQueue").Str)))
 	}
-	if whole != nil {
-		l.each(whole, func(o *cluster.Object) { found = append(found, queues.ClusterQueue(o)) })
+	for o := range whole.all() {
+		found = append(found, queues.ClusterQueue(o))
 	}
 	return found, nil
-}
-
-// each calls for each object that was granted, in the order of Kubernetes' lists.
-func (l *look) each(g *access.Grant, do func(*cluster.Object)) {
-	for o := range (access.Part{Visible: g.Visible}).List(g.Store.Snapshot(), cache.Selector{}, "", "") {
-		do(o)
-	}
-}
-
-// seen is an object that was granted; nil: there is none, or the caller may not see it.
-func seen(g *access.Grant, namespace, name string) *cluster.Object {
-	if g == nil {
-		return nil
-	}
-	o := g.Store.Snapshot().Get(namespace, name)
-	if o == nil || !g.Visible.Sees(o) {
-		return nil
-	}
-	return o
 }
 
 // queueWithJobs is one queue, and who waits in it.
@@ -273,7 +281,7 @@ func (l *look) one(ctx context.Context, q question) (*queueWithJobs, error) {
 	var found queueWithJobs
 	in := line{clusterQueue: q.name}
 	if q.namespace == "" {
-		o := seen(whole, "", q.name)
+		o := whole.get("", q.name)
 		if o == nil {
 			return nil, reply.NotFound("there is no such queue, or you may not list it")
 		}
@@ -283,21 +291,13 @@ func (l *look) one(ctx context.Context, q question) (*queueWithJobs, error) {
 		if err != nil {
 			return nil, err
 		}
-		o := seen(local, q.namespace, q.name)
+		o := local.get(q.namespace, q.name)
 		if o == nil {
 			return nil, reply.NotFound("there is no such queue, or you may not list it")
 		}
 		in = line{clusterQueue: o.Path("spec.clusterQueue").Str, namespace: q.namespace, name: q.name}
-		found.Queue = queues.LocalQueue(o, seen(whole, "", in.clusterQueue))
+		found.Queue = queues.LocalQueue(o, whole.get("", in.clusterQueue))
 	}
 	found.Jobs, err = l.jobs(ctx, in, q.limit)
 	return &found, err
-}
-
-// all are the objects of a snapshot.
-func all(of *cache.Snapshot) func(func(*cluster.Object) bool) {
-	if of == nil {
-		return func(func(*cluster.Object) bool) {}
-	}
-	return of.List(stream.AllNamespaces(), cache.Selector{}, "", "")
 }

@@ -8,7 +8,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/history/store"
 	"github.com/kubecast/kubecast/internal/http/access"
@@ -90,7 +89,7 @@ func (l *look) jobs(ctx context.Context, in line, limit int) ([]any, error) {
 }
 
 // places are who wait, in Kueue's order. Where nobody says what that is, they have no positions.
-func (l *look) places(ctx context.Context, in line, of *cache.Snapshot) (places []place, err error) {
+func (l *look) places(ctx context.Context, in line, of *part) (places []place, err error) {
 	pending, err := l.kinds.Cluster().PendingWorkloads(ctx, in.clusterQueue)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -100,14 +99,14 @@ func (l *look) places(ctx context.Context, in line, of *cache.Snapshot) (places 
 	}
 	for i, p := range pending {
 		if !in.isLocal() || p.Namespace == in.namespace && p.LocalQueue == in.name {
-			places = append(places, place{namespace: p.Namespace, name: p.Name, workload: of.Get(p.Namespace, p.Name), local: new(p.Position + 1), whole: new(i + 1)})
+			places = append(places, place{namespace: p.Namespace, name: p.Name, workload: of.get(p.Namespace, p.Name), local: new(p.Position + 1), whole: new(i + 1)})
 		}
 	}
 	return places, nil
 }
 
 // unordered are the Workloads that wait by what they say themselves.
-func (l *look) unordered(ctx context.Context, in line, of *cache.Snapshot) (places []place, err error) {
+func (l *look) unordered(ctx context.Context, in line, of *part) (places []place, err error) {
 	type name struct{ namespace, name string }
 	within := map[name]bool{{in.namespace, in.name}: true}
 	if !in.isLocal() {
@@ -115,7 +114,7 @@ func (l *look) unordered(ctx context.Context, in line, of *cache.Snapshot) (plac
 		if err != nil {
 			return nil, err
 		}
-		for o := range all(local) {
+		for o := range local.all() {
 			within[name{o.GetNamespace(), o.GetName()}] = o.Path("spec.clusterQueue").Str == in.clusterQueue
 		}
 	}
@@ -124,7 +123,7 @@ func (l *look) unordered(ctx context.Context, in line, of *cache.Snapshot) (plac
 		rank queues.Rank
 	}
 	var found []ranked
-	for o := range all(of) {
+	for o := range of.all() {
 		if !l.task.Step(o.Size()) {
 			return nil, l.task.Err()
 		}
