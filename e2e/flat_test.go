@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
-	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -16,6 +15,7 @@ import (
 	"time"
 
 	"github.com/kubecast/kubecast/e2e/harness"
+	"github.com/kubecast/kubecast/internal/apitest"
 	"github.com/kubecast/kubecast/internal/certtest"
 )
 
@@ -32,13 +32,9 @@ type inUse struct {
 func TestNothingIsLeftOfClientsThatLeft(t *testing.T) {
 	t.Parallel()
 	lasting, visitors := 3*time.Second, 40
-	soak := os.Getenv("KUBECAST_SOAK")
-	if soak != "" {
-		var err error
-		if lasting, err = time.ParseDuration(soak); err != nil {
-			t.Fatal("KUBECAST_SOAK: ", err)
-		}
-		visitors = 200
+	_, soak := apitest.Soak(t, 0)
+	if soak > 0 {
+		lasting, visitors = soak, 200
 	}
 	s := onStage(t)
 	s.namespaces(t, "flat-a", "flat-b")
@@ -76,7 +72,7 @@ func TestNothingIsLeftOfClientsThatLeft(t *testing.T) {
 	}
 	finish()
 	for i := range gateways {
-		checkFlat(t, used[i], soak != "")
+		checkFlat(t, used[i], soak > 0)
 	}
 }
 

@@ -51,7 +51,8 @@ func TestPlacesInQueuesAreKueuesOwn(t *testing.T) {
 	t.Logf("%d jobs were submitted; the gateway told what Kueue said within %v", q.made, longest)
 }
 
-const teamQueues = `apiVersion: kueue.x-k8s.io/v1beta2
+// teamQueues are two ClusterQueues that borrow from each other, and LocalQueues of them.
+var teamQueues = `apiVersion: kueue.x-k8s.io/v1beta2
 kind: ResourceFlavor
 metadata: {name: default}
 ---
@@ -60,33 +61,7 @@ kind: WorkloadPriorityClass
 metadata: {name: urgent}
 value: 1000
 ---
-apiVersion: kueue.x-k8s.io/v1beta2
-kind: ClusterQueue
-metadata: {name: team-a}
-spec:
-  cohortName: teams
-  namespaceSelector: {}
-  preemption: {withinClusterQueue: LowerPriority, reclaimWithinCohort: Any}
-  resourceGroups:
-  - coveredResources: [cpu]
-    flavors:
-    - name: default
-      resources: [{name: cpu, nominalQuota: 6}]
----
-apiVersion: kueue.x-k8s.io/v1beta2
-kind: ClusterQueue
-metadata: {name: team-b}
-spec:
-  cohortName: teams
-  namespaceSelector: {}
-  preemption: {withinClusterQueue: LowerPriority, reclaimWithinCohort: Any}
-  resourceGroups:
-  - coveredResources: [cpu]
-    flavors:
-    - name: default
-      resources: [{name: cpu, nominalQuota: 2}]
----
-apiVersion: kueue.x-k8s.io/v1beta2
+` + teamQueue("team-a", 6) + teamQueue("team-b", 2) + `apiVersion: kueue.x-k8s.io/v1beta2
 kind: LocalQueue
 metadata: {name: line, namespace: team-a}
 spec: {clusterQueue: team-a}
@@ -101,6 +76,23 @@ kind: LocalQueue
 metadata: {name: line, namespace: team-b}
 spec: {clusterQueue: team-b}
 `
+
+func teamQueue(name string, cpus int) string {
+	return fmt.Sprintf(`apiVersion: kueue.x-k8s.io/v1beta2
+kind: ClusterQueue
+metadata: {name: %s}
+spec:
+  cohortName: teams
+  namespaceSelector: {}
+  preemption: {withinClusterQueue: LowerPriority, reclaimWithinCohort: Any}
+  resourceGroups:
+  - coveredResources: [cpu]
+    flavors:
+    - name: default
+      resources: [{name: cpu, nominalQuota: %d}]
+---
+`, name, cpus)
+}
 
 // teamRoles let the group queue-team-a see its own queues and jobs, and the whole cluster's queues, and queue-all everything.
 const teamRoles = `apiVersion: rbac.authorization.k8s.io/v1
