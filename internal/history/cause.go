@@ -83,6 +83,9 @@ func CauseOf(j *Job, runs []*Run, c Circumstances) *Cause {
 		if j.Reason == "PodFailurePolicy" {
 			cause.Text += " (podFailurePolicy)"
 		}
+		if j.isForEnds() && run.wasDeletedUnbound(j) {
+			cause.Text, cause.Reason = said("a pod was deleted that no node had taken", run.Message), Removed
+		}
 	case j.Reason != "" || j.Message != "":
 		cause = &Cause{Reason: j.Reason, Text: said(cmp.Or(j.Reason, "failed"), j.Message)}
 	}
@@ -307,6 +310,13 @@ func (r *Run) waited(j *Job) bool {
 		return r.EndVersion > j.Version
 	}
 	return r.ended(j.Since) >= j.Since
+}
+
+// wasDeletedUnbound reports whether the run ended before the job came to its state, though no node had
+// taken it. A pod that is not bound ends by its deletion, whatever it waited for.
+func (r *Run) wasDeletedUnbound(j *Job) bool {
+	waited := r.Reason == "Unschedulable" || r.Reason == "SchedulingGated"
+	return waited && r.Terminal() && r.Scheduled == 0 && r.endSeen() && r.EndVersion <= j.Version
 }
 
 // isForEnds reports whether the job can be in its state only since a pod of it ended, whatever other pods wait for.
