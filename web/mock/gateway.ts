@@ -6,7 +6,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { MockCluster } from './cluster.ts';
 import { inMemory, type MockRequest, type MockResponse } from './memory.ts';
 import { MockStream, sightOf, type StreamOptions, type Watch } from './stream.ts';
-import type { MockInbox, MockLog, MockPast } from './told.ts';
+import { MockQueue, type MockInbox, type MockLog, type MockPast, type ToldQueue } from './told.ts';
 
 export interface MockUser {
   /** The namespaces that the user may see the content of, and not list; undefined: everything. */
@@ -32,6 +32,8 @@ export class MockGateway {
   /** What is read of the history and of the notifications, whoever asks; undefined: there is none. */
   past: MockPast | undefined;
   inbox: MockInbox | undefined;
+  /** By `namespace/name`, or the name of one without a namespace. Without any there are none, as on a cluster without Kueue. */
+  readonly queues = new Map<string, MockQueue>();
   /** The history's database is away: streams that have something of it end at once. */
   pastAway = false;
   fallback: Fallback | undefined;
@@ -83,6 +85,14 @@ export class MockGateway {
     for (const stream of this.streams) stream.cut();
   }
 
+  /** A queue is there, or has changed. */
+  queue(queue: ToldQueue): void {
+    const key = [queue.namespace, queue.name].filter(Boolean).join('/');
+    const log = this.queues.get(key) ?? new MockQueue();
+    this.queues.set(key, log);
+    log.put(queue);
+  }
+
   /** Usable as a middleware; `next` gets what is no stream. */
   handle(request: MockRequest, response: MockResponse, next?: () => void): void {
     const url = new URL(request.url ?? '/', 'http://gateway');
@@ -91,7 +101,6 @@ export class MockGateway {
       this.#me(request, response, url);
       return;
     }
-    const told = /^\/(notifications|history)\b/;
     const asks = (path: string): boolean => told.test(path);
     if (asks(url.pathname)) {
       this.#told(request, response, url);
@@ -100,7 +109,7 @@ export class MockGateway {
     const values = multiple ? [...url.searchParams.values()].filter(asks) : [];
     // Who asks for it learns that there is none. Not worth counting.
     if (values.some((path) => !this.#logOf(path))) {
-      refuse(response, 404, 'there is no history');
+      refuse(response, 404, 'there is no such thing');
       return;
     }
     if (!multiple && !/^\/apis?\//.test(url.pathname)) {
@@ -177,17 +186,18 @@ export class MockGateway {
   }
 
   #logOf(path: string): MockLog | undefined {
+    if (path.startsWith('/queues')) return this.queues.get(queueAt(path));
     return path.startsWith('/history') ? this.past : this.inbox;
   }
 
   #watchOf(name: string, path: string): Watch | undefined {
-    const log = /^\/(notifications|history)\b/.test(path) ? this.#logOf(path) : undefined;
+    const log = told.test(path) ? this.#logOf(path) : undefined;
     if (!log) return watchOf(name, path);
     const limit = Number(new URL(path, 'http://gateway').searchParams.get('limit') ?? 100);
     return { name, resource: path, namespace: undefined, visible: undefined, version: undefined, told: { log, limit } };
   }
 
-  /** The history and the notifications, as lists; and what is to be changed of the latter. */
+  /** The history, the queues and the notifications, as lists; and what is to be changed of the latter. */
   #told(request: MockRequest, response: MockResponse, url: URL): void {
     const { inbox, past } = this;
     const answer = (status: number, body?: unknown): void => {
@@ -195,8 +205,10 @@ export class MockGateway {
       response.end(body === undefined ? undefined : JSON.stringify(body));
     };
     if (!this.users.has(tokenOf(request))) refuse(response, 401, 'the token is not valid', { 'WWW-Authenticate': 'Bearer' });
+    else if (url.pathname === '/queues') answer(200, { items: [...this.queues.values()].map(({ last: { jobs, ...queue } }) => queue) });
     else if (!this.#logOf(url.pathname)) refuse(response, 404, 'there is no history');
     else if (this.pastAway) refuse(response, 503, 'the database is away', { 'Retry-After': '1' });
+    else if (url.pathname.startsWith('/queues')) answer(200, this.queues.get(queueAt(url.pathname))?.last);
     else if (past && url.pathname.startsWith('/history')) answer(200, past.list(url.searchParams));
     else if (inbox) answerInbox(inbox, request, url.pathname.endsWith('/settings'), answer);
   }
@@ -216,6 +228,12 @@ export class MockGateway {
     response.end(JSON.stringify({ username: usernameOf(tokenOf(request)), clusters: [{ name: 'default', default: true, watch }] }));
   }
 }
+
+/** What is told by number, or as a whole, and not as objects. */
+const told = /^\/(notifications|history|queues)\b/;
+
+/** By what a queue is known here. */
+const queueAt = (path: string): string => path.replace(/^\/queues\/?|\?.*$/g, '');
 
 function answerInbox(inbox: MockInbox, request: MockRequest, settings: boolean, answer: (status: number, body?: unknown) => void): void {
   if (request.method === 'GET' || request.method === 'HEAD') {

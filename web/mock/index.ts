@@ -12,6 +12,7 @@
  * - {@link MockGateway}: who may see what (`users`), what goes wrong (`away`, `sabotage`, `refuseWith`, `unavailable`, `cutAll`, `epoch`).
  * - {@link MockCluster}: its objects (`put`, `remove`), and how far back its memory reaches (`compact`).
  * - {@link MockInbox}, {@link MockPast}: what is told once and by number: notifications, transitions of jobs.
+ * - {@link MockQueue}: a queue and who waits in it (`queue` of the gateway).
  * - {@link MockWorkload}: jobs and pods that come and go by themselves.
  * - {@link inMemory}: a `fetch` that any handler of requests answers.
  * - {@link ScriptedFetch}: where that is not enough: answers that a test writes by hand, byte by byte.
@@ -26,5 +27,5 @@ export { frame, ScriptedFetch, type ScriptedBody, type ScriptedRequest } from '.
 export { MockGateway, type Fallback, type MockUser } from './gateway.ts';
 export { inMemory, type MockRequest, type MockResponse } from './memory.ts';
 export { MockStream, type StreamOptions } from './stream.ts';
-export { MockInbox, MockLog, MockPast } from './told.ts';
+export { MockInbox, MockLog, MockPast, MockQueue, type ToldQueue } from './told.ts';
 export { MockWorkload } from './workload.ts';

@@ -145,7 +145,7 @@ export class MockStream {
       const newest = log.newest(limit);
       for (const { type, data } of newest) this.send(watch, type, data);
       watch.version = log.seq;
-      this.send(watch, 'synced', { seq: String(log.seq), count: newest.length });
+      if (!log.whole) this.send(watch, 'synced', { seq: String(log.seq), count: newest.length });
       return;
     }
     const objects = this.#list(watch);

@@ -1,4 +1,4 @@
-// What the mock tells once and by number: the transitions of jobs, and the notifications of its one user.
+// What the mock tells once and by number: the transitions of jobs, and the notifications of its one user; and queues, each told as a whole.
 
 export interface Entry {
   readonly seq: number;
@@ -8,6 +8,8 @@ export interface Entry {
 
 export class MockLog {
   seq = 0;
+  /** Each entry says all, so that no end of them is told. */
+  readonly whole: boolean = false;
   /** Positions below it cannot be replayed. */
   floor = 0;
   readonly entries: Entry[] = [];
@@ -90,5 +92,25 @@ export class MockPast extends MockLog {
     const asked = ({ state, uid, cause, parent }: PastJob): boolean =>
       are('state', state) && are('uid', uid) && are('cause', (cause as { reason?: string } | null)?.reason) && are('parent', (parent as { uid?: string } | null)?.uid);
     return { items: [...this.jobs.values()].reverse().filter(asked), continue: '' };
+  }
+}
+
+export type ToldQueue = { readonly name: string; readonly namespace?: string; readonly jobs: readonly object[]; readonly [key: string]: unknown };
+
+/** A queue, and who waits in it. */
+export class MockQueue extends MockLog {
+  override readonly whole = true;
+
+  get last(): ToldQueue {
+    return this.entries[0]?.data as ToldQueue;
+  }
+
+  override newest(): Pick<Entry, 'type' | 'data'>[] {
+    return this.entries;
+  }
+
+  put(queue: ToldQueue): void {
+    this.entries.length = 0;
+    this.add('queue', queue);
   }
 }

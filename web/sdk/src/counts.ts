@@ -1,14 +1,10 @@
 // Live counts: how many objects there are of each value, as a source to follow; see "Live counts" in wire.md.
 
-import { Circumstances } from './circumstances.ts';
-import { none, type Snapshot } from './collection.ts';
-import type { StreamEvent } from './events.ts';
-import { Listeners } from './listeners.ts';
-import { isJsonObject, parse, text, type KubeObject } from './object.ts';
+import { Latest } from './latest.ts';
+import { isJsonObject, text, type JsonObject, type KubeObject } from './object.ts';
 import type { Paths } from './paths.ts';
 import { pathOf, type Query, type Resource } from './resource.ts';
-import type { Sink, Source } from './store.ts';
-
+import type { Source } from './store.ts';
 
 /** How many objects have a value. */
 export interface Count {
@@ -39,61 +35,13 @@ export function counts<T extends KubeObject, const B extends readonly string[]>(
   const path = pathOf(resource, which);
   const rest = new URLSearchParams({ countBy: by.join() });
   if (limit) rest.set('limit', String(limit));
-  return { path: `${path}${path.includes('?') ? '&' : '?'}${rest.toString()}`, sink: (changed) => new Counts(changed) };
+  return { path: `${path}${path.includes('?') ? '&' : '?'}${rest.toString()}`, sink: (changed) => new Latest(changed, 'counts', readCounts) };
 }
 
-class Counts implements Sink<Count> {
-  readonly #changed: () => void;
-  readonly #listeners = new Listeners();
-  readonly subscribe = this.#listeners.subscribe;
-  readonly #circumstances = new Circumstances();
-  #items: readonly Count[] | undefined;
-  #awaited = true;
-  #snapshot: Snapshot<Count>;
-
-  constructor(changed: () => void) {
-    this.#changed = changed;
-    this.#snapshot = this.#build();
-  }
-
-  readonly getSnapshot = (): Snapshot<Count> => this.#snapshot;
-
-  opened(resumed: boolean, behind: boolean): void {
-    this.#circumstances.opened(resumed, behind);
-    this.#awaited ||= !resumed;
-    this.#changed();
-  }
-
-  left(): void {
-    this.#awaited = true;
-    this.#changed();
-  }
-
-  /** Each event says all. */
-  apply(event: StreamEvent): boolean {
-    if (this.#circumstances.apply(event)) this.#changed();
-    if (event.type !== 'unknown' || event.name !== 'counts') return true;
-    const list = parse(event.data)?.counts;
-    if (!Array.isArray(list)) return false;
-    this.#items = list.length > 0 ? list.filter(isJsonObject).map(({ value, values, count }) => {
-      const all = Array.isArray(values) ? values.map(text) : [text(value)];
-      return { value: all[0] ?? '', values: all, count: Number(count) };
-    }) : none;
-    this.#awaited = false;
-    this.#changed();
-    return true;
-  }
-
-  told(): readonly StreamEvent[] {
-    return [{ watch: '', id: '', type: 'unknown', name: 'counts', data: JSON.stringify({ counts: this.#snapshot.items }) }];
-  }
-
-  commit(): void {
-    this.#snapshot = this.#build();
-    this.#listeners.tell();
-  }
-
-  #build(): Snapshot<Count> {
-    return { items: this.#items ?? none, ...this.#circumstances.of(this.#awaited, this.#items !== undefined) };
-  }
+function readCounts({ counts: list }: JsonObject): readonly Count[] | undefined {
+  if (!Array.isArray(list)) return undefined;
+  return list.filter(isJsonObject).map(({ value, values, count }) => {
+    const all = Array.isArray(values) ? values.map(text) : [text(value)];
+    return { value: all[0] ?? '', values: all, count: Number(count) };
+  });
 }

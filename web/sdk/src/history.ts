@@ -5,6 +5,7 @@ import { historyPath, pastPage, type PastPage } from './historypath.ts';
 import type { Kubecast } from './kubecast.ts';
 import { isJsonObject, text, time, type JsonObject, type KubeObject } from './object.ts';
 import type { Resource } from './resource.ts';
+import { readPlace, type QueuePlace } from './queues.ts';
 import { readRun, type Run } from './runs.ts';
 import { Sequence } from './sequence.ts';
 import type { Source } from './store.ts';
@@ -112,6 +113,8 @@ export interface PastJob {
   readonly uid: string;
   readonly owner: string;
   readonly queue: string;
+  /** Where it stands in that queue, and when it will start; undefined of a job that waits in none, or where that is not known. */
+  readonly place?: QueuePlace | undefined;
   readonly state: string;
   /** When it came to that, in milliseconds since the epoch, as all times. */
   readonly since: number;
@@ -176,13 +179,14 @@ export function pastJobs(kc: Kubecast, resource: Resource<KubeObject>, query: Pa
 }
 
 function readJob(data: JsonObject): PastJob {
-  const { reasons, progress, parent, children, pods } = data;
+  const { queue, reasons, progress, parent, children, pods } = data;
   return {
     namespace: text(data.namespace),
     name: text(data.name),
     uid: text(data.uid),
     owner: text(data.owner),
-    queue: text(data.queue),
+    queue: isJsonObject(queue) ? text(queue.name) : text(queue),
+    place: isJsonObject(queue) ? readPlace(queue) : undefined,
     state: text(data.state),
     since: Date.parse(text(data.since)),
     reason: text(data.reason),

@@ -27,6 +27,18 @@ export type { PastPage } from './historypath.ts';
 export { pastLog, pastSpec, type KeptQuery } from './kept.ts';
 export { pastRuns, runs, type Run, type RunQuery } from './runs.ts';
 export { pastEnds, pastUsage, type Ends, type EndsQuery, type Spread, type Usage, type UsageQuery } from './usage.ts';
+export {
+  queue,
+  queuesOf,
+  type ExpectedStart,
+  type HiddenJob,
+  type Queue,
+  type QueuePlace,
+  type QueueQuery,
+  type QueueResource,
+  type QueueWithJobs,
+  type WaitingJob,
+} from './queues.ts';
 export { inboxOf, type Inbox, type InboxSnapshot, type JobNotification, type NotificationSettings, type Which } from './notifications.ts';
 export type { Identity, Only, Paths } from './paths.ts';
 export { defineResource, pathOf, streamPath, type Query, type QueryOf, type Resource } from './resource.ts';

@@ -12,6 +12,7 @@ import type { KubeObject } from './object.ts';
 import { page, type PagePlace, type PageQuery } from './page.ts';
 import { pastOf, type Past } from './past.ts';
 import type { Only, Paths } from './paths.ts';
+import { queue, queuesOf, type Queue, type QueueQuery, type QueueWithJobs } from './queues.ts';
 import { ready } from './ready.ts';
 import type { QueryOf, Resource } from './resource.ts';
 import { held, one, shown, type Followable, type One, type Shown } from './shown.ts';
@@ -130,6 +131,23 @@ export function useAccess(resource: Resource<KubeObject>, query?: AccessQuery): 
  */
 export function useNotifications(): Shown<Inbox> {
   return useShown(inboxOf(useKubecast()));
+}
+
+/**
+ * One queue, and who waits in it; without a namespace a queue of the whole cluster. Its `data` is `undefined` while it is not known; it is `denied` if there is
+ * no such queue, or it may not be seen.
+ *
+ * ```tsx
+ * const { data: gpu } = useQueue('team-a', 'gpu');
+ * ```
+ */
+export function useQueue(namespace: string, name: string, query?: QueueQuery): One<Shown<Watch<QueueWithJobs>>> {
+  return one(useFollow(queue(namespace, name, query)));
+}
+
+/** The queues that the caller may see; none where the cluster has none. */
+export function useQueues(query?: Pick<QueueQuery, 'cluster'>): Shown<Asked<readonly Queue[]>> {
+  return useShown(queuesOf(useKubecast(), query));
 }
 
 /** The state of the one connection; undefined while nothing is watched. */

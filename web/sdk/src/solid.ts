@@ -12,6 +12,7 @@ import type { KubeObject } from './object.ts';
 import { page, type PagePlace, type PageQuery } from './page.ts';
 import { pastOf, type Past } from './past.ts';
 import type { Only, Paths } from './paths.ts';
+import { queue, queuesOf, type Queue, type QueueQuery, type QueueWithJobs } from './queues.ts';
 import type { QueryOf, Resource } from './resource.ts';
 import { holding, one, shown, type Followable, type One, type Shown } from './shown.ts';
 import type { ConnectionState } from './state.ts';
@@ -136,6 +137,24 @@ export function createAccess(resource: Resource<KubeObject>, query?: Accessor<Ac
 export function createNotifications(): Accessor<Shown<Inbox>> {
   const inbox = inboxOf(useKubecast());
   return follow(() => inbox, shown);
+}
+
+/** One queue, and who waits in it: `createQueue(() => 'team-a', () => props.queue)`; without a namespace a queue of the whole cluster. Its `data` is `undefined` while it is not known. */
+export function createQueue(namespace: Accessor<string>, name: Accessor<string>, query?: Accessor<QueueQuery | undefined>): Accessor<One<Shown<Watch<QueueWithJobs>>>> {
+  const kc = useKubecast();
+  return follow(
+    createMemo(() => kc.follow(queue(namespace(), name(), query?.()))),
+    (from) => one(shown(from)),
+  );
+}
+
+/** The queues that the caller may see; none where the cluster has none. */
+export function createQueues(query?: Accessor<Pick<QueueQuery, 'cluster'> | undefined>): Accessor<Shown<Asked<readonly Queue[]>>> {
+  const kc = useKubecast();
+  return follow(
+    createMemo(() => queuesOf(kc, query?.())),
+    shown,
+  );
 }
 
 /** The state of the one connection; undefined while nothing is watched. */

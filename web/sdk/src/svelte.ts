@@ -13,6 +13,7 @@ import type { KubeObject } from './object.ts';
 import { page, type PagePlace, type PageQuery } from './page.ts';
 import { pastOf, type Past } from './past.ts';
 import type { Only, Paths } from './paths.ts';
+import { queue as queueSource, queuesOf, type Queue, type QueueQuery, type QueueWithJobs } from './queues.ts';
 import type { QueryOf, Resource } from './resource.ts';
 import { holding, one, shown, type Followable, type One, type Shown } from './shown.ts';
 import type { ConnectionState } from './state.ts';
@@ -121,6 +122,16 @@ export function access(resource: Resource<KubeObject>, query?: AccessQuery, kc: 
 /** What the caller was told of their jobs, the newest first, and how much of it is unread; shared by all tabs and devices. */
 export function notifications(kc: Kubecast = getKubecast()): Readable<Shown<Inbox>> {
   return follow(inboxOf(kc), shown);
+}
+
+/** One queue, and who waits in it: `queue('team-a', 'gpu')`; without a namespace a queue of the whole cluster. Its `data` is `undefined` while it is not known. */
+export function queue(namespace: string, name: string, query?: QueueQuery, kc: Kubecast = getKubecast()): Readable<One<Shown<Watch<QueueWithJobs>>>> {
+  return follow(kc.follow(queueSource(namespace, name, query)), (from) => one(shown(from)));
+}
+
+/** The queues that the caller may see; none where the cluster has none. */
+export function queues(query?: Pick<QueueQuery, 'cluster'>, kc: Kubecast = getKubecast()): Readable<Shown<Asked<readonly Queue[]>>> {
+  return follow(queuesOf(kc, query), shown);
 }
 
 /** The state of the one connection; undefined while nothing is watched. */

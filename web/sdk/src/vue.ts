@@ -12,6 +12,7 @@ import type { KubeObject } from './object.ts';
 import { page, type PagePlace, type PageQuery } from './page.ts';
 import { pastOf, type Past } from './past.ts';
 import type { Only, Paths } from './paths.ts';
+import { queue, queuesOf, type Queue, type QueueQuery, type QueueWithJobs } from './queues.ts';
 import type { QueryOf, Resource } from './resource.ts';
 import { holding, one, shown, type Followable, type One, type Shown } from './shown.ts';
 import type { ConnectionState } from './state.ts';
@@ -124,6 +125,21 @@ export function useAccess(resource: Resource<KubeObject>, query?: MaybeRefOrGett
 export function useNotifications(): Live<Shown<Inbox>> {
   const inbox = inboxOf(useKubecast());
   return follow(() => inbox, shown);
+}
+
+/** One queue, and who waits in it: `useQueue('team-a', () => props.queue)`; without a namespace a queue of the whole cluster. Its `data` is `undefined` while it is not known. */
+export function useQueue(namespace: MaybeRefOrGetter<string>, name: MaybeRefOrGetter<string>, query?: MaybeRefOrGetter<QueueQuery | undefined>): Live<One<Shown<Watch<QueueWithJobs>>>> {
+  const kc = useKubecast();
+  return follow(
+    () => kc.follow(queue(toValue(namespace), toValue(name), toValue(query))),
+    (from) => one(shown(from)),
+  );
+}
+
+/** The queues that the caller may see; none where the cluster has none. */
+export function useQueues(query?: MaybeRefOrGetter<Pick<QueueQuery, 'cluster'> | undefined>): Live<Shown<Asked<readonly Queue[]>>> {
+  const kc = useKubecast();
+  return follow(() => queuesOf(kc, toValue(query)), shown);
 }
 
 /** The state of the one connection; undefined while nothing is watched. */

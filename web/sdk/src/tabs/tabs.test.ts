@@ -4,7 +4,7 @@ import { MockBrowser, type MockTab } from '../../../mock/browser.ts';
 import { MockGateway } from '../../../mock/gateway.ts';
 import { fetchFrom } from '../../../mock/reach.ts';
 import { MockStream } from '../../../mock/stream.ts';
-import { createKubecast, defineResource, type Kubecast, type KubeObject, type Watch } from '../index.ts';
+import { createKubecast, defineResource, queue, type Kubecast, type KubeObject, type Watch } from '../index.ts';
 import { tabs } from './index.ts';
 
 // Fifty tabs are much for a machine that has other things to do.
@@ -276,6 +276,32 @@ test('who comes after a take-over has all that there is', async () => {
   await pass(1_000);
   expect(shown(late)).toBe('a,b');
   expect(status(late)).toBe('live');
+});
+
+test('a queue is told as it is now to a tab that comes later, and when it changes to both', async () => {
+  const put = (...names: string[]): void => gateway.queue({ name: 'gpu', namespace: 'n', jobs: names.map((name, n) => ({ name, position: n + 1 })) });
+  const follow = ({ tab, kc }: Page, seen: string[] = []): (() => string) => {
+    const watch = kc.follow(queue('n', 'gpu'));
+    const now = (): string => `${watch.getSnapshot().status} ${watch.getSnapshot().data.flatMap(({ jobs: all }) => all.map((job) => (job.hidden ? '?' : job.name))).join()}`;
+    tab.run(() => watch.subscribe(() => seen.push(now())));
+    return now;
+  };
+  put('old');
+  const [first, second] = await openPages(2);
+  if (!first || !second) throw new Error('there are no two tabs');
+  const inFirst = follow(first);
+  await pass(500);
+  put('a', 'b');
+  await pass(500);
+  const seen: string[] = [];
+  const inSecond = follow(second, seen);
+  await pass(500);
+  expect(seen.filter((text) => text.includes('old'))).toEqual([]); // that is over
+  expect([inFirst(), inSecond()]).toEqual(['live a,b', 'live a,b']);
+  expect(gateway.streams.size).toBe(1);
+  put('b');
+  await pass(500);
+  expect([inFirst(), inSecond()]).toEqual(['live b', 'live b']);
 });
 
 test('a stream that is lost is told to all, and gone on with from where it was', async () => {

@@ -28,7 +28,7 @@ export class WatchReplica {
   readonly #partial: boolean;
   #reset = false;
   #begun = false;
-  /** The last page, or the last counts, of which each says all. */
+  /** The last page, the last counts, or the queue as it was last: each says all. */
   #page: Frame | undefined;
   #narrowed: Frame | undefined;
   #stale: Frame | undefined;
@@ -108,7 +108,7 @@ export class WatchReplica {
         this.#narrowed = frame;
         break;
       case 'unknown':
-        if (event.name === 'page' || event.name === 'counts') this.#turn(frame);
+        if (/^(page|counts|queue)$/.test(event.name)) this.#turn(frame);
         else this.#take(frame);
     }
     return [before, after];

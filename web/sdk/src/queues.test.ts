@@ -1,0 +1,133 @@
+import { expect, test, vi } from 'vitest';
+import { frame, type ScriptedFetch, type ScriptedRequest } from '../../mock/fetch.ts';
+import { eachPage } from '../../mock/page.ts';
+import { pastJobs } from './history.ts';
+import type { Kubecast, Watch } from './kubecast.ts';
+import type { KubeObject } from './object.ts';
+import { queue, queuesOf, type QueueWithJobs } from './queues.ts';
+import { defineResource } from './resource.ts';
+
+const jobs = defineResource<KubeObject>()({ group: 'batch', version: 'v1', plural: 'jobs' });
+
+let server: ScriptedFetch;
+let kc: Kubecast;
+eachPage((page) => ({ server, kc } = page));
+
+const pass = (ms = 0): Promise<unknown> => vi.advanceTimersByTimeAsync(ms);
+const nobody = (): void => undefined;
+const asked = (path: string): ScriptedRequest[] => server.requests.filter(({ url }) => url === path);
+const answer = (path: string, body: object, status = 200): void => asked(path).at(-1)?.refuse(status, {}, JSON.stringify(body));
+
+const gpu = {
+  name: 'gpu', namespace: 'team-a', kind: 'LocalQueue', clusterQueue: 'all', cohort: 'lab', waiting: 2, running: 1,
+  resources: [{ flavor: 'a100', resource: 'nvidia.com/gpu', quota: '8', used: '6', borrowed: null }],
+};
+const mine = { position: 1, clusterPosition: 3, namespace: 'team-a', queue: 'gpu', resource: 'jobs.batch', name: 'train', uid: 'u', owner: 'mara', since: '2030-01-01T00:00:00Z', requests: { cpu: '4' } };
+const starts = { from: '2030-01-01T00:10:00Z', to: '2030-01-01T00:25:00Z', confidence: 0.8 };
+const told = (id: string, ...waiting: object[]): string => frame('w0.queue', id, { ...gpu, jobs: waiting });
+
+/** Who waits where, by what the page shows. */
+function watched(): { readonly now: () => string; readonly watch: Watch<QueueWithJobs> } {
+  const watch = kc.follow(queue('team-a', 'gpu'));
+  watch.subscribe(nobody);
+  const now = (): string => {
+    const { status, data } = watch.getSnapshot();
+    return `${status} ${data.flatMap((one) => one.jobs.map((job) => `${job.position} ${job.hidden ? '?' : job.name}`)).join()}`.trim();
+  };
+  return { now, watch };
+}
+
+test('a queue is the path that it means, of a namespace, of the cluster, of a cluster by its name', () => {
+  expect([queue('team-a', 'gpu'), queue('', 'all', { limit: 5 }), queue('a', 'b', { cluster: 'west/1' })].map(({ path }) => path)).toEqual([
+    '/queues/team-a/gpu', '/queues/all?limit=5', '/clusters/west%2F1/queues/a/b',
+  ]);
+});
+
+test('who waits is what was told last, strangers are places, and after a cut it goes on from its position', async () => {
+  const { now, watch } = watched();
+  await pass();
+  expect(new URL(server.last.url, 'http://x').searchParams.get('w0')).toBe('/queues/team-a/gpu');
+  const body = server.last.accept(told('e.w0-1', { ...mine, starts }, { position: 2, hidden: true }));
+  await pass();
+  expect(now()).toBe('live 1 train,2 ?');
+  expect(watch.getSnapshot().data[0]).toMatchObject({
+    cohort: 'lab', stopped: false, resources: [{ quota: '8', borrowed: null }],
+    jobs: [{ clusterPosition: 3, since: Date.UTC(2030, 0), starts: { from: Date.UTC(2030, 0, 1, 0, 10), confidence: 0.8 } }, { hidden: true, position: 2 }],
+  });
+  body.push(told('e.w0-2', { position: 1, hidden: true }, { ...mine, position: 2, starts: null }));
+  await pass();
+  expect(now()).toBe('live 1 ?,2 train');
+  body.break();
+  await pass(2_000);
+  expect(now()).toBe('reconnecting 1 ?,2 train');
+  expect(server.last.headers.get('last-event-id')).toBe('e.w0-2');
+  server.last.accept(told('e.w0-4', mine), frame('w0.bookmark', 'e.w0-4', {}));
+  await pass();
+  expect(now()).toBe('live 1 train');
+});
+
+test('a queue that cannot be read is asked for anew, and not shown half', async () => {
+  const { now } = watched();
+  await pass();
+  server.last.accept(told('e.w0-1', mine), frame('w0.queue', 'e.w0-2', { name: 'gpu' }));
+  await pass(2_000);
+  expect(server.last.headers.get('last-event-id')).toBeNull();
+  server.last.accept(told('e.w0-3', mine));
+  await pass();
+  expect(now()).toBe('live 1 train');
+});
+
+test('a queue that is not there is denied, and the rest of the page goes on', async () => {
+  const { now } = watched();
+  const rest = kc.watch(jobs);
+  rest.subscribe(nobody);
+  await pass();
+  server.last.refuse(404, {}, JSON.stringify({ detail: 'there is no such queue, or you may not list it' }));
+  await pass();
+  for (const path of ['/queues/team-a/gpu', '/apis/batch/v1/jobs']) answer(path, {}, path.startsWith('/queues') ? 404 : 200);
+  await pass(2_000);
+  expect(now()).toBe('denied');
+  server.last.accept(frame('w1.synced', 'e.w1-1', { resourceVersion: '1', count: 0 }));
+  await pass();
+  expect(rest.getSnapshot().status).toBe('live');
+});
+
+test('a list of queues is asked for again while somebody looks, also by who comes back', async () => {
+  const list = queuesOf(kc);
+  const leave = list.subscribe(nobody);
+  await pass();
+  answer('/queues', { items: [gpu, { name: 'all', kind: 'ClusterQueue', stopped: true, resources: null }] });
+  await pass();
+  expect(list.getSnapshot()).toMatchObject({ status: 'current', data: [{ name: 'gpu', running: 1 }, { name: 'all', namespace: '', stopped: true, resources: [], waiting: 0 }] });
+  leave();
+  await pass(20_000);
+  expect(asked('/queues')).toHaveLength(1);
+  list.subscribe(nobody);
+  await pass();
+  expect(asked('/queues')).toHaveLength(2);
+});
+
+test('where there are no queues it is asked once, be it that the gateway knows of none or that the cluster has none', async () => {
+  for (const [cluster, status, body] of [[undefined, 200, { items: [] }], ['old', 404, { detail: 'nothing is here' }]] as const) {
+    const list = queuesOf(kc, { cluster });
+    list.subscribe(nobody);
+    await pass();
+    const path = cluster ? `/clusters/${cluster}/queues` : '/queues';
+    answer(path, body, status);
+    await pass(120_000);
+    expect(list.getSnapshot()).toMatchObject({ status: 'current', data: [] });
+    expect(asked(path)).toHaveLength(1);
+  }
+});
+
+test('a job of the history says where it waits, and one that waits nowhere keeps the name of its queue', async () => {
+  const read = pastJobs(kc, jobs, { owner: 'me' });
+  await pass();
+  answer('/history/apis/batch/v1/jobs?owner=me', {
+    items: [{ name: 'train', queue: { name: 'gpu', position: 2, clusterPosition: null, starts } }, { name: 'run', queue: 'gpu' }], continue: '',
+  });
+  expect((await read).items).toMatchObject([
+    { queue: 'gpu', place: { position: 2, clusterPosition: null, starts: { to: Date.UTC(2030, 0, 1, 0, 25), confidence: 0.8 } } },
+    { queue: 'gpu', place: undefined },
+  ]);
+});

@@ -1,0 +1,182 @@
+// Queues: what they have and use, who waits in them, and when that will start; see "Queues" in wire.md.
+
+import { answerTo, asked, AskedError, type Asked } from './asked.ts';
+import type { Kubecast } from './kubecast.ts';
+import { Latest } from './latest.ts';
+import { isJsonObject, text, time, type JsonObject } from './object.ts';
+import type { Source } from './store.ts';
+
+/** What a queue has of one resource of one flavor. Quantities are as Kubernetes writes them (`40`, `1500m`, `64Gi`); null: not known, or not for the caller. */
+export interface QueueResource {
+  readonly flavor: string;
+  readonly resource: string;
+  /** What is its own. */
+  readonly quota: string | null;
+  /** What its jobs were given. */
+  readonly used: string | null;
+  /** How much of that is others'. */
+  readonly borrowed: string | null;
+}
+
+/** A queue, as its own object says it. */
+export interface Queue {
+  readonly name: string;
+  /** Empty of a queue of the whole cluster. */
+  readonly namespace: string;
+  /** `LocalQueue` and `ClusterQueue` are Kueue's, `Queue` is Volcano's. */
+  readonly kind: string;
+  /** Of a LocalQueue, the ClusterQueue that it is a part of. */
+  readonly clusterQueue: string;
+  /** From whom it borrows, and to whom it lends; empty: from nobody, or not known. */
+  readonly cohort: string;
+  /** It lets nothing in. */
+  readonly stopped: boolean;
+  readonly resources: readonly QueueResource[];
+  readonly waiting: number;
+  readonly running: number;
+}
+
+/** When a job will start, as jobs like it have started of late: with `confidence` (of 1) between the two, in milliseconds since the epoch. */
+export interface ExpectedStart {
+  readonly from: number;
+  readonly to: number;
+  readonly confidence: number;
+}
+
+/** A job that waits in a queue. */
+export interface WaitingJob {
+  readonly hidden: false;
+  /** Its place in its own queue, from 1; null: nobody says. */
+  readonly position: number | null;
+  /** Its place in the queue of the whole cluster. */
+  readonly clusterPosition: number | null;
+  readonly namespace: string;
+  readonly queue: string;
+  /** Its kind, such as `jobs.batch`. */
+  readonly resource: string;
+  readonly name: string;
+  readonly uid: string;
+  /** Empty: not known. */
+  readonly owner: string;
+  /** Since when it waits, in milliseconds since the epoch. */
+  readonly since: number | undefined;
+  /** Of all its pods together. */
+  readonly requests: Readonly<Record<string, string>>;
+  /** Undefined where too little is known to say. */
+  readonly starts: ExpectedStart | undefined;
+}
+
+/** Somebody else's job, of which the caller may know no more than that it waits. */
+export interface HiddenJob {
+  readonly hidden: true;
+  readonly position: number | null;
+}
+
+/** A queue, and who waits in it. */
+export interface QueueWithJobs extends Queue {
+  /** In their order; as many as were asked for. */
+  readonly jobs: readonly (WaitingJob | HiddenJob)[];
+}
+
+/** Where a job waits, which the history tells with it. */
+export interface QueuePlace {
+  readonly position: number | null;
+  readonly clusterPosition: number | null;
+  readonly starts: ExpectedStart | undefined;
+}
+
+/** Of which queue how much. */
+export interface QueueQuery {
+  readonly cluster?: string | undefined;
+  /** So many of the first that wait, 100 by default, and 1,000 at most. */
+  readonly limit?: number | undefined;
+}
+
+/** A list of queues is asked for again after so long, in milliseconds: it is not a stream. */
+const refresh = 10_000;
+
+const queuesPath = (cluster: string | undefined): string => (cluster ? `/clusters/${encodeURIComponent(cluster)}/queues` : '/queues');
+
+/**
+ * One queue and who waits in it, told anew whenever that changes; without a namespace a queue of the whole cluster. It is one item, or none
+ * while it is not known, and is `denied` if there is no such queue, or the caller may not see it.
+ *
+ * ```ts
+ * const gpu = kc.follow(queue('team-a', 'gpu'));
+ * ```
+ */
+export function queue(namespace: string, name: string, { cluster, limit }: QueueQuery = {}): Source<QueueWithJobs> {
+  const path = [queuesPath(cluster), ...[namespace, name].filter(Boolean).map(encodeURIComponent)].join('/');
+  return {
+    path: limit ? `${path}?limit=${limit}` : path,
+    sink: (changed) => new Latest(changed, 'queue', (data) => (Array.isArray(data.jobs) ? [{ ...readQueue(data), jobs: data.jobs.filter(isJsonObject).map(readWaiting) }] : undefined)),
+  };
+}
+
+/**
+ * The queues that the caller may see, those of namespaces first. Where the gateway knows of no queues there are none, and it is asked once;
+ * else it is asked every few seconds while somebody looks.
+ */
+export function queuesOf(kc: Kubecast, { cluster }: Pick<QueueQuery, 'cluster'> = {}): Asked<readonly Queue[]> {
+  const path = queuesPath(cluster);
+  return asked(kc, path, () => read(kc, path), (queues) => (queues.length > 0 ? refresh : undefined));
+}
+
+async function read(kc: Kubecast, path: string): Promise<readonly Queue[]> {
+  try {
+    const answer = await answerTo(kc, path);
+    return isJsonObject(answer) && Array.isArray(answer.items) ? answer.items.filter(isJsonObject).map(readQueue) : [];
+  } catch (error) {
+    if (error instanceof AskedError && error.status === 404) return [];
+    throw error;
+  }
+}
+
+function readQueue(data: JsonObject): Queue {
+  const { resources } = data;
+  return {
+    name: text(data.name),
+    namespace: text(data.namespace),
+    kind: text(data.kind),
+    clusterQueue: text(data.clusterQueue),
+    cohort: text(data.cohort),
+    stopped: data.stopped === true,
+    resources: Array.isArray(resources) ? resources.filter(isJsonObject).map(readResource) : [],
+    waiting: number(data.waiting) ?? 0,
+    running: number(data.running) ?? 0,
+  };
+}
+
+function readResource({ flavor, resource, quota, used, borrowed }: JsonObject): QueueResource {
+  const quantity = (value: unknown): string | null => (typeof value === 'string' ? value : null);
+  return { flavor: text(flavor), resource: text(resource), quota: quantity(quota), used: quantity(used), borrowed: quantity(borrowed) };
+}
+
+function readWaiting(data: JsonObject): WaitingJob | HiddenJob {
+  if (data.hidden === true) return { hidden: true, position: number(data.position) };
+  return {
+    hidden: false,
+    ...readPlace(data),
+    namespace: text(data.namespace),
+    queue: text(data.queue),
+    resource: text(data.resource),
+    name: text(data.name),
+    uid: text(data.uid),
+    owner: text(data.owner),
+    since: time(data.since),
+    requests: isJsonObject(data.requests) ? (data.requests as Record<string, string>) : {},
+  };
+}
+
+export function readPlace(data: JsonObject): QueuePlace {
+  return { position: number(data.position), clusterPosition: number(data.clusterPosition), starts: readStart(data.starts) };
+}
+
+function readStart(data: unknown): ExpectedStart | undefined {
+  if (!isJsonObject(data)) return undefined;
+  const from = time(data.from);
+  const to = time(data.to);
+  return from === undefined || to === undefined ? undefined : { from, to, confidence: number(data.confidence) ?? 0 };
+}
+
+const number = (value: unknown): number | null => (typeof value === 'number' ? value : null);
