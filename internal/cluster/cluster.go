@@ -72,7 +72,7 @@ type Cluster struct {
 	life     context.Context      // Run's; nil before it runs
 
 	measurements briefly[Kind, *Measurements]
-	orders       briefly[string, order] // by ClusterQueue
+	orders       briefly[string, PendingOrder] // by ClusterQueue
 }
 
 // Connect prepares the connection. It does not use it, so a cluster that is away is no error here.

@@ -41,46 +41,49 @@ const (
 // visibilityVersions are the versions of Kueue's visibility API, whose answers are alike; the newest first.
 var visibilityVersions = []string{"v1beta2", "v1beta1"}
 
-// order is in which order Workloads wait, or why nobody says so.
-type order struct {
-	pending []Pending
-	err     error
+// PendingOrder is in which order the Workloads of a ClusterQueue wait.
+type PendingOrder struct {
+	Pending []Pending
+	Asked   time.Time // when Kueue was asked
+	Until   time.Time // it is not asked again before
+
+	err error // why nobody says so
 }
 
 // PendingWorkloads are the Workloads that wait in a ClusterQueue, in Kueue's own order. They are
 // shared, as Measurements are, by all who ask within a moment, and must not be changed. An error
-// wraps ErrNoPositions or ErrUnavailable, or is the context's.
-func (c *Cluster) PendingWorkloads(ctx context.Context, clusterQueue string) ([]Pending, error) {
+// wraps ErrNoPositions or ErrUnavailable, or is the context's; what is said of when is true even so.
+func (c *Cluster) PendingWorkloads(ctx context.Context, clusterQueue string) (PendingOrder, error) {
 	if len(content.IsPathSegmentName(clusterQueue)) > 0 {
-		return nil, ErrNoPositions
+		return PendingOrder{}, ErrNoPositions
 	}
 	if o, ok := c.orders.get(clusterQueue); ok {
-		return o.pending, o.err
+		return o, o.err
 	}
 	answer, err := c.once(ctx, "pending "+clusterQueue, func(ctx context.Context) (any, error) {
 		if o, ok := c.orders.get(clusterQueue); ok { // made since the caller looked
 			return o, nil
 		}
-		var o order
-		began, lasting := time.Now(), pendingFresh
+		o, lasting := PendingOrder{Asked: time.Now()}, pendingFresh
 		ctx, cancel := context.WithTimeout(ctx, pendingWithin)
 		defer cancel()
-		o.pending, o.err = c.askPending(ctx, clusterQueue)
+		o.Pending, o.err = c.askPending(ctx, clusterQueue)
 		switch {
 		case ctx.Err() != nil:
 			lasting = pendingLate
 		case o.err != nil:
 			lasting = pendingFailed
 		}
-		lasting = max(lasting, pendingShare*time.Since(began)) // however long it takes, Kueue does other things most of the time
+		lasting = max(lasting, pendingShare*time.Since(o.Asked)) // however long it takes, Kueue does other things most of the time
+		o.Until = time.Now().Add(lasting)
 		c.orders.keep(clusterQueue, o, lasting)
 		return o, nil
 	})
 	if err != nil {
-		return nil, err
+		return PendingOrder{}, err
 	}
-	o := answer.(order)
-	return o.pending, o.err
+	o := answer.(PendingOrder)
+	return o, o.err
 }
 
 func (c *Cluster) askPending(ctx context.Context, clusterQueue string) (_ []Pending, err error) {

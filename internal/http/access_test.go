@@ -2,6 +2,7 @@ package http
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -47,6 +48,16 @@ func (a *fakeAuth) permit(user string, scope auth.Scope) {
 	a.mu.Unlock()
 	for _, changed := range told {
 		changed()
+	}
+}
+
+// announce tells all who listen that permissions may be others.
+func (a *fakeAuth) announce() {
+	a.mu.Lock()
+	told := slices.Collect(maps.Keys(a.changed))
+	a.mu.Unlock()
+	for _, changed := range told {
+		(*changed)()
 	}
 }
 

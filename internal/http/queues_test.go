@@ -56,14 +56,20 @@ func (k *kueue) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // wait puts a job and its Workload, which may have more fields, at the end of a LocalQueue.
 func (k *kueue) wait(namespace, name, line string, more ...string) {
 	k.gateway.api.Put("jobs", namespace+"/"+name, "metadata.uid=uid-"+name)
-	key := namespace + "/job-" + name
-	k.gateway.api.Put("workloads", key, append(more, "spec.queueName="+line, apitest.Set("spec.podSets", []any{map[string]any{"name": "main", "count": 3, "template": map[string]any{
-		"spec": map[string]any{"containers": []any{map[string]any{"name": "main", "resources": map[string]any{"requests": map[string]any{"cpu": "500m", "nvidia.com/gpu": 1}}}}},
-	}}}), apitest.Set("metadata.ownerReferences", []any{map[string]any{"apiVersion": "batch/v1", "kind": "Job", "name": name, "uid": "uid-" + name, "controller": true}}))...)
+	key := k.workload(namespace, name, line, more...)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.order = append(k.order, key)
 	k.lines[key] = line
+}
+
+// workload makes or changes a job's Workload.
+func (k *kueue) workload(namespace, name, line string, more ...string) (key string) {
+	key = namespace + "/job-" + name
+	k.gateway.api.Put("workloads", key, append(more, "spec.queueName="+line, apitest.Set("spec.podSets", []any{map[string]any{"name": "main", "count": 3, "template": map[string]any{
+		"spec": map[string]any{"containers": []any{map[string]any{"name": "main", "resources": map[string]any{"requests": map[string]any{"cpu": "500m", "nvidia.com/gpu": 1}}}}},
+	}}}), apitest.Set("metadata.ownerReferences", []any{map[string]any{"apiVersion": "batch/v1", "kind": "Job", "name": name, "uid": "uid-" + name, "controller": true}}))...)
+	return key
 }
 
 func (k *kueue) set(away int, version string) {
@@ -85,14 +91,22 @@ func withKueue(t *testing.T, test func(*testing.T, *gateway, *kueue)) {
 			kind.Group, kind.Version, kind.Watchable = "kueue.x-k8s.io", "v1beta2", true
 			api.Serve(kind, true)
 		}
-		flavors := func(resources ...any) any { return []any{map[string]any{"name": "h100", "resources": resources}} }
 		api.Put("clusterqueues", "whole", "spec.cohortName=all", apitest.Set("spec.resourceGroups", []any{map[string]any{"flavors": flavors(map[string]any{"name": "nvidia.com/gpu", "nominalQuota": 8})}}),
 			apitest.Set("status", map[string]any{"pendingWorkloads": 4, "admittedWorkloads": 2, "flavorsUsage": flavors(map[string]any{"name": "nvidia.com/gpu", "total": "10", "borrowed": "2"})}))
 		for _, namespace := range []string{"a", "b"} {
-			api.Put("localqueues", namespace+"/line", "spec.clusterQueue=whole",
-				apitest.Set("status", map[string]any{"pendingWorkloads": 2, "admittedWorkloads": 1, "flavorsUsage": flavors(map[string]any{"name": "nvidia.com/gpu", "total": "5"})}))
+			putLine(api, namespace, 2)
 		}
 	}))
+}
+
+func flavors(resources ...any) any {
+	return []any{map[string]any{"name": "h100", "resources": resources}}
+}
+
+// putLine makes or changes a LocalQueue in which so many wait.
+func putLine(api *apitest.API, namespace string, waiting int) {
+	api.Put("localqueues", namespace+"/line", "spec.clusterQueue=whole",
+		apitest.Set("status", map[string]any{"pendingWorkloads": waiting, "admittedWorkloads": 1, "flavorsUsage": flavors(map[string]any{"name": "nvidia.com/gpu", "total": "5"})}))
 }
 
 // bobSees has bob list and get what is named as "verb resource namespace".
@@ -106,7 +120,7 @@ func (g *gateway) bobSees(things ...string) {
 }
 
 // told is what a queue's jobs are told as: their positions and names.
-func toldOf(t *testing.T, body string) (all []string) {
+func toldOf(t testing.TB, body string) (all []string) {
 	t.Helper()
 	var q struct {
 		Jobs []struct {
@@ -325,7 +339,7 @@ func TestQueuesRefuseWhatTheyDoNotTake(t *testing.T) {
 				t.Errorf("%s: %d %s", path, a.code, a.body)
 			}
 		}
-		if a := g.get("/queues", "Accept: text/event-stream"); a.code != http.StatusNotAcceptable {
+		if a := g.get("/queues", "Accept: text/plain"); a.code != http.StatusNotAcceptable {
 			t.Errorf("%d %s", a.code, a.body)
 		}
 	})

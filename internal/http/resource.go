@@ -80,6 +80,24 @@ func (s *Server) history(w http.ResponseWriter, r *http.Request) error {
 	return s.past.Answer(w, r, id)
 }
 
+// queue answers what is below /queues, of any cluster.
+func (s *Server) queue(w http.ResponseWriter, r *http.Request) error {
+	id, err := s.signin.Caller(r)
+	accepted := reply.Negotiate(r.Header)
+	if trace := auditrecord.Of(r.Context()); trace != nil && err == nil {
+		trace.Asked(accepted, r.URL.Query())
+	}
+	switch {
+	case err == nil && accepted == reply.FormEvents:
+		return s.streams.Other(w, r, id)
+	case accepted == reply.FormEvents:
+		return s.streams.Refuse(w, r, err)
+	case err != nil:
+		return err
+	}
+	return s.queues.Answer(w, r, id)
+}
+
 // notifications answers what the caller is told, as a list or as an event stream.
 func (s *Server) notifications(w http.ResponseWriter, r *http.Request) error {
 	id, err := s.signin.Caller(r)

@@ -184,8 +184,8 @@ func New(opts Options) (*Server, error) {
 	s.streams = eventstream.New(eventstream.Options{
 		Parsers: eventstream.Parsers{
 			strings.TrimPrefix(historyapi.Prefix, "/"): s.past.Stream, strings.TrimPrefix(logstream.Prefix, "/"): s.followed.Stream,
-			strings.TrimPrefix(notifications.Path, "/"): s.told.Stream,
-			eventstream.LiveQueries:                     livepage.New(livepage.Options{Access: s.access, Queries: s.queries}).Stream,
+			strings.TrimPrefix(notifications.Path, "/"): s.told.Stream, strings.TrimPrefix(queueapi.Path, "/"): s.queues.Stream,
+			eventstream.LiveQueries: livepage.New(livepage.Options{Access: s.access, Queries: s.queries}).Stream,
 		},
 		Access: s.access, Authorizer: opts.Authorizer, Confirm: s.signin.Confirm, Revocations: opts.Revocations,
 		Processors: s.processors, Memory: s.memory, Codings: codings, Times: opts.Stream,
@@ -207,6 +207,7 @@ func (s *Server) Run(ctx context.Context) {
 	var feeding sync.WaitGroup
 	feeding.Go(func() { s.feeds.Run(following) })
 	feeding.Go(func() { s.queries.Run(following) })
+	feeding.Go(func() { s.queues.Run(following) })
 	s.streams.Run(ctx)
 	stop()
 	feeding.Wait()
@@ -293,7 +294,7 @@ func (s *Server) route(r chi.Router) {
 			r.Get(base+path, s.answer("kubernetes", s.resource))
 		}
 		for _, path := range []string{queueapi.Path, queueapi.Path + "/{name}", queueapi.Path + "/{namespace}/{name}"} {
-			r.Get(base+path, s.answer("queues", s.signedIn(s.queues.Answer)))
+			r.Get(base+path, s.answer("queues", s.queue))
 		}
 	}
 	r.Get(historyapi.Prefix+"/*", s.answer("history", s.history))

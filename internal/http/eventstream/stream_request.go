@@ -83,6 +83,7 @@ func asksLiveQuery(own url.Values) bool {
 }
 
 // Parsers are the parsers of sources other than the objects of a kind, by the first part of their paths: "history".
+// That may stand below a cluster's.
 // The one of LiveQueries is for the paths of kinds.
 type Parsers map[string]Parser
 
@@ -92,6 +93,9 @@ const LiveQueries = "?"
 
 // of is the parser for a path; nil if the path is that of a kind's objects, or of nothing.
 func (p Parsers) of(path string) Parser {
+	if below, ok := strings.CutPrefix(path, "/clusters/"); ok {
+		_, path, _ = strings.Cut(below, "/")
+	}
 	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	return p[first]
 }

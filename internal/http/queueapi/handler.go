@@ -12,6 +12,7 @@ import (
 	"errors"
 	"iter"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -26,6 +27,7 @@ import (
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/http/request"
 	"github.com/kubecast/kubecast/internal/queues"
+	"github.com/kubecast/kubecast/internal/queues/pending"
 )
 
 // Options configure a Handler; all are required unless they say otherwise.
@@ -40,10 +42,27 @@ type Options struct {
 }
 
 // Handler answers requests for queues.
-type Handler struct{ opts Options }
+type Handler struct {
+	opts    Options
+	pending *pending.Registry
+}
 
-// New returns a Handler.
-func New(opts Options) *Handler { return &Handler{opts} }
+// New returns a Handler. What it streams is followed for as long as Run runs.
+func New(opts Options) *Handler {
+	h := &Handler{opts: opts}
+	follow := pending.Options{Processors: opts.Processors, Linger: linger}
+	if opts.Archive != nil {
+		follow.Owners = h.owned
+	}
+	h.pending = pending.New(follow)
+	return h
+}
+
+// Run follows queues until the context ends.
+func (h *Handler) Run(ctx context.Context) { h.pending.Run(ctx) }
+
+// linger is for how long a queue is followed that nobody reads any more: who comes back soon finds it as it was.
+const linger = 5 * time.Second
 
 // Path is that of the list; each queue stands below it.
 const Path = "/queues"
@@ -61,10 +80,10 @@ const (
 type question struct {
 	cluster, namespace, name string
 	limit                    int
+	conflate                 time.Duration // of a stream: it is told at most once in it
 }
 
-func parse(r *http.Request) (q question, err error) {
-	path := r.URL.Path
+func parse(path string, query url.Values) (q question, err error) {
 	if below, ok := strings.CutPrefix(path, "/clusters/"); ok {
 		q.cluster, path, _ = strings.Cut(below, "/")
 	}
@@ -74,10 +93,6 @@ func parse(r *http.Request) (q question, err error) {
 		q.name = parts[1]
 	default:
 		q.namespace, q.name = parts[1], parts[2]
-	}
-	query, err := request.Query(r)
-	if err != nil {
-		return q, err
 	}
 	q.limit = usualJobs
 	for name, values := range query {
@@ -95,12 +110,16 @@ func parse(r *http.Request) (q question, err error) {
 
 // Answer answers the list of queues, or one with the jobs that wait in it.
 func (h *Handler) Answer(w http.ResponseWriter, r *http.Request, id auth.Identity) error {
-	q, err := parse(r)
+	query, err := request.Query(r)
+	if err != nil {
+		return err
+	}
+	q, err := parse(r.URL.Path, query)
 	if err != nil {
 		return err
 	}
 	if reply.Negotiate(r.Header) != reply.FormJSON {
-		return reply.NotAcceptable("queues are answered as application/json")
+		return reply.NotAcceptable("queues are answered as application/json or text/event-stream")
 	}
 	release, err := h.opts.Turns.Take(r.Context(), id.QuotaOwner())
 	if err != nil {
@@ -118,15 +137,18 @@ func (h *Handler) Answer(w http.ResponseWriter, r *http.Request, id auth.Identit
 		if err != nil {
 			return err
 		}
-		return reply.JSON(w, struct {
-			Items []queues.Queue `json:"items"`
-		}{items})
+		return reply.JSON(w, listed{items})
 	}
 	found, err := look.one(r.Context(), q)
 	if err != nil {
 		return err
 	}
 	return reply.JSON(w, found)
+}
+
+// listed is a list of queues.
+type listed struct {
+	Items []queues.Queue `json:"items"`
 }
 
 // look is how one caller sees the queues of a cluster.

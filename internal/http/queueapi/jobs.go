@@ -90,14 +90,14 @@ func (l *look) jobs(ctx context.Context, in line, limit int) ([]any, error) {
 
 // places are who wait, in Kueue's order. Where nobody says what that is, they have no positions.
 func (l *look) places(ctx context.Context, in line, of *part) (places []place, err error) {
-	pending, err := l.kinds.Cluster().PendingWorkloads(ctx, in.clusterQueue)
+	order, err := l.kinds.Cluster().PendingWorkloads(ctx, in.clusterQueue)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		return l.unordered(ctx, in, of)
 	}
-	for i, p := range pending {
+	for i, p := range order.Pending {
 		if !in.isLocal() || p.Namespace == in.namespace && p.LocalQueue == in.name {
 			places = append(places, place{namespace: p.Namespace, name: p.Name, workload: of.get(p.Namespace, p.Name), local: new(p.Position + 1), whole: new(i + 1)})
 		}

@@ -1,0 +1,370 @@
+package queueapi
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/budget"
+	"github.com/kubecast/kubecast/internal/cache"
+	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/history/store"
+	"github.com/kubecast/kubecast/internal/http/access"
+	"github.com/kubecast/kubecast/internal/http/auditrecord"
+	"github.com/kubecast/kubecast/internal/http/eventstream"
+	"github.com/kubecast/kubecast/internal/http/reply"
+	"github.com/kubecast/kubecast/internal/queues"
+	"github.com/kubecast/kubecast/internal/queues/pending"
+	"github.com/kubecast/kubecast/internal/stream"
+)
+
+// usualConflate is how often a client is told at most that does not say so.
+const usualConflate = 250 * time.Millisecond
+
+// Stream is an eventstream.Parser: it reads what is asked of a stream of queues.
+func (h *Handler) Stream(name, path string, query url.Values) (eventstream.Opener, error) {
+	if !IsPath(path) {
+		return nil, reply.NotFound("queues are streamed at " + Path + ", and each below it")
+	}
+	_, conflate, err := eventstream.ParseView(func(key string) string {
+		if key != "conflate" {
+			return ""
+		}
+		return query.Get(key)
+	})
+	if err != nil {
+		return nil, reply.BadRequest("%s", err)
+	}
+	if len(query["conflate"]) > 1 {
+		return nil, reply.BadRequest("conflate: given more than once")
+	}
+	own := url.Values{}
+	for key, values := range query {
+		if key != "conflate" {
+			own[key] = values
+		}
+	}
+	q, err := parse(path, own)
+	if err != nil {
+		return nil, err
+	}
+	if q.conflate = conflate; conflate == 0 {
+		q.conflate = usualConflate
+	}
+	return func(ctx context.Context, id auth.Identity) (eventstream.Source, error) {
+		source, err := h.openStream(ctx, id, name, q)
+		auditrecord.Of(ctx).Decided(q.read(), err)
+		if err != nil {
+			return nil, err
+		}
+		return source, nil
+	}, nil
+}
+
+// IsPath reports whether a path is that of queues, of any cluster.
+func IsPath(path string) bool {
+	if below, ok := strings.CutPrefix(path, "/clusters/"); ok {
+		_, path, _ = strings.Cut(below, "/")
+		path = "/" + path
+	}
+	parts := strings.Split(path, "/")
+	return len(parts) >= 2 && len(parts) <= 4 && "/"+parts[1] == Path && !slices.Contains(parts[1:], "")
+}
+
+// read is what is asked for as the audit log names it.
+func (q question) read() auditrecord.Read {
+	r := auditrecord.Read{Cluster: q.cluster, Group: queues.Group, Resource: localQueues, Namespace: q.namespace, Name: q.name, Verb: "list"}
+	if q.name != "" && q.namespace == "" {
+		r.Resource = clusterQueues
+	}
+	return r
+}
+
+// source is the eventstream.Source of queues. It has no position: all is told each time.
+type source struct {
+	eventstream.VisibilityTracker
+	eventstream.Aside
+	handler *Handler
+	id      auth.Identity // of a clone, nobody's
+	kinds   *cache.Kinds
+	asked   question
+	reader  *pending.Reader
+	name    string // in event ids
+	prefix  string // of events' names
+	opened  time.Time
+	isClone bool
+
+	begun     bool
+	asking    bool   // what may be seen of kinds that have come
+	number    uint64 // of the snapshot that was looked at last
+	sum       uint64 // of what the client was told last; 0: of nothing
+	notBefore time.Time
+	due       time.Time
+	freshness eventstream.Freshness
+}
+
+func (h *Handler) openStream(ctx context.Context, id auth.Identity, name string, q question) (*source, error) {
+	kinds, err := h.opts.Access.Cluster(q.cluster)
+	if err != nil {
+		return nil, err
+	}
+	visible, ok, err := h.see(ctx, id, kinds, q, nil)
+	if err != nil {
+		return nil, err
+	}
+	clusterQueue := ""
+	if q.name != "" {
+		if clusterQueue, err = h.find(ctx, id, kinds, q, ok); err != nil {
+			return nil, err
+		}
+	}
+	reader, err := h.pending.Read(kinds, clusterQueue, id.QuotaOwner())
+	if err != nil {
+		return nil, reply.Unavailable("the gateway ends", time.Second, err)
+	}
+	s := &source{
+		VisibilityTracker: eventstream.VisibilityTracker{Visible: visible}, handler: h, id: id, kinds: kinds, asked: q, reader: reader, name: name, opened: time.Now(),
+	}
+	if s.name == "" {
+		s.name = "q"
+	} else {
+		s.prefix = name + "."
+	}
+	return s, nil
+}
+
+// find is the ClusterQueue of the queue that is asked for. Whoever may not see that is told that there is none.
+func (h *Handler) find(ctx context.Context, id auth.Identity, kinds *cache.Kinds, q question, seen bool) (clusterQueue string, err error) {
+	notThere := reply.NotFound("there is no such queue, or you may not list it")
+	if !seen {
+		return "", notThere
+	}
+	look := look{Handler: h, kinds: kinds, task: budget.NewTask(ctx, h.opts.Processors, id.QuotaOwner())}
+	defer look.release()
+	resource := localQueues
+	if q.namespace == "" {
+		resource = clusterQueues
+	}
+	all, err := look.own(ctx, resource)
+	if err != nil {
+		return "", err
+	}
+	o := all.get(q.namespace, q.name)
+	switch {
+	case o == nil:
+		return "", notThere
+	case q.namespace == "":
+		return q.name, nil
+	}
+	return o.Path("spec.clusterQueue").Str, nil
+}
+
+func (s *source) Name() string { return s.name }
+
+func (s *source) Ready(ctx context.Context) error { return s.reader.Ready(ctx) }
+
+func (s *source) Epoch(ctx context.Context) (string, error) { return s.kinds.Cluster().Epoch(ctx) }
+
+func (s *source) Find(context.Context, eventstream.From) {}
+
+func (s *source) Begin(told eventstream.Freshness) (reset string) {
+	s.begun, s.freshness = true, told
+	return ""
+}
+
+func (s *source) Read(_ context.Context, to eventstream.Sink) eventstream.Progress {
+	if p, asking := s.Answered(); asking {
+		return p
+	}
+	if s.Outdated() {
+		s.Adopt()
+		s.number = 0
+	}
+	s.due = time.Time{}
+	now, err := s.reader.Snapshot(to, s.number)
+	switch {
+	case err != nil:
+		return eventstream.Progress{Outcome: eventstream.Unavailable}
+	case now == nil || now.Number == s.number:
+		return eventstream.Progress{}
+	case (sight{s.Visible.Shows()}).lacks(now.Kinds):
+		return s.lookAgain(to, now.Kinds)
+	case !now.Upstream.Live:
+		s.freshness.Tell(to, s.prefix, now.Upstream)
+	}
+	if time.Now().Before(s.notBefore) {
+		s.due = s.notBefore
+		return eventstream.Progress{}
+	}
+	return s.tell(to, now)
+}
+
+// lookAgain asks what may be seen of kinds that jobs have come to be of. Who reads for others does not know for whom.
+func (s *source) lookAgain(to eventstream.Sink, jobs []cluster.Kind) eventstream.Progress {
+	if s.isClone {
+		return eventstream.Progress{Outcome: eventstream.WouldBlock}
+	}
+	s.asking = true
+	var visible *access.Visibility
+	var ok bool
+	return s.Ask(to, func(ctx context.Context) (err error) {
+		visible, ok, err = s.handler.see(ctx, s.id, s.kinds, s.asked, jobs)
+		return err
+	}, func(err error) eventstream.Progress {
+		s.asking = false
+		switch {
+		case err != nil:
+			return eventstream.FailureOf(err, s.prefix)
+		case !ok: // it is asked about that anyway
+			visible = access.Nothing()
+		}
+		s.Permit(visible)
+		return eventstream.Progress{More: true}
+	})
+}
+
+// tell tells what a snapshot says, if that is something else than the client was told.
+func (s *source) tell(to eventstream.Sink, now *pending.Snapshot) eventstream.Progress {
+	see := sight{s.Visible.Shows()}
+	if p, isThere := s.isThere(now, see); !isThere {
+		return p
+	}
+	view := now.View(viewKey{s.asked, s.Visible.Tag()}, func() string {
+		if s.asked.name == "" {
+			return reply.MustJSON(listed{see.list(now.Local, now.Whole)})
+		}
+		return reply.MustJSON(see.one(now, s.asked))
+	})
+	s.number = now.Number
+	told := view.Sum != s.sum || s.sum == 0
+	to.Step(len(view.Text))
+	if told {
+		s.sum, s.notBefore = view.Sum, time.Now().Add(s.asked.conflate)
+		to.Emit(s.prefix, "queue", view.Text)
+	}
+	if now.Upstream.Live {
+		s.freshness.Tell(to, s.prefix, now.Upstream)
+	}
+	if !told {
+		return eventstream.Progress{More: true} // so that what comes next wakes the session
+	}
+	return eventstream.Progress{More: true, At: now.At, Outcome: to.Relay()}
+}
+
+// viewKey names what is told of a snapshot.
+type viewKey struct {
+	asked   question
+	visible string
+}
+
+// lags is by how much a snapshot may be behind what a stream was opened for: a queue that has just been made.
+const lags = 2 * time.Second
+
+// isThere reports whether the queue is still there, and a part of the ClusterQueue that is read; else what is to be done.
+func (s *source) isThere(now *pending.Snapshot, see sight) (p eventstream.Progress, is bool) {
+	if s.asked.name == "" {
+		return p, true
+	}
+	kind, snapshot := localKind, now.Local
+	if s.asked.namespace == "" {
+		kind, snapshot = wholeKind, now.Whole
+	}
+	o := see.get(snapshot, kind, s.asked.namespace, s.asked.name)
+	switch soon := s.opened.Add(lags); {
+	case o == nil && s.sum == 0 && time.Now().Before(soon):
+		s.number, s.due = now.Number, soon
+	case o == nil:
+		p.Outcome = eventstream.Gone
+	case s.asked.namespace != "" && o.Path("spec.clusterQueue").Str != s.reader.ClusterQueue():
+		p.Outcome = eventstream.Unavailable // it is opened anew
+	default:
+		is = true
+	}
+	return p, is
+}
+
+// one is a queue that may be seen, with the jobs that wait in it.
+func (s sight) one(now *pending.Snapshot, q question) queueWithJobs {
+	told := queueWithJobs{Jobs: []any{}}
+	if q.namespace == "" {
+		told.Queue = queues.ClusterQueue(s.get(now.Whole, wholeKind, "", q.name))
+	} else {
+		o := s.get(now.Local, localKind, q.namespace, q.name)
+		told.Queue = queues.LocalQueue(o, s.get(now.Whole, wholeKind, "", o.Path("spec.clusterQueue").Str))
+	}
+	for i := range now.Places {
+		p := &now.Places[i]
+		position := p.Whole
+		if q.namespace != "" {
+			if position = p.Local; p.Namespace != q.namespace || p.Queue != q.name {
+				continue
+			}
+		}
+		if len(told.Jobs) == q.limit {
+			break
+		}
+		if j := p.Job; j == nil || !p.Known || !isName(j.Name) || !isName(j.UID) || !s.sees(p.Kind.String(), p.Namespace, j.Name) {
+			told.Jobs = append(told.Jobs, hidden{number(position), true})
+			continue
+		}
+		told.Jobs = append(told.Jobs, &waiting{
+			Position: number(p.Local), ClusterPosition: number(p.Whole), Namespace: p.Namespace, Queue: p.Queue, Resource: p.Kind.String(),
+			Name: p.Job.Name, UID: p.Job.UID, Owner: p.Owner, Since: p.Job.Since, Requests: p.Job.Requests(),
+		})
+	}
+	return told
+}
+
+// number is a place; nil: nobody says it.
+func number(place int) *int {
+	if place == 0 {
+		return nil
+	}
+	return &place
+}
+
+func (s *source) Due() time.Time { return s.due }
+
+func (s *source) Claim() stream.Claim { return stream.Claim{} }
+
+func (s *source) Bookmark(eventstream.Sink) {}
+
+func (s *source) Question() eventstream.Question {
+	h, kinds, q, reader := s.handler, s.kinds, s.asked, s.reader
+	return eventstream.Question{
+		Key: fmt.Sprintf("queues %p %q %q", kinds, q.namespace, q.name),
+		See: func(ctx context.Context, id auth.Identity) (*access.Visibility, bool, error) {
+			return h.see(ctx, id, kinds, q, reader.Kinds())
+		},
+		Live: func() bool { return kinds.Cluster().Away() == nil },
+	}
+}
+
+func (s *source) AuditRead() auditrecord.Read {
+	r := s.asked.read()
+	r.Partly = true
+	if s.prefix != "" {
+		r.Watch = s.name
+	}
+	return r
+}
+
+func (s *source) Close() {
+	s.Drop()
+	s.reader.Close()
+}
+
+// owned looks up in the history whose jobs are.
+func (h *Handler) owned(ctx context.Context, c *cluster.Cluster, user, kind string, uids []string) (found []pending.Owned, err error) {
+	all, err := h.opts.Archive.For(user).Jobs(ctx, c, kind, store.Filter{UIDs: uids}, store.JobAfter{}, len(uids))
+	for _, j := range all {
+		if j.Deleted == 0 {
+			found = append(found, pending.Owned{UID: j.UID, Namespace: j.Namespace, Name: j.Name, Owner: j.Owner})
+		}
+	}
+	return found, err
+}

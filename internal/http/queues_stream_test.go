@@ -1,0 +1,232 @@
+package http
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// reorder has Kueue say another order.
+func (k *kueue) reorder(order ...string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.order = order
+}
+
+func (k *kueue) questions() int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.asked
+}
+
+// jobs reads the events of a queue until its jobs are as they should be, within a time.
+func (s *events) waits(within time.Duration, want ...string) {
+	s.t.Helper()
+	began := time.Now()
+	for {
+		f := s.next()
+		if !strings.HasSuffix(f.event, "queue") {
+			s.t.Fatalf("%s, not the queue", f)
+		}
+		if got := toldOf(s.t, f.data); slices.Equal(got, want) || len(got) == 0 && len(want) == 0 {
+			break
+		} else if took := time.Since(began); took > within {
+			s.t.Fatalf("after %v: %q, not %q", took, got, want)
+		}
+	}
+	if took := time.Since(began); took > within {
+		s.t.Errorf("it took %v", took)
+	}
+}
+
+// A change of place is told within a second, also if Kueue itself comes to know of it later than the
+// gateway. While nothing changes, Kueue is left alone.
+func TestQueueStreamsTellChangesOfPlaceWithinASecond(t *testing.T) {
+	withKueue(t, func(t *testing.T, g *gateway, k *kueue) {
+		k.wait("a", "one", "line")
+		k.wait("b", "other", "line")
+		s := g.stream("/queues/a/line")
+		if f := s.next(); f.event != "queue" || f.data+"\n" != g.get("/queues/a/line").body {
+			t.Errorf("the stream tells %s %s", f, f.data)
+		}
+		whole := g.stream("/queues/whole?limit=2")
+		whole.waits(time.Second, "1/1 jobs.batch one", "1/2 jobs.batch other")
+		k.wait("a", "two", "line")
+		s.waits(time.Second, "1/1 jobs.batch one", "2/3 jobs.batch two")
+		pass(10 * time.Second)
+		k.workload("a", "two", "line", "spec.priority:=10")
+		pass(200 * time.Millisecond) // Kueue is behind
+		k.reorder("a/job-two", "a/job-one", "b/job-other")
+		s.waits(time.Second, "1/1 jobs.batch two", "2/2 jobs.batch one")
+		k.reorder("a/job-two", "b/job-other")
+		g.api.Delete("workloads", "a/job-one")
+		s.waits(time.Second, "1/1 jobs.batch two")
+		k.wait("b", "more", "line") // which is not in this queue, but the queue's own numbers may be others
+		putLine(g.api, "a", 7)
+		if f := s.next(); f.field("waiting") != "7" {
+			t.Errorf("%s", f.data)
+		}
+		pass(10 * time.Second)
+		before := k.questions()
+		pass(10 * time.Minute)
+		if now := k.questions(); now != before {
+			t.Errorf("while nothing changed, Kueue was asked %d times", now-before)
+		}
+	})
+}
+
+// What comes more often than a client wants is told as what became of it.
+func TestQueueStreamsTellNoMoreOftenThanTheyShould(t *testing.T) {
+	withKueue(t, func(t *testing.T, g *gateway, k *kueue) {
+		k.wait("a", "one", "line")
+		for query, most := range map[string]int{"": 21, "?conflate=1s": 6} {
+			s := g.stream("/queues/a/line" + query)
+			s.next()
+			began, told := time.Now(), 0
+			for i := range 50 {
+				putLine(g.api, "a", 1000*most+i)
+				pass(100 * time.Millisecond)
+			}
+			for last := ""; last != fmt.Sprint(1000*most+49); told++ {
+				last = s.next().field("waiting")
+			}
+			if told > most || time.Since(began) > 7*time.Second {
+				t.Errorf("%q: in five seconds it was told %d times", query, told)
+			}
+			s.close()
+		}
+	})
+}
+
+// Strangers' jobs are places. What somebody may see is another within moments, and whoever may not list
+// the queue any more is told nothing further.
+func TestQueueStreamsFollowPermissions(t *testing.T) {
+	withKueue(t, func(t *testing.T, g *gateway, k *kueue) {
+		k.wait("a", "one", "line")
+		k.wait("b", "secret", "line")
+		permit := func(things ...string) {
+			g.bobSees(things...)
+			g.access.announce()
+		}
+		permit("list clusterqueues", "list localqueues a", "list jobs b")
+		const bob = "Authorization: Bearer bob"
+		whole, line := g.stream("/queues/whole", bob), g.stream("/queues/a/line", bob)
+		whole.waits(time.Second, "1 hidden", "1/2 jobs.batch secret")
+		line.waits(time.Second, "1 hidden")
+		permit("list clusterqueues", "list localqueues a", "get jobs a")
+		whole.waits(2*time.Second, "1/1 jobs.batch one", "2 hidden")
+		line.waits(2*time.Second, "1/1 jobs.batch one")
+		permit("list clusterqueues", "get jobs a")
+		if left := line.end(); len(left) == 0 || left[len(left)-1].String() != "goodbye revoked" {
+			t.Errorf("%v", left)
+		}
+		k.hostile("a", "x", "line", map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "name": "d", "uid": "uid-d", "controller": true})
+		whole.waits(time.Second, "1/1 jobs.batch one", "2 hidden", "3 hidden")
+		for path, code := range map[string]int{"/queues/a/line": 404, "/queues/a/none": 404, "/queues/none": 404, "/queues/whole?x=1": 400, "/queues?limit=1": 400, "/queues/a/line?conflate=x": 400} {
+			if a := g.get(path, bob, "Accept: text/event-stream"); a.code != code {
+				t.Errorf("%s: %d %s", path, a.code, a.body)
+			}
+		}
+	})
+}
+
+// The list of queues is a stream, too, and both are sources of streams of several.
+func TestQueuesAreSourcesOfStreamsOfSeveral(t *testing.T) {
+	withKueue(t, func(t *testing.T, g *gateway, k *kueue) {
+		k.wait("a", "one", "line")
+		s := g.stream("/stream?all=/queues&q=/clusters/default/queues/a/line%3Flimit%3D1&pods=/api/v1/pods")
+		got := map[string]string{}
+		for len(got) < 3 {
+			f := s.next()
+			got[f.event] = f.data
+		}
+		if got["all.queue"]+"\n" != g.get("/queues").body || got["q.queue"]+"\n" != g.get("/queues/a/line?limit=1").body {
+			t.Errorf("%q", got)
+		}
+		g.api.Put("localqueues", "b/new", "spec.clusterQueue=whole")
+		if f := s.next(); f.event != "all.queue" || !strings.Contains(f.data, `"name":"new"`) {
+			t.Errorf("%s %s", f, f.data)
+		}
+		again := g.stream("/stream?q=/queues/a/line&pods=/api/v1/pods", "Last-Event-ID: "+s.lastID) // it has no position, and is told anew
+		if f := again.until("q.queue"); len(toldOf(t, f.data)) != 1 {
+			t.Errorf("%s", f.data)
+		}
+		one := g.stream("/queues/a/line")
+		one.next()
+		g.api.Delete("localqueues", "a/line")
+		if left := one.end(); len(left) == 0 || left[len(left)-1].String() != "goodbye gone" {
+			t.Errorf("%v", left)
+		}
+	})
+	inBubble(t, func(t *testing.T, g *gateway) {
+		if f := g.stream("/queues").next(); f.data != `{"items":[]}` {
+			t.Errorf("without Kueue: %s", f.data)
+		}
+		if a := g.get("/queues/a/line", "Accept: text/event-stream"); a.code != http.StatusNotFound {
+			t.Errorf("without Kueue: %d %s", a.code, a.body)
+		}
+	})
+}
+
+// A hundred who may see the same of a queue are told together, and Kueue is asked no more often than for one.
+func TestViewersOfAQueueAreToldTogether(t *testing.T) {
+	withKueue(t, func(t *testing.T, g *gateway, k *kueue) {
+		k.wait("a", "one", "line")
+		var all []*events
+		for range 20 {
+			s := g.stream("/queues/a/line", "Accept-Encoding: identity")
+			s.next()
+			all = append(all, s)
+		}
+		pass(10 * time.Second)
+		change := func(n int) {
+			putLine(g.api, "a", n)
+			first := all[0].next()
+			for _, s := range all[1:] {
+				if f := s.next(); f.raw != first.raw || f.field("waiting") != fmt.Sprint(n) {
+					t.Fatalf("%s, and not %s", f.data, first.data)
+				}
+			}
+		}
+		change(100) // those who were the first of their kind join the others
+		synctest.Wait()
+		pass(10 * time.Second)
+		if n := g.server.streams.Stats().Together; n != 20 {
+			t.Errorf("%d streams are told together", n)
+		}
+		before := k.questions()
+		change(101)
+		pass(10 * time.Second)
+		if asked := k.questions() - before; asked < 1 || asked > 3 {
+			t.Errorf("for one change, Kueue was asked %d times", asked)
+		}
+	})
+}
+
+// While the visibility API is away, positions are null, and soon after it is back they are told. While
+// the whole cluster is away, the client is told that what it has is stale.
+func TestQueueStreamsTellWhatIsAway(t *testing.T) {
+	withKueue(t, func(t *testing.T, g *gateway, k *kueue) {
+		k.wait("a", "one", "line")
+		s := g.stream("/queues/a/line")
+		s.waits(time.Second, "1/1 jobs.batch one")
+		k.set(http.StatusServiceUnavailable, "v1beta2")
+		k.wait("a", "two", "line")
+		s.waits(time.Second, "-/- jobs.batch one", "-/- jobs.batch two")
+		k.set(0, "v1beta2")
+		s.waits(7*time.Second, "1/1 jobs.batch one", "2/2 jobs.batch two")
+		g.api.Away(true)
+		if f := s.until("stale"); f.event != "stale" {
+			t.Errorf("%s", f)
+		}
+		g.api.Away(false)
+		s.until("live")
+		k.reorder("a/job-two")
+		g.api.Delete("workloads", "a/job-one")
+		s.waits(7*time.Second, "1/1 jobs.batch two")
+	})
+}

@@ -1,0 +1,297 @@
+package pending
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/kubecast/kubecast/internal/backoff"
+	"github.com/kubecast/kubecast/internal/budget"
+	"github.com/kubecast/kubecast/internal/cache"
+	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/queues"
+	"github.com/kubecast/kubecast/internal/stream"
+)
+
+// name is a namespaced name.
+type name struct{ namespace, name string }
+
+func nameOf(o *cluster.Object) name { return name{o.GetNamespace(), o.GetName()} }
+
+// board knows the queues of a cluster, and what waits in each LocalQueue by the objects. Its goroutine
+// reads the objects' changes, and tells the lines whose they are.
+type board struct {
+	registry *Registry
+	kinds    *cache.Kinds
+	user     string // in whose turn all Workloads are looked through
+	life     context.Context
+	stop     context.CancelFunc
+
+	mu           sync.Mutex
+	lines        map[string]*line // by ClusterQueue; changed with the registry's lock, too
+	known        bool             // what follows was read
+	local, whole *cache.Snapshot
+	upstream     cache.Upstream         // how their watches were before what follows was read
+	jobs         map[name]*Job          // of Workloads that wait
+	queued       map[name]map[name]*Job // the same by LocalQueue
+}
+
+func newBoard(r *Registry, kinds *cache.Kinds, user string) *board {
+	b := &board{registry: r, kinds: kinds, user: user, lines: map[string]*line{}}
+	b.life, b.stop = context.WithCancel(r.life)
+	return b
+}
+
+func (b *board) add(l *line) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.lines[l.name] = l
+}
+
+// remove ends a line, and returns how many are left.
+func (b *board) remove(l *line) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.lines[l.name] == l {
+		delete(b.lines, l.name)
+	}
+	l.stop()
+	return len(b.lines)
+}
+
+// lookAgain is after how long it is looked again whether a cluster has queues.
+const lookAgain = 5 * time.Second
+
+func (b *board) run(ctx context.Context) {
+	retry := backoff.New(time.Second, lookAgain)
+	for ctx.Err() == nil {
+		err := b.follow(ctx)
+		if errors.Is(err, cluster.ErrNoKind) {
+			b.mu.Lock()
+			b.known, b.local, b.whole, b.jobs, b.queued = true, nil, nil, nil, nil
+			b.upstream = cache.Upstream{Synced: true, Live: true, Since: time.Now()}
+			b.mu.Unlock()
+			b.changedAll()
+		}
+		retry.Wait(ctx)
+	}
+}
+
+// Resources are the kinds that are followed.
+const (
+	localQueues   = "localqueues"
+	clusterQueues = "clusterqueues"
+	workloads     = "workloads"
+)
+
+// follow follows the objects until that is not possible any more.
+func (b *board) follow(ctx context.Context) error {
+	var stores []*cache.Store
+	for _, resource := range []string{localQueues, clusterQueues, workloads} {
+		kind, err := b.kinds.Cluster().Named(ctx, resource+"."+queues.Group)
+		if err != nil {
+			return err
+		}
+		store, release, err := b.kinds.Use(kind, "")
+		if err != nil {
+			return err
+		}
+		defer release()
+		if err := store.WaitSynced(ctx); err != nil {
+			return err
+		}
+		stores = append(stores, store)
+	}
+	f := &following{board: b, stores: stores, wakes: stream.NewWakeChannel()}
+	defer f.disarm()
+	for f.build(ctx) {
+		for f.read() {
+			select {
+			case <-f.wakes.C:
+			case <-stores[0].Gone():
+				return stores[0].Err()
+			case <-stores[1].Gone():
+				return stores[1].Err()
+			case <-stores[2].Gone():
+				return stores[2].Err()
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		f.disarm()
+	}
+	return ctx.Err()
+}
+
+// following is the board's reading of LocalQueues, ClusterQueues and Workloads, in this order.
+type following struct {
+	*board
+	stores  []*cache.Store
+	cursors []*cache.Cursor
+	wakes   *stream.WakeChannel
+	space   [128]*cache.Event
+}
+
+func (f *following) disarm() {
+	for _, c := range f.cursors {
+		c.Disarm()
+	}
+	f.cursors = nil
+}
+
+// build reads all from the present state. It is false if the context has ended.
+func (f *following) build(ctx context.Context) bool {
+	task := budget.NewTask(ctx, f.registry.opts.Processors, f.user)
+	defer task.Rest()
+	upstream, snapshots := upstreamOf(f.stores), make([]*cache.Snapshot, len(f.stores))
+	for i, store := range f.stores {
+		snapshots[i] = store.Snapshot()
+		f.cursors = append(f.cursors, store.Topic().From(snapshots[i].Head, stream.AllNamespaces()))
+	}
+	jobs, queued := map[name]*Job{}, map[name]map[name]*Job{}
+	for o := range snapshots[2].List(stream.AllNamespaces(), cache.Selector{}, "", "") {
+		if !task.Step(o.Size()) {
+			return false
+		}
+		put(jobs, queued, o)
+	}
+	f.mu.Lock()
+	f.known, f.local, f.whole, f.upstream, f.jobs, f.queued = true, snapshots[0], snapshots[1], upstream, jobs, queued
+	f.mu.Unlock()
+	f.changedAll()
+	return true
+}
+
+// put notes a Workload in its present state, and returns in which LocalQueues it waited before and waits now.
+func put(jobs map[name]*Job, queued map[name]map[name]*Job, o *cluster.Object) (lines []name) {
+	lines = take(jobs, queued, nameOf(o))
+	if !queues.Waits(o) {
+		return lines
+	}
+	j := newJob(o)
+	in := name{o.GetNamespace(), j.Queue}
+	if jobs[nameOf(o)] = j; queued[in] == nil {
+		queued[in] = map[name]*Job{}
+	}
+	queued[in][nameOf(o)] = j
+	return append(lines, in)
+}
+
+// take takes a Workload out, and returns in which LocalQueue it waited.
+func take(jobs map[name]*Job, queued map[name]map[name]*Job, of name) (lines []name) {
+	j := jobs[of]
+	if j == nil {
+		return nil
+	}
+	delete(jobs, of)
+	in := name{of.namespace, j.Queue}
+	if delete(queued[in], of); len(queued[in]) == 0 {
+		delete(queued, in)
+	}
+	return []name{in}
+}
+
+// read takes in what has changed, and tells the lines. It is false if all has to be read anew.
+func (f *following) read() bool {
+	defer clear(f.space[:]) // it must not keep objects alive
+	dirty := map[string]bool{}
+	upstream := upstreamOf(f.stores) // before the events are read: once the watches stand, what was missed is among them
+	for i, cursor := range f.cursors {
+		for more := true; more; {
+			batch, _, err := cursor.Next(f.space[:0], f.wakes)
+			if err != nil {
+				return false
+			}
+			f.mu.Lock()
+			for _, event := range batch {
+				f.apply(i, event, dirty)
+			}
+			f.mu.Unlock()
+			more = len(batch) == cap(f.space)
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.local, f.whole = f.stores[0].Snapshot(), f.stores[1].Snapshot()
+	if other := upstream.Live != f.upstream.Live || !upstream.Since.Equal(f.upstream.Since); other {
+		f.upstream = upstream
+		for queue := range f.lines {
+			dirty[queue] = true
+		}
+	}
+	now := time.Now()
+	for queue, objects := range dirty {
+		if l := f.lines[queue]; l != nil {
+			l.changed(now, objects)
+		}
+	}
+	return true
+}
+
+// apply takes in one event of a store, and notes of which ClusterQueues it is, and whether queues' own objects are others.
+func (f *following) apply(store int, event *cache.Event, dirty map[string]bool) {
+	o := event.Object
+	note := func(queue string, objects bool) { dirty[queue] = dirty[queue] || objects }
+	switch store {
+	case 0:
+		note("", true)
+		note(o.Path("spec.clusterQueue").Str, true)
+		if before := event.Old; before != nil {
+			note(before.Path("spec.clusterQueue").Str, true)
+		}
+	case 1:
+		note("", true)
+		note(o.GetName(), true)
+	default:
+		var lines []name
+		if event.Type == stream.Deleted {
+			lines = take(f.jobs, f.queued, nameOf(o))
+		} else {
+			lines = put(f.jobs, f.queued, o)
+		}
+		for _, line := range lines {
+			if queue := f.clusterQueueOf(line); queue != "" {
+				note(queue, false)
+			}
+		}
+	}
+}
+
+// clusterQueueOf is the ClusterQueue of a LocalQueue; "": there is none. The lock is held.
+func (b *board) clusterQueueOf(local name) string {
+	if b.local == nil {
+		return ""
+	}
+	if o := b.local.Get(local.namespace, local.name); o != nil {
+		return o.Path("spec.clusterQueue").Str
+	}
+	return ""
+}
+
+// has reports whether the cluster has queues.
+func (b *board) has() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.local != nil
+}
+
+// changedAll tells all lines that there may be something new.
+func (b *board) changedAll() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, l := range b.lines {
+		l.changed(time.Now(), true)
+	}
+}
+
+// upstreamOf is how the watches of stores are: fresh only if all of them are.
+func upstreamOf(stores []*cache.Store) cache.Upstream {
+	all := cache.Upstream{Synced: true, Live: true}
+	for _, s := range stores {
+		if u := s.Upstream(); !u.Live && all.Live || u.Live == all.Live && u.Since.After(all.Since) {
+			all = u
+		}
+	}
+	return all
+}

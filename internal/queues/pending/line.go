@@ -1,0 +1,273 @@
+package pending
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/kubecast/kubecast/internal/backoff"
+	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/queues"
+	"github.com/kubecast/kubecast/internal/stream"
+)
+
+const (
+	// pace is how often a queue is looked at anew at most.
+	pace = 100 * time.Millisecond
+	// settles is within what Kueue knows of a change as the gateway does: it watches the same objects, and
+	// may be behind. So it is asked once more after that.
+	settles = 300 * time.Millisecond
+	// differs and differsMost are between what it is asked again while it says that others wait than the objects do.
+	differs, differsMost = 250 * time.Millisecond, time.Minute
+	// asksSoon is for how long it is waited until it may be asked again, before it is told what the objects say.
+	asksSoon = 300 * time.Millisecond
+	// mostTold is of how many jobs it is known of which kind and whose they are.
+	mostTold = 1000
+	// mostKinds bounds of how many kinds jobs may be, since a Workload may name any, and mostLookUps how
+	// many of them are looked for at once.
+	mostKinds, mostLookUps = 16, 32
+	// kindsKept is for how long it is known that there is no kind of a name.
+	kindsKept = 30 * time.Second
+)
+
+// line is a ClusterQueue that is followed, or, without a name, the objects of all queues. Its goroutine makes the snapshots.
+type line struct {
+	board *board
+	name  string
+	user  string // in whose turn is looked up whose jobs are
+	life  context.Context
+	stop  context.CancelFunc
+	wakes *stream.WakeChannel
+	ready chan struct{} // closed once there is a snapshot
+
+	// Guarded by the registry's lock.
+	readers int
+	idle    *time.Timer // ends it; nil while it is read
+
+	mu        sync.Mutex
+	snapshot  *Snapshot
+	waiting   map[*Reader]stream.Waiter
+	changedAt time.Time // when the newest change came to be known
+	objects   bool      // queues' own objects have changed since the newest snapshot
+	owners    owners
+
+	// The goroutine's own.
+	order  cluster.PendingOrder
+	err    error // why there is no order
+	unlike *backoff.Backoff
+	kinds  map[queues.Job]kindFound // by group and kind alone
+}
+
+type kindFound struct {
+	kind  cluster.Kind
+	known bool
+	until time.Time
+}
+
+func newLine(b *board, name, user string) *line {
+	l := &line{
+		board: b, name: name, user: user, wakes: stream.NewWakeChannel(), ready: make(chan struct{}), waiting: map[*Reader]stream.Waiter{},
+		changedAt: time.Now(), unlike: backoff.New(differs, differsMost), kinds: map[queues.Job]kindFound{},
+	}
+	l.life, l.stop = context.WithCancel(b.life)
+	l.wakes.Wake()
+	return l
+}
+
+// changed tells that something of the queue has changed; objects: it is of queues' own objects.
+func (l *line) changed(at time.Time, objects bool) {
+	l.mu.Lock()
+	l.changedAt, l.objects = at, l.objects || objects
+	l.mu.Unlock()
+	l.wakes.Wake()
+}
+
+func (l *line) run(ctx context.Context) {
+	defer l.end()
+	defer l.owners.looking.Wait()
+	due := time.NewTimer(0)
+	defer due.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-l.wakes.C:
+		case <-due.C:
+		}
+		if wait := time.Until(l.order.Until); 0 < wait && wait <= asksSoon {
+			backoff.Pause(ctx, wait)
+		}
+		changedAt := l.lastChange()
+		if l.name != "" && l.board.has() && !time.Now().Before(l.order.Until) {
+			l.ask(ctx)
+		}
+		alike := l.show(ctx, changedAt)
+		if again := l.again(changedAt, alike); again > 0 {
+			due.Reset(max(again, pace))
+		}
+		backoff.Pause(ctx, pace)
+	}
+}
+
+func (l *line) lastChange() time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.changedAt
+}
+
+// ask asks Kueue for its order. While the cluster is away, the newest one is kept.
+func (l *line) ask(ctx context.Context) {
+	order, err := l.board.kinds.Cluster().PendingWorkloads(ctx, l.name)
+	switch {
+	case ctx.Err() != nil, err != nil && l.board.kinds.Cluster().Away() != nil:
+		l.order.Until = time.Now().Add(time.Second)
+	case err != nil && order.Until.IsZero():
+		l.order, l.err = cluster.PendingOrder{Until: time.Now().Add(time.Second)}, err
+	default:
+		l.order, l.err = order, err
+	}
+}
+
+// again is after what it has to be looked again although nothing changes; 0: it has not.
+func (l *line) again(changedAt time.Time, alike bool) time.Duration {
+	switch {
+	case l.name == "":
+		return 0
+	case l.err != nil, l.order.Asked.IsZero():
+		return time.Until(l.order.Until)
+	case l.order.Asked.Before(changedAt.Add(settles)):
+		l.unlike.Reset()
+		return max(time.Until(l.order.Until), time.Until(changedAt.Add(settles)))
+	case !alike:
+		return l.unlike.Next()
+	}
+	return 0
+}
+
+// show makes a snapshot, and tells whoever waits, if it says something new. It reports whether Kueue
+// says that those wait who do by the objects.
+func (l *line) show(ctx context.Context, changedAt time.Time) (alike bool) {
+	l.mu.Lock()
+	objects := l.objects
+	l.objects = false
+	l.mu.Unlock()
+	b := l.board
+	b.mu.Lock()
+	if !b.known {
+		b.mu.Unlock()
+		return false
+	}
+	s := &Snapshot{At: changedAt, Local: b.local, Whole: b.whole, Upstream: b.upstream}
+	if l.name != "" && b.local != nil {
+		s.Places, alike = l.places()
+	}
+	b.mu.Unlock()
+	if l.err != nil {
+		slices.SortFunc(s.Places, func(a, b Place) int { return a.Job.rank.Compare(b.Job.rank) })
+	}
+	l.complete(ctx, s)
+	l.publish(s, objects)
+	return alike
+}
+
+// places are who waits, in Kueue's order; where nobody says what that is, in none, and without positions. The board's lock is held.
+func (l *line) places() (places []Place, alike bool) {
+	b := l.board
+	if l.err != nil {
+		for in, jobs := range b.queued {
+			if b.clusterQueueOf(in) != l.name {
+				continue
+			}
+			for of, j := range jobs {
+				places = append(places, Place{Namespace: of.namespace, Name: of.name, Queue: in.name, Job: j})
+			}
+		}
+		return places, true
+	}
+	found := 0
+	places = make([]Place, 0, len(l.order.Pending))
+	for i, p := range l.order.Pending {
+		place := Place{Namespace: p.Namespace, Name: p.Name, Queue: p.LocalQueue, Job: b.jobs[name{p.Namespace, p.Name}], Local: p.Position + 1, Whole: i + 1}
+		if place.Job != nil && place.Job.Queue == p.LocalQueue {
+			found++
+		}
+		places = append(places, place)
+	}
+	wait := 0
+	for in, jobs := range b.queued {
+		if b.clusterQueueOf(in) == l.name {
+			wait += len(jobs)
+		}
+	}
+	return places, found == len(places) && wait == found
+}
+
+// complete adds of which kinds the first jobs are, and whose.
+func (l *line) complete(ctx context.Context, s *Snapshot) {
+	lookUps := 0
+	for i := range s.Places[:min(len(s.Places), mostTold)] {
+		p := &s.Places[i]
+		if p.Job == nil {
+			continue
+		}
+		of := queues.Job{Group: p.Job.Group, Kind: p.Job.Kind}
+		found, looked := l.kinds[of]
+		if !looked || !found.known && time.Now().After(found.until) {
+			if lookUps++; lookUps > mostLookUps {
+				continue
+			}
+			kind, err := l.board.kinds.Cluster().KindOf(ctx, of.Group, of.Kind)
+			found = kindFound{kind, err == nil, time.Now().Add(kindsKept)}
+			l.kinds[of] = found
+		}
+		isOne := slices.Contains(s.Kinds, found.kind)
+		if found.known && !isOne && len(s.Kinds) < mostKinds {
+			s.Kinds, isOne = append(s.Kinds, found.kind), true
+		}
+		p.Kind, p.Known = found.kind, found.known && isOne
+	}
+	if len(l.kinds) > 64*mostKinds { // strangers may name any
+		clear(l.kinds)
+	}
+	slices.SortFunc(s.Kinds, func(a, b cluster.Kind) int { return cmp.Compare(a.String(), b.String()) })
+	l.lookUpOwners(s)
+}
+
+// publish makes a snapshot the newest, if it says something new, and wakes whoever waits for one.
+func (l *line) publish(s *Snapshot, objects bool) {
+	l.mu.Lock()
+	before := l.snapshot
+	if before != nil && !objects && s.says(before) {
+		l.mu.Unlock()
+		return
+	}
+	if s.Number = 1; before != nil {
+		s.Number = before.Number + 1
+	} else {
+		close(l.ready)
+	}
+	l.snapshot = s
+	l.mu.Unlock()
+	l.wakeAll()
+}
+
+func (l *line) wakeAll() {
+	l.mu.Lock()
+	waiters := make([]stream.Waiter, 0, len(l.waiting))
+	for r, w := range l.waiting {
+		waiters = append(waiters, w)
+		delete(l.waiting, r)
+	}
+	l.mu.Unlock()
+	for _, w := range waiters {
+		w.Wake()
+	}
+}
+
+// end tells whoever waits that there is nothing more.
+func (l *line) end() {
+	l.stop()
+	l.wakeAll()
+}

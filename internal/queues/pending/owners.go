@@ -1,0 +1,89 @@
+package pending
+
+import (
+	"sync"
+	"time"
+)
+
+// owners knows whose the jobs of a line are. It is asked beside the line's goroutine, since the database may be slow.
+type owners struct {
+	known   map[string]Owned // by uid
+	asking  bool
+	tried   int       // how often it was asked in vain
+	next    time.Time // it is not asked again before
+	looking sync.WaitGroup
+}
+
+const (
+	// ownersAtOnce bounds how many jobs are asked about at once.
+	ownersAtOnce = 500
+	// ownersAgain and ownersMost are between what is asked again: the history may be behind, or never know.
+	ownersAgain, ownersMost = time.Second, time.Minute
+)
+
+// lookUpOwners says whose jobs are as far as that is known, and has it found out of the others.
+func (l *line) lookUpOwners(s *Snapshot) {
+	if l.board.registry.opts.Owners == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	o := &l.owners
+	unknown := map[string][]string{}
+	waits := map[string]bool{}
+	for i := range s.Places[:min(len(s.Places), mostTold)] {
+		p := &s.Places[i]
+		if p.Job == nil || !p.Known {
+			continue
+		}
+		waits[p.Job.UID] = true
+		// A Workload may name any uid.
+		if known, ok := o.known[p.Job.UID]; !ok {
+			if kind := p.Kind.String(); len(unknown[kind]) < ownersAtOnce {
+				unknown[kind] = append(unknown[kind], p.Job.UID)
+			}
+		} else if known.Namespace == p.Namespace && known.Name == p.Job.Name {
+			p.Owner = known.Owner
+		}
+	}
+	for uid := range o.known {
+		if !waits[uid] {
+			delete(o.known, uid)
+		}
+	}
+	if len(unknown) == 0 || o.asking || time.Now().Before(o.next) {
+		return
+	}
+	o.asking = true
+	o.looking.Go(func() { l.askOwners(unknown) })
+}
+
+// askOwners asks whose jobs are, by their kinds. What nobody knows is asked again later.
+func (l *line) askOwners(unknown map[string][]string) {
+	registry := l.board.registry
+	var found []Owned
+	for kind, uids := range unknown {
+		some, err := registry.opts.Owners(l.life, l.board.kinds.Cluster(), l.user, kind, uids)
+		if err == nil {
+			found = append(found, some...)
+		}
+	}
+	l.mu.Lock()
+	o := &l.owners
+	if o.known == nil {
+		o.known = map[string]Owned{}
+	}
+	for _, f := range found {
+		o.known[f.UID] = f
+	}
+	if o.tried++; len(found) > 0 {
+		o.tried = 0
+	}
+	wait := min(ownersAgain<<min(o.tried, 6), ownersMost)
+	o.asking, o.next = false, time.Now().Add(wait)
+	l.mu.Unlock()
+	if len(found) > 0 {
+		l.wakes.Wake()
+	}
+	time.AfterFunc(wait, l.wakes.Wake)
+}
