@@ -32,8 +32,6 @@ export class MockGateway {
   /** What is read of the history and of the notifications, whoever asks; undefined: there is none. */
   past: MockPast | undefined;
   inbox: MockInbox | undefined;
-  /** By `namespace/name`, or the name of one without a namespace. Without any there are none, as on a cluster without Kueue. */
-  readonly queues = new Map<string, MockQueue>();
   /** The history's database is away: streams that have something of it end at once. */
   pastAway = false;
   fallback: Fallback | undefined;
@@ -46,6 +44,8 @@ export class MockGateway {
     if (this.away) response.socket?.destroy();
     else this.handle(request, response);
   });
+  /** By `namespace/name`, or the name of one without a namespace; the list of them under the empty one. */
+  readonly #queues = new Map<string, MockQueue>();
   #server: Server | undefined;
   readonly #sockets = new Set<Socket>();
   #port = 0;
@@ -85,12 +85,17 @@ export class MockGateway {
     for (const stream of this.streams) stream.cut();
   }
 
-  /** A queue is there, or has changed. */
+  /** A queue is there, or has changed. Before the first there are none, as on a cluster without Kueue. */
   queue(queue: ToldQueue): void {
-    const key = [queue.namespace, queue.name].filter(Boolean).join('/');
-    const log = this.queues.get(key) ?? new MockQueue();
-    this.queues.set(key, log);
-    log.put(queue);
+    this.#queueAt([queue.namespace, queue.name].filter(Boolean).join('/')).put(queue);
+    const items = [...this.#queues].filter(([key]) => key !== '').map(([, { last }]) => ({ ...last, jobs: undefined }));
+    this.#queueAt('').put({ items });
+  }
+
+  #queueAt(key: string): MockQueue {
+    const log = this.#queues.get(key) ?? new MockQueue();
+    this.#queues.set(key, log);
+    return log;
   }
 
   /** Usable as a middleware; `next` gets what is no stream. */
@@ -186,7 +191,7 @@ export class MockGateway {
   }
 
   #logOf(path: string): MockLog | undefined {
-    if (path.startsWith('/queues')) return this.queues.get(queueAt(path));
+    if (path.startsWith('/queues')) return this.#queues.get(queueAt(path));
     return path.startsWith('/history') ? this.past : this.inbox;
   }
 
@@ -205,10 +210,10 @@ export class MockGateway {
       response.end(body === undefined ? undefined : JSON.stringify(body));
     };
     if (!this.users.has(tokenOf(request))) refuse(response, 401, 'the token is not valid', { 'WWW-Authenticate': 'Bearer' });
-    else if (url.pathname === '/queues') answer(200, { items: [...this.queues.values()].map(({ last: { jobs, ...queue } }) => queue) });
+    else if (url.pathname === '/queues') answer(200, this.#queues.get('')?.last ?? { items: [] });
     else if (!this.#logOf(url.pathname)) refuse(response, 404, 'there is no history');
     else if (this.pastAway) refuse(response, 503, 'the database is away', { 'Retry-After': '1' });
-    else if (url.pathname.startsWith('/queues')) answer(200, this.queues.get(queueAt(url.pathname))?.last);
+    else if (url.pathname.startsWith('/queues')) answer(200, this.#queues.get(queueAt(url.pathname))?.last);
     else if (past && url.pathname.startsWith('/history')) answer(200, past.list(url.searchParams));
     else if (inbox) answerInbox(inbox, request, url.pathname.endsWith('/settings'), answer);
   }

@@ -67,7 +67,7 @@ export class MockStream {
     }
     for (const watch of this.watches) {
       const version = versionOf(position, this.#epoch + this.#sight, watch.name);
-      if (version === undefined) this.#snapshot(watch);
+      if (version === undefined || watch.told?.log.whole) this.#snapshot(watch);
       else if (typeof version === 'string') this.reset(watch, version);
       else if (version < floorOf(watch, this.#cluster)) this.reset(watch, 'expired');
       else if (version > (watch.told?.log.seq ?? this.#cluster.version)) this.reset(watch, 'ahead');
@@ -75,7 +75,7 @@ export class MockStream {
     }
     if (position === '') return;
     for (const watch of this.watches) {
-      if (watch.version !== undefined) this.send(watch, 'bookmark', { resourceVersion: String(watch.version) });
+      if (watch.version !== undefined && !watch.told?.log.whole) this.send(watch, 'bookmark', { resourceVersion: String(watch.version) });
     }
   }
 
@@ -188,7 +188,7 @@ export class MockStream {
     const [first] = this.watches;
     const epoch = this.#epoch + this.#sight;
     if (first?.name === '') return `${epoch}.${first.version ?? 0}`;
-    const versions = this.watches.filter((watch) => watch.version !== undefined);
+    const versions = this.watches.filter((watch) => watch.version !== undefined && !watch.told?.log.whole);
     return [epoch, ...versions.map((watch) => `${watch.name}-${watch.version}`)].join('.');
   }
 

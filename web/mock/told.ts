@@ -8,7 +8,7 @@ export interface Entry {
 
 export class MockLog {
   seq = 0;
-  /** Each entry says all, so that no end of them is told. */
+  /** Each entry says all: no end of them is told, and there are no positions. */
   readonly whole: boolean = false;
   /** Positions below it cannot be replayed. */
   floor = 0;
@@ -97,20 +97,20 @@ export class MockPast extends MockLog {
 
 export type ToldQueue = { readonly name: string; readonly namespace?: string; readonly jobs: readonly object[]; readonly [key: string]: unknown };
 
-/** A queue, and who waits in it. */
+/** A queue and who waits in it, or the list of queues. */
 export class MockQueue extends MockLog {
   override readonly whole = true;
 
-  get last(): ToldQueue {
-    return this.entries[0]?.data as ToldQueue;
+  get last(): object {
+    return this.entries[0]?.data ?? {};
   }
 
   override newest(): Pick<Entry, 'type' | 'data'>[] {
     return this.entries;
   }
 
-  put(queue: ToldQueue): void {
+  put(data: object): void {
     this.entries.length = 0;
-    this.add('queue', queue);
+    this.add('queue', data);
   }
 }

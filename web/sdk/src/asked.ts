@@ -44,19 +44,15 @@ const most = 100;
 
 const answers = new WeakMap<Kubecast, Map<string, Answer<unknown>>>();
 
-/**
- * Always the same one for a key, as long as it is shown.
- *
- * @param again after how long an answer is asked for again, in milliseconds, for whoever still shows it; undefined: it is not
- */
-export function asked<T>(kc: Kubecast, key: string, ask: () => Promise<T>, again: (data: T) => number | undefined = () => undefined): Asked<T> {
+/** Always the same one for a key, as long as it is shown. */
+export function asked<T>(kc: Kubecast, key: string, ask: () => Promise<T>): Asked<T> {
   const of = answers.get(kc) ?? new Map<string, Answer<unknown>>();
   answers.set(kc, of);
   const present = of.get(key);
   if (present) return present as Answer<T>;
   if (of.size >= most) for (const [old, answer] of of) if (!answer.shown) of.delete(old);
-  const made = new Answer(ask, again);
-  of.set(key, made as Answer<unknown>);
+  const made = new Answer(ask);
+  of.set(key, made);
   return made;
 }
 
@@ -76,19 +72,17 @@ export function saidTo(kc: Kubecast, path: string, init: RequestInit): Promise<s
 
 class Answer<T> implements Asked<T> {
   readonly #ask: () => Promise<T>;
-  readonly #again: (data: T) => number | undefined;
   readonly #listeners = new Listeners();
   #snapshot: AskedSnapshot<T> = unasked;
   #subscribers = 0;
   #asking = false;
-  #dirty = false;
+  #again = false;
   #failures = 0;
   #at = -Infinity;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(ask: () => Promise<T>, again: (data: T) => number | undefined) {
+  constructor(ask: () => Promise<T>) {
     this.#ask = ask;
-    this.#again = again;
   }
 
   get shown(): boolean {
@@ -97,7 +91,7 @@ class Answer<T> implements Asked<T> {
 
   readonly subscribe = (listener: () => void): (() => void) => {
     const leave = this.#listeners.subscribe(listener);
-    if (this.#subscribers++ === 0) this.#begin();
+    if (this.#subscribers++ === 0 && (this.#snapshot.status !== 'current' || performance.now() - this.#at > oldAge)) this.retry();
     let here = true;
     return () => {
       if (!here) return;
@@ -111,17 +105,9 @@ class Answer<T> implements Asked<T> {
   readonly getServerSnapshot = (): AskedSnapshot<T> => unasked;
 
   readonly retry = (): void => {
-    this.#dirty = true;
+    this.#again = true;
     this.#plan(Math.max(0, this.#at + leastGap - performance.now()));
   };
-
-  /** Somebody begins to show it, and nobody else does. */
-  #begin(): void {
-    const age = performance.now() - this.#at;
-    const next = this.#next();
-    if (this.#snapshot.status !== 'current' || age > oldAge) this.retry();
-    else if (next !== undefined) this.#plan(Math.max(0, next - age));
-  }
 
   #plan(delay: number): void {
     clearTimeout(this.#timer);
@@ -130,7 +116,7 @@ class Answer<T> implements Asked<T> {
 
   async #go(): Promise<void> {
     this.#asking = true;
-    this.#dirty = false;
+    this.#again = false;
     this.#at = performance.now();
     try {
       this.#snapshot = { data: await this.#ask(), status: 'current', error: undefined };
@@ -142,16 +128,9 @@ class Answer<T> implements Asked<T> {
     }
     this.#asking = false;
     this.#listeners.tell();
-    const next = this.#next();
-    if (this.#dirty) this.retry();
-    else if (next !== undefined) this.#plan(next);
-  }
-
-  /** Until it is asked for again although nobody has said so. */
-  #next(): number | undefined {
-    const { data, error } = this.#snapshot;
-    if (error) return isLasting(error) ? undefined : backoff({ failures: this.#failures, retry: undefined });
-    return data === undefined ? undefined : this.#again(data);
+    const { error } = this.#snapshot;
+    if (this.#again) this.retry();
+    else if (error && !isLasting(error)) this.#plan(backoff({ failures: this.#failures, retry: undefined }));
   }
 }
 

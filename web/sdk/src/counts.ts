@@ -35,7 +35,7 @@ export function counts<T extends KubeObject, const B extends readonly string[]>(
   const path = pathOf(resource, which);
   const rest = new URLSearchParams({ countBy: by.join() });
   if (limit) rest.set('limit', String(limit));
-  return { path: `${path}${path.includes('?') ? '&' : '?'}${rest.toString()}`, sink: (changed) => new Latest(changed, 'counts', readCounts) };
+  return { path: `${path}${path.includes('?') ? '&' : '?'}${rest.toString()}`, sink: (changed) => new Latest(changed, { name: 'counts', read: readCounts, anew: false }) };
 }
 
 function readCounts({ counts: list }: JsonObject): readonly Count[] | undefined {

@@ -36,6 +36,8 @@ export {
   type QueuePlace,
   type QueueQuery,
   type QueueResource,
+  type Queues,
+  type QueuesSnapshot,
   type QueueWithJobs,
   type WaitingJob,
 } from './queues.ts';

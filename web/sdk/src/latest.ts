@@ -1,4 +1,4 @@
-// What is told as a whole each time: counts, a queue. The last event says all that there is.
+// What is told as a whole each time: counts, queues. The last event says all that there is.
 
 import { Circumstances } from './circumstances.ts';
 import { none, type Snapshot } from './collection.ts';
@@ -7,10 +7,18 @@ import { Listeners } from './listeners.ts';
 import { parse, type JsonObject } from './object.ts';
 import type { Sink } from './store.ts';
 
+export interface LatestOptions<T> {
+  /** Of the events that say all. */
+  readonly name: string;
+  /** What one says; undefined: it cannot be read. */
+  readonly read: (data: JsonObject) => readonly T[] | undefined;
+  /** It has no position: each connection begins with an event, and no bookmark comes. */
+  readonly anew: boolean;
+}
+
 export class Latest<T> implements Sink<T> {
+  readonly #options: LatestOptions<T>;
   readonly #changed: () => void;
-  readonly #name: string;
-  readonly #read: (data: JsonObject) => readonly T[] | undefined;
   readonly #listeners = new Listeners();
   readonly subscribe = this.#listeners.subscribe;
   readonly #circumstances = new Circumstances();
@@ -19,22 +27,18 @@ export class Latest<T> implements Sink<T> {
   #awaited = true;
   #snapshot: Snapshot<T>;
 
-  /**
-   * @param name of the events that say all
-   * @param read what one says; undefined: it cannot be read
-   */
-  constructor(changed: () => void, name: string, read: (data: JsonObject) => readonly T[] | undefined) {
+  constructor(changed: () => void, options: LatestOptions<T>) {
     this.#changed = changed;
-    this.#name = name;
-    this.#read = read;
+    this.#options = options;
     this.#snapshot = this.#build();
   }
 
   readonly getSnapshot = (): Snapshot<T> => this.#snapshot;
 
   opened(resumed: boolean, behind: boolean): void {
-    this.#circumstances.opened(resumed, behind);
-    this.#awaited ||= !resumed;
+    const { anew } = this.#options;
+    this.#circumstances.opened(resumed, behind && !anew);
+    this.#awaited ||= !resumed || anew;
     this.#changed();
   }
 
@@ -45,9 +49,9 @@ export class Latest<T> implements Sink<T> {
 
   apply(event: StreamEvent): boolean {
     if (this.#circumstances.apply(event)) this.#changed();
-    if (event.type !== 'unknown' || event.name !== this.#name) return true;
+    if (event.type !== 'unknown' || event.name !== this.#options.name) return true;
     const data = parse(event.data);
-    const items = data && this.#read(data);
+    const items = data && this.#options.read(data);
     if (!items) return false;
     this.#items = items.length > 0 ? items : none;
     this.#data = event.data;
@@ -57,7 +61,7 @@ export class Latest<T> implements Sink<T> {
   }
 
   told(): readonly StreamEvent[] {
-    return [{ watch: '', id: '', type: 'unknown', name: this.#name, data: this.#data }];
+    return [{ watch: '', id: '', type: 'unknown', name: this.#options.name, data: this.#data }];
   }
 
   commit(): void {

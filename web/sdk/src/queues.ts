@@ -1,7 +1,8 @@
 // Queues: what they have and use, who waits in them, and when that will start; see "Queues" in wire.md.
 
-import { answerTo, asked, AskedError, type Asked } from './asked.ts';
-import type { Kubecast } from './kubecast.ts';
+import { answerTo, asked, AskedError, type Asked, type AskedSnapshot } from './asked.ts';
+import { none } from './collection.ts';
+import type { Kubecast, Watch, WatchSnapshot } from './kubecast.ts';
 import { Latest } from './latest.ts';
 import { isJsonObject, text, time, type JsonObject } from './object.ts';
 import type { Source } from './store.ts';
@@ -92,8 +93,18 @@ export interface QueueQuery {
   readonly limit?: number | undefined;
 }
 
-/** A list of queues is asked for again after so long, in milliseconds: it is not a stream. */
-const refresh = 10_000;
+/** The queues that the caller may see. */
+export interface QueuesSnapshot extends Pick<WatchSnapshot<never>, 'status' | 'asOf' | 'error'> {
+  readonly data: readonly Queue[];
+}
+
+/** Followed while somebody has subscribed. All of it may be passed around unbound. */
+export interface Queues {
+  readonly subscribe: (listener: () => void) => () => void;
+  readonly getSnapshot: () => QueuesSnapshot;
+  readonly getServerSnapshot: () => QueuesSnapshot;
+  readonly retry: () => void;
+}
 
 const queuesPath = (cluster: string | undefined): string => (cluster ? `/clusters/${encodeURIComponent(cluster)}/queues` : '/queues');
 
@@ -109,27 +120,79 @@ export function queue(namespace: string, name: string, { cluster, limit }: Queue
   const path = [queuesPath(cluster), ...[namespace, name].filter(Boolean).map(encodeURIComponent)].join('/');
   return {
     path: limit ? `${path}?limit=${limit}` : path,
-    sink: (changed) => new Latest(changed, 'queue', (data) => (Array.isArray(data.jobs) ? [{ ...readQueue(data), jobs: data.jobs.filter(isJsonObject).map(readWaiting) }] : undefined)),
+    sink: (changed) => new Latest(changed, { name: 'queue', read: (data) => (Array.isArray(data.jobs) ? [{ ...readQueue(data), jobs: data.jobs.filter(isJsonObject).map(readWaiting) }] : undefined), anew: true }),
   };
 }
 
+const made = new WeakMap<Kubecast, Map<string, Queues>>();
+
 /**
- * The queues that the caller may see, those of namespaces first. Where the gateway knows of no queues there are none, and it is asked once;
- * else it is asked every few seconds while somebody looks.
+ * The queues that the caller may see, those of namespaces first, followed where there are any. Where the gateway knows of none, as on a cluster without
+ * Kueue, it is asked once.
  */
-export function queuesOf(kc: Kubecast, { cluster }: Pick<QueueQuery, 'cluster'> = {}): Asked<readonly Queue[]> {
+export function queuesOf(kc: Kubecast, { cluster }: Pick<QueueQuery, 'cluster'> = {}): Queues {
   const path = queuesPath(cluster);
-  return asked(kc, path, () => read(kc, path), (queues) => (queues.length > 0 ? refresh : undefined));
+  const of = made.get(kc) ?? new Map<string, Queues>();
+  made.set(kc, of);
+  const present = of.get(path);
+  if (present) return present;
+  const watch = kc.follow<Queue, unknown>({ path, sink: (changed) => new Latest(changed, { name: 'queue', read: readQueues, anew: true }) });
+  const queues = make(watch, asked(kc, path, () => read(kc, path)));
+  of.set(path, queues);
+  return queues;
+}
+
+function make(watch: Watch<Queue>, first: Asked<readonly Queue[]>): Queues {
+  let shown: { readonly told: WatchSnapshot<Queue>; readonly read: AskedSnapshot<readonly Queue[]>; readonly snapshot: QueuesSnapshot } | undefined;
+  const show = (told: WatchSnapshot<Queue>, read: AskedSnapshot<readonly Queue[]>): QueuesSnapshot => {
+    if (shown?.told === told && shown.read === read) return shown.snapshot;
+    const { data, status, asOf, error } = told;
+    shown = { told, read, snapshot: status === 'loading' ? before(read) : { data, status, asOf, error } };
+    return shown.snapshot;
+  };
+  return {
+    subscribe: (listener) => {
+      let leave: (() => void) | undefined;
+      const follow = (): void => {
+        if (first.getSnapshot().data?.length) leave ??= watch.subscribe(listener);
+      };
+      const end = first.subscribe(() => {
+        follow();
+        listener();
+      });
+      follow();
+      return () => {
+        end();
+        leave?.();
+      };
+    },
+    getSnapshot: () => show(watch.getSnapshot(), first.getSnapshot()),
+    getServerSnapshot: () => before(first.getServerSnapshot()),
+    retry: () => {
+      watch.retry();
+      first.retry();
+    },
+  };
+}
+
+/** What was answered, until they are followed, or if there is nothing to follow. */
+function before({ data, status, error }: AskedSnapshot<readonly Queue[]>): QueuesSnapshot {
+  if (status === 'failed' && error) return { data: data ?? none, status: 'loading', asOf: undefined, error: { reason: 'queues', message: error.message } };
+  return { data: data ?? none, status: data ? (data.length > 0 ? 'catching-up' : 'live') : 'loading', asOf: undefined, error: undefined };
 }
 
 async function read(kc: Kubecast, path: string): Promise<readonly Queue[]> {
   try {
     const answer = await answerTo(kc, path);
-    return isJsonObject(answer) && Array.isArray(answer.items) ? answer.items.filter(isJsonObject).map(readQueue) : [];
+    return readQueues(isJsonObject(answer) ? answer : {}) ?? none;
   } catch (error) {
-    if (error instanceof AskedError && error.status === 404) return [];
+    if (error instanceof AskedError && error.status === 404) return none;
     throw error;
   }
+}
+
+function readQueues({ items }: JsonObject): readonly Queue[] | undefined {
+  return Array.isArray(items) ? items.filter(isJsonObject).map(readQueue) : undefined;
 }
 
 function readQueue(data: JsonObject): Queue {

@@ -12,7 +12,7 @@ import type { KubeObject } from './object.ts';
 import { page, type PagePlace, type PageQuery } from './page.ts';
 import { pastOf, type Past } from './past.ts';
 import type { Only, Paths } from './paths.ts';
-import { queue, queuesOf, type Queue, type QueueQuery, type QueueWithJobs } from './queues.ts';
+import { queue, queuesOf, type QueueQuery, type Queues, type QueueWithJobs } from './queues.ts';
 import { ready } from './ready.ts';
 import type { QueryOf, Resource } from './resource.ts';
 import { held, one, shown, type Followable, type One, type Shown } from './shown.ts';
@@ -146,7 +146,7 @@ export function useQueue(namespace: string, name: string, query?: QueueQuery): O
 }
 
 /** The queues that the caller may see; none where the cluster has none. */
-export function useQueues(query?: Pick<QueueQuery, 'cluster'>): Shown<Asked<readonly Queue[]>> {
+export function useQueues(query?: Pick<QueueQuery, 'cluster'>): Shown<Queues> {
   return useShown(queuesOf(useKubecast(), query));
 }
 

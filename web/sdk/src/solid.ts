@@ -12,7 +12,7 @@ import type { KubeObject } from './object.ts';
 import { page, type PagePlace, type PageQuery } from './page.ts';
 import { pastOf, type Past } from './past.ts';
 import type { Only, Paths } from './paths.ts';
-import { queue, queuesOf, type Queue, type QueueQuery, type QueueWithJobs } from './queues.ts';
+import { queue, queuesOf, type QueueQuery, type Queues, type QueueWithJobs } from './queues.ts';
 import type { QueryOf, Resource } from './resource.ts';
 import { holding, one, shown, type Followable, type One, type Shown } from './shown.ts';
 import type { ConnectionState } from './state.ts';
@@ -149,7 +149,7 @@ export function createQueue(namespace: Accessor<string>, name: Accessor<string>,
 }
 
 /** The queues that the caller may see; none where the cluster has none. */
-export function createQueues(query?: Accessor<Pick<QueueQuery, 'cluster'> | undefined>): Accessor<Shown<Asked<readonly Queue[]>>> {
+export function createQueues(query?: Accessor<Pick<QueueQuery, 'cluster'> | undefined>): Accessor<Shown<Queues>> {
   const kc = useKubecast();
   return follow(
     createMemo(() => queuesOf(kc, query?.())),

@@ -13,7 +13,7 @@ import type { KubeObject } from './object.ts';
 import { page, type PagePlace, type PageQuery } from './page.ts';
 import { pastOf, type Past } from './past.ts';
 import type { Only, Paths } from './paths.ts';
-import { queue as queueSource, queuesOf, type Queue, type QueueQuery, type QueueWithJobs } from './queues.ts';
+import { queue as queueSource, queuesOf, type QueueQuery, type Queues, type QueueWithJobs } from './queues.ts';
 import type { QueryOf, Resource } from './resource.ts';
 import { holding, one, shown, type Followable, type One, type Shown } from './shown.ts';
 import type { ConnectionState } from './state.ts';
@@ -130,7 +130,7 @@ export function queue(namespace: string, name: string, query?: QueueQuery, kc: K
 }
 
 /** The queues that the caller may see; none where the cluster has none. */
-export function queues(query?: Pick<QueueQuery, 'cluster'>, kc: Kubecast = getKubecast()): Readable<Shown<Asked<readonly Queue[]>>> {
+export function queues(query?: Pick<QueueQuery, 'cluster'>, kc: Kubecast = getKubecast()): Readable<Shown<Queues>> {
   return follow(queuesOf(kc, query), shown);
 }
 

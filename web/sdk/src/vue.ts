@@ -12,7 +12,7 @@ import type { KubeObject } from './object.ts';
 import { page, type PagePlace, type PageQuery } from './page.ts';
 import { pastOf, type Past } from './past.ts';
 import type { Only, Paths } from './paths.ts';
-import { queue, queuesOf, type Queue, type QueueQuery, type QueueWithJobs } from './queues.ts';
+import { queue, queuesOf, type QueueQuery, type Queues, type QueueWithJobs } from './queues.ts';
 import type { QueryOf, Resource } from './resource.ts';
 import { holding, one, shown, type Followable, type One, type Shown } from './shown.ts';
 import type { ConnectionState } from './state.ts';
@@ -137,7 +137,7 @@ export function useQueue(namespace: MaybeRefOrGetter<string>, name: MaybeRefOrGe
 }
 
 /** The queues that the caller may see; none where the cluster has none. */
-export function useQueues(query?: MaybeRefOrGetter<Pick<QueueQuery, 'cluster'> | undefined>): Live<Shown<Asked<readonly Queue[]>>> {
+export function useQueues(query?: MaybeRefOrGetter<Pick<QueueQuery, 'cluster'> | undefined>): Live<Shown<Queues>> {
   const kc = useKubecast();
   return follow(() => queuesOf(kc, toValue(query)), shown);
 }

@@ -62,7 +62,8 @@ export class WatchReplica {
   apply(event: StreamEvent, frame: Frame): readonly [before: readonly Frame[], after: readonly Frame[]] | undefined {
     const before = this.#start(event.type);
     let after: readonly Frame[] = [];
-    if (event.type === 'bookmark' || event.type === 'synced') this.#behind = false;
+    // A queue has no position: it is told anew on each connection, as it is then.
+    if (/\.(bookmark|synced|queue)$/.test(frame.event)) this.#behind = false;
     switch (event.type) {
       case 'added':
       case 'modified':
@@ -136,9 +137,9 @@ export class WatchReplica {
   /** A batch is complete: what the page does not name is gone. */
   #turn(frame: Frame): void {
     this.#page = frame;
-    const { uids } = JSON.parse(frame.data) as { uids?: string[] };
-    const named = uids && new Set(uids);
-    for (const uid of this.#objects.keys()) if (named && !named.has(uid)) this.#objects.delete(uid);
+    // Of counts and queues nothing is named, and no object was told.
+    const named = new Set((JSON.parse(frame.data) as { uids?: string[] }).uids);
+    for (const uid of this.#objects.keys()) if (!named.has(uid)) this.#objects.delete(uid);
     this.#current = true;
     if (this.#has(frame)) this.dark = false;
   }
