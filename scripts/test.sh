@@ -55,12 +55,13 @@ slowest() {
 	sed -nE 's/^--- (PASS|FAIL): ([^ ]+) \(([0-9.]+)s\)$/  \3 \2/p' "$1" | sort -rn | head -n 10
 }
 
-# go_test DIRECTORY runs a module's tests; of what passes it shows one line a package, once it is through.
+# go_test DIRECTORY FLAG… runs a module's tests; of what passes it shows one line a package, once it is through.
 go_test() {
-	local log=$logs/go status=0 packages test
-	packages=$(scripts/downloads.sh "$1" go list -C "$1" -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./... | wc -l)
+	local log=$logs/go status=0 packages test module=$1
+	shift
+	packages=$(scripts/downloads.sh "$module" go list -C "$module" -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./... | wc -l)
 	# No more than two packages at a time: several of them keep both cores busy, and share the machine with a cluster.
-	scripts/downloads.sh "$1" go test -C "$1" -race -p 2 -timeout 15m -v ./... 2>&1 | tee "$log" |
+	scripts/downloads.sh "$module" go test -C "$module" "$@" -p 2 -timeout 15m -v ./... 2>&1 | tee "$log" |
 		awk -v all="$packages" '/^(ok  |FAIL)\t/ { print $0 " (" ++n " of " all ")"; fflush() }'
 	if [ "${PIPESTATUS[0]}" != 0 ]; then
 		grep -vE '^(=== |    --- PASS|--- PASS|\?)' "$log" | tail -n 400
@@ -84,8 +85,9 @@ need mariadbd mariadb-server || skipped+=("the history in MariaDB: mariadb-serve
 need sqlite3 sqlite3 || skipped+=("recipes for a backup, and for another database: sqlite3 is not installed")
 part "build" make --no-print-directory build controlplane devissuer devcontrollers
 [ ${#failed[@]} -eq 0 ] || exit 1
-part "Go" go_test .
-part "devcluster" go_test devcluster
+part "Go" go_test . -race
+part "devcluster" go_test devcluster -race
+part "chart" go_test deploy/charttest # one goroutine: to build Helm for the race detector would show nothing
 part "SDK and portal" web_test test
 if command -v chromium >/dev/null; then
 	part "in browsers" web_test e2e

@@ -1,0 +1,121 @@
+{{- /* Whether a kind, such as jobs.batch, matches one of patterns. */}}
+{{- define "kubecast.matches" -}}
+{{- $group := join "." (rest (splitList "." .kind)) }}
+{{- range .patterns }}
+{{- if or (eq . "*") (eq . $.kind) (and $group (eq . (printf "*.%s" $group))) }}true{{ end }}
+{{- end }}
+{{- end }}
+
+{{- define "kubecast.serves" -}}
+{{- if and (include "kubecast.matches" (dict "patterns" (.config.kinds.allow) "kind" .kind)) (not (include "kubecast.matches" (dict "patterns" (dig "deny" list .config.kinds) "kind" .kind))) }}true{{ end }}
+{{- end }}
+
+{{- /* Whether the history is in a file, so that there can be one replica only. */}}
+{{- define "kubecast.sqlite" -}}
+{{- if hasPrefix "sqlite" (dig "history" "database" "none" .Values.config) }}true{{ end }}
+{{- end }}
+
+{{- /* Whether the file of SQLite is in a volume of the chart's: unless config.history says where it is. */}}
+{{- define "kubecast.volumeForHistory" -}}
+{{- if and (eq (dig "history" "database" "none" .Values.config) "sqlite") (not (dig "history" "stateDir" "" .Values.config)) }}true{{ end }}
+{{- end }}
+
+{{- define "kubecast.databaseServer" -}}
+{{- if contains "://" (dig "history" "database" "none" .Values.config) }}{{ if not (include "kubecast.sqlite" .) }}true{{ end }}{{ end }}
+{{- end }}
+
+{{- define "kubecast.replicas" -}}
+{{- $least := 1 }}
+{{- if and .Values.keys.existingSecret (not (include "kubecast.sqlite" .)) }}
+{{- $least = max 2 (div (add (int64 .Values.size.streams) 9999) 10000) }}
+{{- end }}
+{{- $replicas := int64 (.Values.replicas | default $least) }}
+{{- if .Values.autoscaling.enabled }}{{ $replicas = int64 .Values.autoscaling.minReplicas }}{{ end }}
+{{- if and (or (gt $replicas 1) .Values.autoscaling.enabled) (not (dig "auth" "cookieKeyFile" .Values.keys.existingSecret .Values.config)) }}
+{{- fail "several replicas share a key for sessions: make a Secret with cookie.key and ops.token, and name it in keys.existingSecret" }}
+{{- end }}
+{{- $replicas }}
+{{- end }}
+
+{{- /* The configuration that the gateway gets: config, and what follows from other values. */}}
+{{- define "kubecast.config" -}}
+{{- $c := deepCopy .Values.config }}
+{{- range list "ops" "tls" "auth" "stream" "history" "kinds" "cache" }}
+{{- if not (index $c .) }}{{ $_ := set $c . dict }}{{ end }}
+{{- end }}
+{{- $_ := set $c "listen" ($c.listen | default ":8080") }}
+{{- $_ := set $c "opsListen" ($c.opsListen | default ":9090") }}
+{{- if .Values.keys.existingSecret }}
+{{- $_ := set $c.ops "tokenFile" ($c.ops.tokenFile | default "/etc/kubecast-keys/ops.token") }}
+{{- $_ := set $c.auth "cookieKeyFile" ($c.auth.cookieKeyFile | default "/etc/kubecast-keys/cookie.key") }}
+{{- end }}
+{{- if and (or (ne (include "kubecast.replicas" .) "1") .Values.autoscaling.enabled) $c.ops.tokenFile (not (hasKey $c.stream "replicas")) }}
+{{- $_ := set $c.stream "replicas" (list (printf "%s-replicas:%s" (include "kubecast.fullname" .) (last (splitList ":" $c.opsListen)))) }}
+{{- end }}
+{{- if .Values.tls.existingSecret }}
+{{- $_ := set $c "tls" (dict "certFile" "/etc/kubecast-tls/tls.crt" "keyFile" "/etc/kubecast-tls/tls.key") }}
+{{- end }}
+{{- include "kubecast.configClusters" (dict "config" $c "root" .) }}
+{{- include "kubecast.configKinds" $c }}
+{{- include "kubecast.configHistory" (dict "config" $c "root" .) }}
+{{- range list "ops" "tls" "auth" "stream" "history" "kinds" "cache" }}
+{{- if not (index $c .) }}{{ $_ := unset $c . }}{{ end }}
+{{- end }}
+{{- toYaml $c }}
+{{- end }}
+
+{{- define "kubecast.configClusters" -}}
+{{- if .root.Values.clusters }}
+{{- if .config.clusters }}{{ fail "clusters and config.clusters are both given: config.clusters is for files that you mount yourself" }}{{ end }}
+{{- $all := list (dict "name" "default") }}
+{{- range .root.Values.clusters }}
+{{- $all = append $all (dict "name" .name "kubeconfig" (printf "/etc/kubecast-clusters/%s/%s" .name (.key | default "kubeconfig"))) }}
+{{- end }}
+{{- $_ := set .config "clusters" $all }}
+{{- end }}
+{{- end }}
+
+{{- /* Kinds that are recorded are served. What is cached from the start is served, too. */}}
+{{- define "kubecast.configKinds" -}}
+{{- $allow := .kinds.allow | default (list "*") }}
+{{- if ne (dig "database" "sqlite" .history) "none" }}
+{{- range dig "kinds" list .history }}
+{{- if include "kubecast.matches" (dict "patterns" (dig "deny" list $.kinds) "kind" .resource) }}
+{{- fail (printf "config.history.kinds has %s, which config.kinds.deny denies" .resource) }}
+{{- end }}
+{{- if not (include "kubecast.matches" (dict "patterns" $allow "kind" .resource)) }}{{ $allow = append $allow .resource }}{{ end }}
+{{- end }}
+{{- end }}
+{{- $_ := set .kinds "allow" $allow }}
+{{- if not (hasKey .cache "preload") }}
+{{- $preload := list }}
+{{- range list "pods" "jobs.batch" }}
+{{- if include "kubecast.serves" (dict "config" $ "kind" .) }}{{ $preload = append $preload . }}{{ end }}
+{{- end }}
+{{- if lt (len $preload) 2 }}{{ $_ := set .cache "preload" $preload }}{{ end }}
+{{- end }}
+{{- end }}
+
+{{- define "kubecast.configHistory" -}}
+{{- $history := .config.history }}
+{{- if eq (dig "database" "" $history) "sqlite" }}
+{{- $_ := set $history "stateDir" ($history.stateDir | default "/var/lib/kubecast") }}
+{{- end }}
+{{- if include "kubecast.databaseServer" .root }}
+{{- if regexMatch "^[a-z]+://[^/?]*:[^/?]*@" $history.database }}
+{{- fail "config.history.database has a password, which would be in a ConfigMap: put it into a Secret, and name that in history.existingSecret" }}
+{{- end }}
+{{- if .root.Values.history.existingSecret }}
+{{- $_ := set $history "passwordFile" ($history.passwordFile | default (printf "/etc/kubecast-history/%s" .root.Values.history.passwordKey)) }}
+{{- end }}
+{{- if .root.Values.history.migration.enabled }}{{ $_ := set $history "migrate" false }}{{ end }}
+{{- end }}
+{{- end }}
+
+{{- define "kubecast.httpPort" -}}
+{{- (include "kubecast.config" . | fromYaml).listen | splitList ":" | last }}
+{{- end }}
+
+{{- define "kubecast.opsPort" -}}
+{{- (include "kubecast.config" . | fromYaml).opsListen | splitList ":" | last }}
+{{- end }}

@@ -1,0 +1,67 @@
+{{- /* What the gateway's role permits, from its configuration. `gateway preflight` asks for the same. */}}
+{{- define "kubecast.rules" -}}
+{{- $c := include "kubecast.config" . | fromYaml }}
+{{- $mode := dig "authorizer" "mode" "rbac" $c }}
+{{- $byGroup := dict }}
+{{- range $c.kinds.allow }}
+{{- if eq . "*" }}
+{{- if not $.Values.rbac.wildcard }}
+{{- fail "config.kinds.allow has \"*\": the gateway could read Secrets. Name kinds, such as pods and jobs.batch, or set rbac.wildcard" }}
+{{- end }}
+{{- $_ := set $byGroup "*" (list "*") }}
+{{- else if not (include "kubecast.matches" (dict "patterns" (dig "deny" list $c.kinds) "kind" .)) }}
+{{- $parts := splitList "." . }}
+{{- $group := join "." (rest $parts) }}
+{{- $_ := set $byGroup $group (append (get $byGroup $group | default list) (first $parts)) }}
+{{- end }}
+{{- end }}
+# What is served (config.kinds.allow, config.history.kinds).
+{{- range $group, $resources := $byGroup }}
+- apiGroups: [{{ $group | quote }}]
+  resources: {{ $resources | uniq | toJson }}
+  verbs: {{ if eq $group "metrics.k8s.io" }}[list]{{ else }}[get, list, watch]{{ end }}
+{{- end }}
+{{- if include "kubecast.serves" (dict "config" $c "kind" "pods") }}
+- apiGroups: [""]
+  resources: [pods/log]
+  verbs: [get]
+{{- end }}
+{{- if or (include "kubecast.serves" (dict "config" $c "kind" "localqueues.kueue.x-k8s.io")) (include "kubecast.serves" (dict "config" $c "kind" "clusterqueues.kueue.x-k8s.io")) }}
+# Places in queues.
+- apiGroups: [visibility.kueue.x-k8s.io]
+  resources: [clusterqueues/pendingworkloads]
+  verbs: [get]
+{{- end }}
+# kube-system's uid identifies the cluster. Clients that may see some namespaces, and the history, need the others.
+- apiGroups: [""]
+  resources: [namespaces]
+  verbs: {{ if eq $mode "rbac" }}[get, list]{{ else }}[get, list, watch]{{ end }}
+# Definitions say which kinds there are, and the columns of their tables.
+- apiGroups: [apiextensions.k8s.io]
+  resources: [customresourcedefinitions]
+  verbs: [get, list, watch]
+# APIServices say which kinds are served by servers of their own, whose versions say nothing of others'.
+- apiGroups: [apiregistration.k8s.io]
+  resources: [apiservices]
+  verbs: [list]
+{{- if eq $mode "rbac" }}
+# From these the gateway decides who may see what (config.authorizer.mode: rbac).
+- apiGroups: [rbac.authorization.k8s.io]
+  resources: [roles, clusterroles, rolebindings, clusterrolebindings]
+  verbs: [get, list, watch]
+{{- else if eq $mode "sar" }}
+# The API server decides who may see what (config.authorizer.mode: sar).
+- apiGroups: [authorization.k8s.io]
+  resources: [subjectaccessreviews]
+  verbs: [create]
+{{- end }}
+{{- if dig "auth" "serviceAccounts" "audiences" list $c }}
+# The API server says whose a ServiceAccount's token is (config.auth.serviceAccounts).
+- apiGroups: [authentication.k8s.io]
+  resources: [tokenreviews]
+  verbs: [create]
+{{- end }}
+{{- with .Values.rbac.extraRules }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}

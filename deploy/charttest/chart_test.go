@@ -1,0 +1,215 @@
+package charttest
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	lint3 "helm.sh/helm/v3/pkg/lint"
+	"helm.sh/helm/v4/pkg/chart/v2/lint"
+	v1 "helm.sh/helm/v4/pkg/release/v1"
+	"sigs.k8s.io/yaml"
+)
+
+type releaseHook = v1.Hook
+
+var update = flag.Bool("update", false, "write what is rendered to testdata and deploy")
+
+// What is rendered must be the same each time, else a controller that renders again and again never comes to rest; and the same by
+// Helm 3 and 4.
+func TestRenderingsAreTheSameEachTimeAndByBothHelms(t *testing.T) {
+	for _, name := range cases(t) {
+		t.Run(name, func(t *testing.T) {
+			first, err := render4(caseValues(t, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for by, render := range map[string]func(map[string]any) (map[string]string, error){"Helm 4": render4, "Helm 3": render3} {
+				again, err := render(caseValues(t, name))
+				if err != nil {
+					t.Fatal(by, err)
+				}
+				if diff := cmp.Diff(first, again); diff != "" {
+					t.Error(by, diff)
+				}
+			}
+			for file, text := range first {
+				if strings.Contains(text, "<no value>") || strings.Contains(text, "%!") {
+					t.Errorf("%s: %s", file, text)
+				}
+			}
+		})
+	}
+}
+
+// A change of the chart shows what it changes of each case.
+func TestRenderingsAreThoseOfTestdata(t *testing.T) {
+	for _, name := range cases(t) {
+		files, err := render4(caseValues(t, name))
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		text, err := manifests(files)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		mustBe(t, filepath.Join("testdata", name+".yaml"), text)
+	}
+}
+
+// mustBe compares a file with what it should have, or writes that.
+func mustBe(t *testing.T, file, want string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	have, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(have), want); diff != "" {
+		t.Errorf("%s is not what the chart makes (make docs): %s", file, diff)
+	}
+}
+
+func TestLintersFindNothing(t *testing.T) {
+	for _, name := range cases(t) {
+		for _, m := range lint.RunAll(chartDir, caseValues(t, name), "kubecast").Messages {
+			if m.Severity > 1 {
+				t.Errorf("Helm 4: %s: %s", name, m)
+			}
+		}
+		for _, m := range lint3.All(chartDir, caseValues(t, name), "kubecast", true).Messages {
+			if m.Severity > 1 {
+				t.Errorf("Helm 3: %s: %s", name, m)
+			}
+		}
+	}
+}
+
+// A list of keys that is not what kubectl and the API server read is no manifest.
+func TestEachManifestIsStrictYAML(t *testing.T) {
+	for _, name := range cases(t) {
+		files, err := render4(caseValues(t, name))
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		for file, text := range withoutNotes(files) {
+			for _, document := range strings.Split(text, "\n---\n") {
+				var object map[string]any
+				if err := yaml.UnmarshalStrict([]byte(document), &object); err != nil {
+					t.Errorf("%s: %s: %v\n%s", name, file, err, document)
+				}
+			}
+		}
+	}
+}
+
+// What would not work is refused at rendering, by a message that says what to do.
+func TestWhatWouldNotWorkIsRefused(t *testing.T) {
+	for values, want := range map[string]string{
+		"config: {stream: {hartbeat: 15s}}":                 "hartbeat",
+		"config: {stream: {heartbeat: soon}}":               "/config/stream/heartbeat",
+		"config: {authorizer: {mode: abac}}":                "/config/authorizer/mode",
+		"config: {auth: {jwt: [{issuer: a, audience: b}]}}": "audience",
+		"replica: 2":                             "replica",
+		"ingress: {hosts: [a]}":                  "hosts",
+		"replicas: 2":                            "keys.existingSecret",
+		"autoscaling: {enabled: true}":           "keys.existingSecret",
+		"metrics: {podMonitor: {enabled: true}}": "keys.existingSecret",
+		"{replicas: 2, keys: {existingSecret: k}, config: {history: {database: sqlite}}}":                           "/replicas",
+		"{autoscaling: {enabled: true}, keys: {existingSecret: k}, config: {history: {database: \"sqlite:///x\"}}}": "/autoscaling/enabled",
+		"config: {kinds: {allow: [\"*\"]}}":                        "rbac.wildcard",
+		"config: {kinds: {allow: null}}":                           "rbac.wildcard",
+		"terminationGracePeriodSeconds: 20":                        "at least 30",
+		"{terminationGracePeriodSeconds: 60, config: {drain: 1m}}": "at least 70",
+		"ingress: {enabled: true}":                                 "ingress.host",
+		"httpRoute: {enabled: true}":                               "httpRoute.parentRefs",
+		"serviceAccount: {create: false}":                          "serviceAccount.name",
+		"history: {migration: {enabled: true}}":                    "config.history.database",
+		"{config: {history: {database: \"postgres://u@h/d\"}}, history: {migration: {enabled: true}}}": "history.migration.database",
+		"{clusters: [{name: west, existingSecret: s}], config: {clusters: [{name: a}]}}":               "config.clusters",
+		"config: {history: {database: \"mysql://u:secret@h/d\"}}":                                      "history.existingSecret",
+		"clusters: [{name: default, existingSecret: s}]":                                               "/clusters/0/name",
+		"config: {history: {database: sqlite, kinds: [{resource: a.b}]}, kinds: {deny: [a.b]}}":        "config.kinds.deny",
+	} {
+		for by, render := range map[string]func(map[string]any) (map[string]string, error){"Helm 4": render4, "Helm 3": render3} {
+			if _, err := render(parse(t, values)); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %s: %v, nothing of %s", by, values, err, want)
+			}
+		}
+	}
+}
+
+// Every key of the gateway's configuration can be set by the chart.
+func TestEachKeyOfTheConfigurationIsTaken(t *testing.T) {
+	text, err := os.ReadFile("../../internal/config/example.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := parse(t, string(text))
+	config["kinds"].(map[string]any)["allow"] = []any{"pods", "jobs.batch"}
+	files, err := render4(map[string]any{"config": config})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var object struct{ Data map[string]string }
+	if err := yaml.Unmarshal([]byte(files["kubecast/templates/configmap.yaml"]), &object); err != nil {
+		t.Fatal(err)
+	}
+	got := parse(t, object.Data["gateway.yaml"])
+	for key, value := range config {
+		if key == "history" || key == "kinds" { // to which the chart adds
+			continue
+		}
+		if diff := cmp.Diff(value, got[key]); diff != "" {
+			t.Error(key, diff)
+		}
+	}
+}
+
+// A chart that this one is part of gives values for all, and its own.
+func TestItCanBePartOfAnotherChart(t *testing.T) {
+	if _, err := render4(parse(t, "global: {imageRegistry: registry.example.org}")); err != nil {
+		t.Error(err)
+	}
+}
+
+// Numbers must not come out as 6.7e+07, which the gateway refuses.
+func TestLargeNumbersStayWhole(t *testing.T) {
+	text, err := os.ReadFile("testdata/large.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"total: 2000000\n", "ring: 4194304\n"} {
+		if !bytes.Contains(text, []byte(want)) {
+			t.Error(want)
+		}
+	}
+}
+
+// The rules that the chart makes are those of deploy/prometheus.yaml, for those who have no Helm.
+func TestRulesAreThoseOfTheManifest(t *testing.T) {
+	text, err := os.ReadFile("../prometheus.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rules, ok := strings.Cut(string(text), "kind: PrometheusRule\n")
+	_, rules, found := strings.Cut(rules, "\nspec:\n")
+	if !ok || !found {
+		t.Fatal("deploy/prometheus.yaml has no rules")
+	}
+	rules, _, _ = strings.Cut(rules, "\n---\n")
+	var lines []string
+	for line := range strings.Lines(rules) {
+		lines = append(lines, strings.TrimPrefix(line, "  "))
+	}
+	mustBe(t, "../chart/files/rules.yaml", strings.Join(lines, ""))
+}
