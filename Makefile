@@ -3,14 +3,14 @@
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo development)
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: build demo test soak docs mutations conformance bench lint gateway devcluster devissuer devcontrollers controlplane portal clean
+.PHONY: build demo test soak docs mutations conformance image release bench lint gateway devcluster devissuer devcontrollers controlplane portal clean
 
 build: gateway devcluster
 
-# The portal is embedded, so it is built first.
+# The portal is embedded, so it is built first. It is the program that is released, but for its symbols.
 gateway: portal
 	@echo building bin/gateway
-	@scripts/downloads.sh . go build -ldflags '-X main.version=$(VERSION)' -o bin/gateway ./cmd/gateway
+	@CGO_ENABLED=0 scripts/downloads.sh . go build -trimpath -ldflags '-X main.version=$(VERSION)' -o bin/gateway ./cmd/gateway
 
 portal: web/node_modules/.package-lock.json
 	@echo building the portal
@@ -71,23 +71,33 @@ mutations:
 conformance: build controlplane
 	conformance/run.sh
 
+# An image for two platforms, without a container engine, into dist/image.
+image:
+	scripts/image.sh
+
+# All files of a release into dist: make release VERSION=1.4.0.
+release:
+	scripts/release.sh $(VERSION)
+
 bench: build controlplane
 	scripts/bench.sh
 
 lint: web/node_modules/.package-lock.json
-	test -z "$$(gofmt -l cmd internal scripts web/*.go e2e bench clients/*.go clients/golang conformance deploy/charttest devcluster devissuer devcontrollers | tee /dev/stderr)"
+	test -z "$$(gofmt -l cmd internal scripts web/*.go e2e bench clients/*.go clients/golang conformance deploy/charttest release devcluster devissuer devcontrollers | tee /dev/stderr)"
 	go vet ./...
 	go vet -C devcluster ./...
 	go vet -C devissuer ./...
 	go vet -C devcontrollers ./...
 	go vet -C clients/golang ./...
 	go vet -C deploy/charttest ./...
+	go vet -C release ./...
 	go run $(STATICCHECK) ./...
 	cd devcluster && go run $(STATICCHECK) ./...
 	cd devissuer && go run $(STATICCHECK) ./...
 	cd devcontrollers && go run $(STATICCHECK) ./...
 	cd clients/golang && go run $(STATICCHECK) ./...
 	cd deploy/charttest && go run $(STATICCHECK) ./...
+	cd release && go run $(STATICCHECK) ./...
 	npm --prefix web run lint --silent
 
 clean:

@@ -1,6 +1,8 @@
 // Command notices prints the licenses of everything that is inside the gateway's binary: of the Go modules that it is
 // made of, of Go itself, and of the packages that the portal is bundled from. `make docs` writes what `gateway licenses`
 // prints with it. The working directory is the repository's root, and the portal's packages are installed.
+//
+// With -packages it lists the packages alone, as JSON: they are part of what a release is said to be made of.
 package main
 
 import (
@@ -19,12 +21,31 @@ import (
 type part struct{ name, version, dir string }
 
 func main() {
-	text, err := notices()
+	prints := notices
+	if len(os.Args) == 2 && os.Args[1] == "-packages" {
+		prints = list
+	}
+	text, err := prints()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "notices:", err)
 		os.Exit(1)
 	}
 	fmt.Print(text)
+}
+
+// list is the packages of which the portal is bundled, by their names.
+func list() (string, error) {
+	found, err := packages()
+	if err != nil {
+		return "", err
+	}
+	slices.SortFunc(found, func(a, b part) int { return cmp.Compare(a.name, b.name) })
+	listed := []map[string]string{}
+	for _, p := range found {
+		listed = append(listed, map[string]string{"name": p.name, "version": p.version})
+	}
+	text, err := json.MarshalIndent(listed, "", "  ")
+	return string(text) + "\n", err
 }
 
 func notices() (string, error) {
