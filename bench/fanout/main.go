@@ -31,6 +31,7 @@ var workloads = measure.Workloads[*bench]{
 	{Name: "stalled", Run: (*bench).stalled},
 	{Name: "storm", Run: (*bench).storm},
 	{Name: "logs", Run: (*bench).logs},
+	{Name: "tls", Run: (*bench).secured},
 }
 
 // bench is one run of the benchmark.

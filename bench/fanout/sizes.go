@@ -6,11 +6,11 @@ import "time"
 
 // sizes are the sizes of the workloads.
 type sizes struct {
-	steady, busy, burst, logs rates
-	idle                      idleSize
-	slow                      slowSize
-	stalled                   stalledSize
-	storm                     stormSize
+	steady, busy, burst, logs, secured rates
+	idle                               idleSize
+	slow                               slowSize
+	stalled                            stalledSize
+	storm                              stormSize
 }
 
 // rates is a workload of events at a rate, or in a burst.
@@ -52,6 +52,7 @@ var full = sizes{
 	busy:    rates{"500 events/s × 200 clients", 500, 200, 6000, 2 * time.Second},
 	burst:   rates{"a burst of 5,000 events to 500 clients", 0, 500, 5000, time.Second},
 	logs:    rates{"100 lines/s × 1,000 viewers", 100, 1000, 1200, 2 * time.Second},
+	secured: rates{"20 events/s × 500 clients", 20, 500, 160, 2 * time.Second},
 	idle:    idleSize{10000, 20 * time.Second},
 	slow:    slowSize{500, 500, time.Minute},
 	stalled: stalledSize{100, 500, 4000, 5 * time.Second, 3},
@@ -63,6 +64,7 @@ var small = sizes{
 	busy:    rates{"500 events/s × 20 clients", 500, 20, 500, 200 * time.Millisecond},
 	burst:   rates{"a burst of 300 events to 20 clients", 0, 20, 300, 100 * time.Millisecond},
 	logs:    rates{"100 lines/s × 50 viewers", 100, 50, 100, 200 * time.Millisecond},
+	secured: rates{"20 events/s × 50 clients", 20, 50, 20, 200 * time.Millisecond},
 	idle:    idleSize{200, 500 * time.Millisecond},
 	slow:    slowSize{20, 500, 2 * time.Second},
 	stalled: stalledSize{5, 500, 300, time.Second, 1},

@@ -130,7 +130,7 @@ func Run(ctx context.Context, opts Options) error {
 func serve(server *http.Server, listener net.Listener) error {
 	run := server.Serve
 	if server.TLSConfig != nil {
-		run = func(l net.Listener) error { return server.ServeTLS(l, "", "") }
+		run = func(l net.Listener) error { return kubecasthttp.ServeTLS(server, l) }
 	}
 	if err := run(listener); !errors.Is(err, http.ErrServerClosed) {
 		return err

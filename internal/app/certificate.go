@@ -155,7 +155,8 @@ func (c *certificate) warnExpired(now time.Time) {
 // config returns the configuration of a listener. Each new connection gets the certificate of that moment.
 func (c *certificate) config() *tls.Config {
 	return &tls.Config{
-		MinVersion:     tls.VersionTLS12,
-		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &c.current.Load().Certificate, nil },
+		MinVersion:                  tls.VersionTLS12,
+		DynamicRecordSizingDisabled: true, // an event is one record, and one write
+		GetCertificate:              func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &c.current.Load().Certificate, nil },
 	}
 }

@@ -31,6 +31,11 @@ func (s *Server) PublicServer(ctx context.Context) *http.Server {
 	return server
 }
 
+// ServeTLS serves a listener over TLS, such that idle streams over HTTP/1.1 need no goroutines.
+func ServeTLS(server *http.Server, listener net.Listener) error {
+	return server.ServeTLS(conn.BelowTLS(listener), "", "")
+}
+
 // OpsServer returns the server of the ops listener.
 func (s *Server) OpsServer(ctx context.Context, opts OpsOptions) *http.Server {
 	return newHTTPServer(ctx, s.OpsHandler(opts), s.log)

@@ -206,7 +206,7 @@ func startGateway(t testing.TB, api *apitest.API, upstream cluster.Options, list
 		running.Go(func() { _ = g.http.Serve(listener) })
 	} else {
 		g.http.TLSConfig, g.url = g.tls, "https://"+listener.Addr().String()
-		running.Go(func() { _ = g.http.ServeTLS(listener, "", "") })
+		running.Go(func() { _ = ServeTLS(g.http, listener) })
 	}
 	g.stop = sync.OnceFunc(func() {
 		_ = g.http.Close()

@@ -1,13 +1,16 @@
 package http
 
 import (
+	"bufio"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptrace"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -253,6 +256,57 @@ func TestHandshakeIsNotWaitedFor(t *testing.T) {
 			}, overTLS(t, 1))
 		})
 	}
+}
+
+// TestIdleStreamOverTLSHasNoGoroutine over HTTP/1.1, and all the same it is noticed when its client leaves: also a client
+// that says so in TLS, and leaves the connection open.
+func TestIdleStreamOverTLSHasNoGoroutine(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("streams are parked on Linux only")
+	}
+	g := newGateway(t, overTLS(t, 1))
+	trusted := g.client.Transport.(*http.Transport).TLSClientConfig.Clone()
+	trusted.ServerName = "gateway.test"
+	open := func() (*tls.Conn, *events) {
+		raw, _ := g.raw("")
+		client := tls.Client(raw, trusted)
+		if _, err := io.WriteString(client, "GET /api/v1/pods HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer alice\r\nAccept: text/event-stream\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		response, err := http.ReadResponse(bufio.NewReader(client), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &events{t: t, response: response, body: bufio.NewReader(response.Body)}
+		s.frame()
+		s.expect("synced")
+		return client, s
+	}
+	open()
+	g.parked(1)
+	before := runtime.NumGoroutine()
+	var clients []*tls.Conn
+	var streams []*events
+	for range 100 {
+		client, s := open()
+		clients, streams = append(clients, client), append(streams, s)
+	}
+	g.parked(101)
+	g.eventually("nothing is left of their beginnings", func() bool { return runtime.NumGoroutine() < before+20 })
+	g.api.Put("pods", "team-a/web")
+	for _, s := range streams {
+		s.expect("added web")
+	}
+	for i, client := range clients {
+		leave := client.CloseWrite // TLS says that the client leaves, TCP does not
+		if i%2 == 0 {
+			leave = client.NetConn().Close
+		}
+		if err := leave(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	g.eventually("that they left is noticed", func() bool { return g.streams() == 1 })
 }
 
 // another is the same gateway for another client, whose kernel holds little, and which can stop

@@ -120,6 +120,9 @@ func lastLine(file string) (last string) {
 	return last
 }
 
+// Read returns the ops listener's answer at a path.
+func (g *Gateway) Read(path string) ([]byte, error) { return g.get(path) }
+
 func (g *Gateway) get(path string) ([]byte, error) {
 	response, err := http.Get("http://" + g.Ops + path)
 	if err != nil {

@@ -3,8 +3,12 @@
 package load
 
 import (
+	"bufio"
+	"bytes"
 	"cmp"
+	"context"
 	"fmt"
+	"net/http"
 	"net/netip"
 	"strings"
 	"syscall"
@@ -17,6 +21,7 @@ type Target struct {
 	Token         string // may be empty
 	Users         []User // in place of Path and Token: each client has its own
 	TLS           bool   // the server's certificate is not checked: the server is on loopback
+	HTTP2         int    // how many clients share a connection of HTTP/2 over TLS; 0: HTTP/1.1
 	Accept        string // "": streams, else JSON
 	Coding        string // of Accept-Encoding; "": none is asked for
 	Raw           bool   // bytes are counted, and not read; a list ends its connection
@@ -49,6 +54,17 @@ func (t Target) request(index int, lastEventID string) []byte {
 	}
 	b.WriteString("\r\n")
 	return []byte(b.String())
+}
+
+// newRequest is a client's request over HTTP/2.
+func (t Target) newRequest(ctx context.Context, index int, lastEventID string) (*http.Request, error) {
+	text := bufio.NewReader(bytes.NewReader(t.request(index, lastEventID)))
+	request, err := http.ReadRequest(text)
+	if err != nil {
+		return nil, err
+	}
+	request.URL.Scheme, request.URL.Host, request.RequestURI = "https", t.Address, ""
+	return request.WithContext(ctx), nil
 }
 
 // sources is from how many addresses connections come. So there are enough ports for all connections, and for closed

@@ -4,7 +4,7 @@ package load
 
 import (
 	"fmt"
-	"net"
+	"io"
 	"time"
 
 	"github.com/kubecast/kubecast/bench/internal/figures"
@@ -39,15 +39,16 @@ type group struct {
 	base    uint64        // events with lower numbers do not count
 	fresh   time.Duration // nor older ones; 0: however old they are
 	clients []*client
-	closing bool // connections that end are no failure
+	closing bool            // connections that end are no failure
+	shared  map[int]*shared // connections of HTTP/2, by number
 }
 
 // client is one client of a group. It outlives its connection.
 type client struct {
 	group     *group
 	index     int
-	fd        int      // -1: none
-	conn      net.Conn // instead of fd, for TLS, and for answers that are compressed
+	fd        int       // -1: none
+	conn      io.Closer // instead of fd, for TLS, and for answers that are compressed
 	stream    stream
 	connected int64 // when, in nanoseconds since 1970
 	now       int64 // when the bytes came that are being read

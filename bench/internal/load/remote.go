@@ -62,7 +62,7 @@ func (c *Client) Reopen(args Reopen, _ *process.None) error {
 	}
 	if err == nil {
 		g.stats.Live, g.stats.Lost, g.stats.LiveAfter, g.stats.Bytes = 0, 0, figures.Histogram{}, 0
-		g.closing = false
+		g.closing, g.shared = false, nil
 	}
 	c.mu.Unlock()
 	if err != nil {
@@ -101,6 +101,9 @@ func (c *Client) connect(g *group, target Target, within time.Duration, resume b
 }
 
 func (c *Client) connectOne(reader *client, target Target, id string, snapshot bool) error {
+	if target.HTTP2 > 0 {
+		return c.addHTTP2(reader, target, id, snapshot)
+	}
 	if target.TLS {
 		conn, err := connectTLS(target, target.request(reader.index, id))
 		if err != nil {

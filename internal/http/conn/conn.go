@@ -45,11 +45,11 @@ func Open(w http.ResponseWriter, r *http.Request, contentType string) (Conn, err
 		}
 	}
 	w.WriteHeader(http.StatusOK)
-	c := &served{w: w, control: control}
+	c := &served{w: w, deadline: deadline{control: control}}
 	if request.IsHead(r) {
 		return c, nil
 	}
-	if err := c.flush(headTimeout); err != nil {
+	if err := c.sendHead(); err != nil {
 		return nil, ErrLeft
 	}
 	return c, nil
@@ -57,8 +57,8 @@ func Open(w http.ResponseWriter, r *http.Request, contentType string) (Conn, err
 
 // served is a connection that stays with net/http. It cannot be written to without waiting.
 type served struct {
-	w       http.ResponseWriter
-	control *http.ResponseController
+	w        http.ResponseWriter
+	deadline deadline
 }
 
 func (c *served) Frame(collected []byte) []byte { return collected[ChunkRoom:] }
@@ -71,30 +71,66 @@ func (c *served) Send(piece []byte, patience time.Duration, outgrown func() bool
 		if outgrown != nil && outgrown() {
 			return n, ErrOutgrown
 		}
-		if err := c.control.SetWriteDeadline(time.Now().Add(patience)); err != nil {
-			return n, err
-		}
+		c.deadline.begin(patience)
 		m, err := c.w.Write(piece[n:min(n+pieceSize, len(piece))])
 		n += m
 		if err == nil {
-			err = c.flush(patience)
+			err = c.deadline.control.Flush()
 		}
-		if err != nil {
+		if err = c.deadline.end(err); err != nil {
 			return n, err
 		}
 	}
 	return n, nil
 }
 
-// flush sends what was written; before the first event that is the head. It leaves no deadline behind: one that
-// passes while nothing is being written would still end an HTTP/2 stream.
-func (c *served) flush(patience time.Duration) error {
-	err := c.control.SetWriteDeadline(time.Now().Add(patience))
-	if err == nil {
-		err = c.control.Flush()
+// sendHead sends what net/http holds back until there is something to send. The request's own deadline must not stay.
+func (c *served) sendHead() error {
+	if err := c.deadline.control.SetWriteDeadline(time.Time{}); err != nil {
+		return err
 	}
-	if err == nil {
-		err = c.control.SetWriteDeadline(time.Time{})
+	c.deadline.begin(headTimeout)
+	return c.deadline.end(c.deadline.control.Flush())
+}
+
+// deadline ends a write that takes too long. net/http's own is set only then: one that passes while nothing is being
+// written would still end an HTTP/2 stream, and to set one and take it back costs as much as a write.
+type deadline struct {
+	control *http.ResponseController
+	timer   *time.Timer
+
+	mu     sync.Mutex
+	writes bool
+	passed bool
+}
+
+func (d *deadline) begin(patience time.Duration) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.writes = true
+	if d.timer == nil {
+		d.timer = time.AfterFunc(patience, d.pass)
+	} else {
+		d.timer.Reset(patience)
+	}
+}
+
+func (d *deadline) pass() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.writes { // else the handler may have returned
+		d.passed = true
+		_ = d.control.SetWriteDeadline(time.Now()) // it fails if the client has gone
+	}
+}
+
+// end ends a write, whose error it returns. A write after one that took too long fails, too.
+func (d *deadline) end(err error) error {
+	d.timer.Stop()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.writes = false; d.passed && err == nil {
+		return os.ErrDeadlineExceeded
 	}
 	return err
 }
@@ -106,10 +142,13 @@ func (c *served) Close(bool) {}
 type Direct struct {
 	Chunks
 	conn    net.Conn
-	socket  socket  // none if there is none that can be written to without waiting
-	offerer Offerer // nil if the connection is none
+	socket  socket   // none if there is none that can be written to without waiting
+	secured *secured // nil if there is no TLS above the socket
+	offerer Offerer  // nil if the connection is none
 	reader  sync.WaitGroup
-	closed  bool
+
+	mu     sync.Mutex
+	closed bool
 }
 
 // Offerer is a connection that is no socket, and can be written to without waiting all the same.
@@ -128,11 +167,14 @@ func takeOver(conn net.Conn, header http.Header) (Conn, error) {
 		plain = announced.Conn
 	}
 	if tcp, ok := plain.(*net.TCPConn); ok {
-		if c.socket = socketOf(tcp); c.socket != none {
-			_ = tcp.SetReadBuffer(maxScrap) // nothing is read; a larger buffer would do, too
-		}
+		c.socket = socketOf(tcp)
+	} else if c.secured = securedOf(conn); c.secured != nil {
+		c.socket = c.secured.socket
 	} else if offerer, ok := conn.(Offerer); ok {
 		c.offerer = offerer
+	}
+	if c.socket != none {
+		_ = TCPBelow(conn).SetReadBuffer(maxScrap) // nothing is read; a larger buffer would do, too
 	}
 	var head bytes.Buffer
 	head.WriteString("HTTP/1.1 200 OK\r\n")
@@ -160,8 +202,14 @@ const headTimeout = 5 * time.Second // how long a client may take to take the he
 const maxScrap = 4 << 10
 
 // Watch calls gone when the client leaves, or sends more than maxScrap bytes. Until then it reads, and drops, what
-// the client should not send. It is for connections for which nothing else notices that the client leaves.
+// the client should not send. It is for connections for which nothing else notices that the client leaves. It may be
+// called at any time.
 func (c *Direct) Watch(gone func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return
+	}
 	c.reader.Go(func() {
 		defer gone()
 		var scrap [64]byte
@@ -192,6 +240,8 @@ func (c *Direct) NotifyGone(gone func()) bool {
 // offer writes as much of a piece as can be written without waiting.
 func (c *Direct) offer(piece []byte) (taken int, err error) {
 	switch {
+	case c.secured != nil:
+		return c.secured.offer(piece)
 	case c.socket != none:
 		return c.socket.offer(piece)
 	case c.offerer != nil:
@@ -233,33 +283,42 @@ func (c *Direct) Send(piece []byte, patience time.Duration, outgrown func() bool
 	return n, c.conn.SetWriteDeadline(time.Time{})
 }
 
-// writeSome writes as much as it can before the deadline. If that is not all, it fails with os.ErrDeadlineExceeded.
-// It has written nothing only if the client took nothing.
+// writeSome writes as much as it can before the deadline. If that is not all, it may fail with os.ErrDeadlineExceeded.
+// It does so having written nothing only if the client took nothing.
 func (c *Direct) writeSome(piece []byte) (n int, err error) {
-	if c.socket == none {
-		// Under TLS, no write can follow one that was not complete. So the pieces are small.
+	switch {
+	case c.secured != nil:
+		return c.secured.writeSome(piece)
+	case c.socket == none:
+		// Under TLS of which nothing is known, no write can follow one that was not complete. So the pieces are small.
 		return c.conn.Write(piece[:min(len(piece), pieceSize)])
 	}
-	n, err = c.conn.Write(piece)
+	return writeSome(c.conn, c.socket, piece)
+}
+
+func writeSome(conn net.Conn, s socket, piece []byte) (n int, err error) {
+	n, err = conn.Write(piece)
 	if n > 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
 		return n, err
 	}
 	// The kernel reports room only when a third of its buffer is free. A slow client may have taken less than that,
 	// so this tries once more.
-	if n, refused := c.socket.offer(piece); n > 0 || refused != nil {
+	if n, refused := s.offer(piece); n > 0 || refused != nil {
 		return n, refused
 	}
 	return 0, err
 }
 
 func (c *Direct) Close(complete bool) {
-	if c.closed {
+	c.mu.Lock()
+	closed := c.closed
+	c.closed = true
+	c.mu.Unlock()
+	if closed {
 		return
 	}
-	c.closed = true
 	if complete {
-		_ = c.conn.SetWriteDeadline(time.Now().Add(time.Second))
-		_, _ = c.conn.Write([]byte("0\r\n\r\n")) // a client that has gone is no error
+		_, _ = c.Send([]byte("0\r\n\r\n"), lastTimeout, nil) // a client that has gone is no error
 	}
 	if c.socket != none {
 		c.socket.discard(maxScrap) // closing with unread bytes may lose the end of what was sent
@@ -267,6 +326,9 @@ func (c *Direct) Close(complete bool) {
 	_ = c.conn.Close() // a client that has gone is no error
 	c.reader.Wait()
 }
+
+// lastTimeout is how long a client may take to take the end of its stream.
+const lastTimeout = time.Second
 
 // Cut ends any write that is under way. The socket may be in use, so Cut does not close it: Close does.
 func (c *Direct) Cut() {

@@ -33,10 +33,16 @@ func NewDisconnects() (*Disconnects, error) {
 	return d, nil
 }
 
-// Add makes Run call gone once, with a number, when the client of a connection leaves.
+// Add makes Run call gone once, with a number, when the client of a connection leaves. Over TLS a client may say first
+// that it leaves, and not close the connection. So Run calls heard instead if it says anything, after which it is not
+// noticed any more that the client leaves.
 func (d *Disconnects) Add(c *Direct, number uint64) error {
+	noticed := uint32(syscall.EPOLLRDHUP | syscall.EPOLLONESHOT) // EPOLLERR and EPOLLHUP are always reported
+	if c.secured != nil {
+		noticed |= syscall.EPOLLIN
+	}
 	event := syscall.EpollEvent{
-		Events: syscall.EPOLLRDHUP | syscall.EPOLLONESHOT, // EPOLLERR and EPOLLHUP are always reported
+		Events: noticed,
 		Fd:     int32(number),
 		Pad:    int32(number >> 32),
 	}
@@ -47,8 +53,8 @@ func (d *Disconnects) Add(c *Direct, number uint64) error {
 	return errors.Join(err, refused)
 }
 
-// Run calls gone with the numbers of clients that leave, until the context ends.
-func (d *Disconnects) Run(ctx context.Context, gone func(number uint64)) error {
+// Run calls gone with the numbers of clients that leave, or heard, until the context ends.
+func (d *Disconnects) Run(ctx context.Context, gone, heard func(number uint64)) error {
 	defer d.file.Close()
 	defer context.AfterFunc(ctx, func() { _ = d.file.Close() })() // ends the wait
 	var events [128]syscall.EpollEvent
@@ -66,7 +72,12 @@ func (d *Disconnects) Run(ctx context.Context, gone func(number uint64)) error {
 			return fmt.Errorf("epoll: %w", err)
 		}
 		for _, event := range events[:n] {
-			gone(uint64(uint32(event.Fd)) | uint64(uint32(event.Pad))<<32)
+			number := uint64(uint32(event.Fd)) | uint64(uint32(event.Pad))<<32
+			if event.Events&^syscall.EPOLLIN == 0 {
+				heard(number)
+			} else {
+				gone(number)
+			}
 		}
 	}
 }

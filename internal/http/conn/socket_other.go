@@ -30,7 +30,7 @@ func NewDisconnects() (*Disconnects, error) { return &Disconnects{}, nil }
 
 func (*Disconnects) Add(*Direct, uint64) error { panic("unreachable") }
 
-func (*Disconnects) Run(ctx context.Context, _ func(uint64)) error {
+func (*Disconnects) Run(ctx context.Context, _, _ func(uint64)) error {
 	<-ctx.Done()
 	return nil
 }

@@ -71,6 +71,16 @@ func (o *openStreams) left(number uint64) {
 	}
 }
 
+// heard has the client of a stream be read, if the stream is still open: it may say that it leaves.
+func (o *openStreams) heard(number uint64) {
+	o.mu.Lock()
+	ss := o.sessions[number]
+	o.mu.Unlock()
+	if ss != nil {
+		ss.out.to.(*conn.Direct).Watch(ss.leave)
+	}
+}
+
 func (o *openStreams) all() []*session {
 	o.mu.Lock()
 	defer o.mu.Unlock()

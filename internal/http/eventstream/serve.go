@@ -107,7 +107,7 @@ func (h *Hub) watchDisconnects() (*conn.Disconnects, error) {
 		return nil, err
 	}
 	h.goroutines.Go(func() {
-		if err := d.Run(h.serving, h.open.left); err != nil {
+		if err := d.Run(h.serving, h.open.left, h.open.heard); err != nil {
 			h.opts.Log.Error("clients that leave are only noticed when something is sent to them", "error", err)
 		}
 	})
