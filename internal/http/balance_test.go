@@ -242,6 +242,28 @@ func TestStreamThatHasJustBegunIsNotMoved(t *testing.T) {
 	})
 }
 
+// TestStreamIsNotMovedWithinItsFirstSnapshot, however long its client takes for that: it would begin anew, elsewhere.
+func TestStreamIsNotMovedWithinItsFirstSnapshot(t *testing.T) {
+	inBubble(t, func(t *testing.T, g *gateway) {
+		for i := range 8 {
+			g.api.Put("pods", fmt.Sprintf("team-a/%d", i), "spec.pad="+noise(64<<10))
+		}
+		slow := g.stream("/stream?p=/api/v1/pods&n=/api/v1/nodes") // it has read its greeting, and no object yet
+		pass(time.Minute)
+		if n := g.server.Move(1, time.Second); n != 0 {
+			t.Error("a stream is moved within its first snapshot")
+		}
+		slow.until("p.synced")
+		var reading sync.WaitGroup
+		defer reading.Wait()
+		reading.Go(func() { slow.end() })
+		pass(time.Minute)
+		if n := g.server.Move(1, time.Second); n != 1 {
+			t.Error("a stream is not moved behind its first snapshot")
+		}
+	}, options(func(o *Options) { o.Stream.WriteTimeout = 10 * time.Minute }))
+}
+
 // TestMovedStreamsAreChosenAtRandom: who opens many has not only those of others moved.
 func TestMovedStreamsAreChosenAtRandom(t *testing.T) {
 	inBubble(t, func(t *testing.T, g *gateway) {

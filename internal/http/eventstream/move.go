@@ -21,18 +21,17 @@ func (ss *session) movedKey(position string) movedKey {
 	return movedKey{ss.id.QuotaOwner(), ss.address, ss.path, position}
 }
 
-// movesAfter is how old a stream must be to be moved. Within its first snapshot it has no position, so all of that would begin
-// anew, and client-go lists again where a watch ends that is less than a second old.
+// movesAfter is how old a stream must be to be moved: client-go lists again where a watch ends that is less than a second old.
 const movesAfter = 30 * time.Second
 
 // Move ends so many streams as if they were of age, at random moments within a time. They are chosen at random: if it were the
 // oldest, somebody who opens many would have those of others moved. None is a stream that ends with its source, or one that has
-// only just begun. Over HTTP/2 their clients are to leave their connections, by which they would come back here. It returns how
+// only just begun, or whose first snapshot has not ended: it has no position, so all of that would begin anew. Over HTTP/2 their clients are to leave their connections, by which they would come back here. It returns how
 // many it found.
 func (h *Hub) Move(streams int, within time.Duration) int {
 	now := time.Now()
 	all := slices.DeleteFunc(h.open.all(), func(ss *session) bool {
-		return ss.finite || ss.moves.Load() > 0 || now.Sub(ss.began) < movesAfter
+		return ss.finite || ss.moves.Load() > 0 || !ss.placed.Load() || now.Sub(ss.began) < movesAfter
 	})
 	rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	all = all[:min(streams, len(all))]

@@ -55,6 +55,7 @@ type session struct {
 	parks   bool                // its connection allows it to have no goroutine
 	gone    atomic.Bool         // the client has left
 	revoked atomic.Bool         // what the caller signed in with counts no more
+	placed  atomic.Bool         // its client has had a position of all that it asked for
 	moves   atomic.Int64        // it ends after so many nanoseconds, since other replicas have fewer streams; 0: it does not
 	cancel  atomic.Pointer[context.CancelFunc]
 
@@ -192,7 +193,7 @@ func (ss *session) flush() Outcome {
 	case errBusy:
 		return WouldBlock
 	case conn.ErrOutgrown:
-		ss.logger().Info("stream is cut in its snapshot", "path", ss.path, "user", ss.id.Username, "cause", err)
+		ss.logger().Info("stream is cut in its snapshot", "path", ss.path, "user", ss.id.Username, "error", err)
 	}
 	return endClientGone
 }
@@ -228,6 +229,9 @@ func (ss *session) pump(ctx context.Context) (more bool, outcome Outcome) {
 	}
 	if outcome := ss.flush(); outcome != GoOn {
 		return false, outcome
+	}
+	if !ss.placed.Load() && ss.hasPlace() {
+		ss.placed.Store(true)
 	}
 	if !oldest.IsZero() {
 		ss.hub.metrics.latency.Observe(time.Since(oldest).Seconds())
@@ -304,6 +308,16 @@ func (ss *session) reset(s Source, reason string) Outcome {
 		return endAfterError
 	}
 	return GoOn
+}
+
+// hasPlace reports whether the client could go on with all that it is told. Within a snapshot it could not.
+func (ss *session) hasPlace() bool {
+	for _, s := range ss.sources {
+		if _, waits := s.(*beginning); !waits && s.Claim() == (stream.Claim{}) {
+			return false
+		}
+	}
+	return true
 }
 
 // claim is the event id that names where all sources stand; nil if the client has no position. Of
