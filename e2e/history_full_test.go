@@ -77,7 +77,7 @@ func TestAFullDiskLosesNothingAndStopsNothingElse(t *testing.T) {
 		eventually(t, said, func() error {
 			live(200 * time.Millisecond) // there may be some room within the file
 			for _, line := range strings.Split(g.process.Stderr.String(), "\n") {
-				if strings.Contains(line, "level=WARN") && strings.Contains(line, "cause=full") && strings.Contains(line, file) {
+				if strings.Contains(line, "level=WARN") && strings.Contains(line, `error="full: `) && strings.Contains(line, file) {
 					return nil
 				}
 			}

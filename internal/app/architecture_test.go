@@ -1,6 +1,7 @@
 package app
 
 import (
+	"go/ast"
 	"go/parser"
 	"go/token"
 	"maps"
@@ -112,4 +113,39 @@ func importsOf(t *testing.T) (code, tests map[string]map[string]bool) {
 		}
 	}
 	return code, tests
+}
+
+// TestErrorsHaveOneKeyInTheLog, so that whoever looks for what went wrong looks in one place.
+func TestErrorsHaveOneKeyInTheLog(t *testing.T) {
+	levels := []string{"Debug", "Info", "Warn", "Error", "Log"}
+	lines := 0
+	for name, text := range files(t, ".go") {
+		if !strings.HasPrefix(name, "internal/") && !strings.HasPrefix(name, "cmd/") || strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		set := token.NewFileSet()
+		file, err := parser.ParseFile(set, name, text, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok {
+				return true
+			}
+			if method, ok := call.Fun.(*ast.SelectorExpr); !ok || !slices.Contains(levels, method.Sel.Name) {
+				return true
+			}
+			lines++
+			for _, arg := range call.Args[min(1, len(call.Args)):] {
+				if key, ok := arg.(*ast.BasicLit); ok && slices.Contains([]string{`"cause"`, `"err"`}, key.Value) {
+					t.Errorf("%s: the key of an error is %s", set.Position(key.Pos()), key.Value)
+				}
+			}
+			return true
+		})
+	}
+	if lines < 50 {
+		t.Errorf("only %d lines were found", lines)
+	}
 }

@@ -117,7 +117,7 @@ func TestNothingWaitsForTheHistorysDatabase(t *testing.T) {
 				t.Errorf("%d %s", code, body)
 			}
 			g.until("the log says so", func() bool { return strings.Contains(g.log.String(), "history's database cannot be used for now") })
-			if file := strings.TrimPrefix(database, "sqlite://"); !strings.Contains(g.log.String(), "/d cause=") && !strings.Contains(g.log.String(), "database=sqlite://"+file+" cause=") {
+			if file := strings.TrimPrefix(database, "sqlite://"); !strings.Contains(g.log.String(), "/d error=") && !strings.Contains(g.log.String(), "database=sqlite://"+file+" error=") {
 				t.Errorf("the log does not name the database: %s", g.log.String())
 			}
 			if _, body := g.get(g.ops, "/metrics"); !strings.Contains(body, "kubecast_history_ready 0") || strings.Contains(body+g.log.String(), "secret-word") {
@@ -205,7 +205,7 @@ func TestAGatewayThatMustNotUseTheSchemaSaysWhichReleaseIsNeeded(t *testing.T) {
 	if _, body := g.get(g.ops, "/metrics"); !strings.Contains(body, "\nkubecast_history_schema_refused 1\n") || !strings.Contains(body, "\nkubecast_history_ready 0\n") {
 		t.Error(body)
 	}
-	if !strings.Contains(g.log.String(), "cause=schema") || !strings.Contains(g.log.String(), needed) {
+	if !strings.Contains(g.log.String(), `error="schema: `) || !strings.Contains(g.log.String(), needed) {
 		t.Error(g.log)
 	}
 	for _, path := range []string{"/history/apis/batch/v1/jobs", "/notifications"} {

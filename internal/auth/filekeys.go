@@ -49,7 +49,7 @@ func (f *fileKeys) run(ctx context.Context) {
 		changed, err := f.read()
 		switch {
 		case err != nil && !failing:
-			f.logger.Warn("key file cannot be read; the keys read before stay in use", "err", err)
+			f.logger.Warn("key file cannot be read; the keys read before stay in use", "error", err)
 		case changed:
 			f.logger.Info("key file read again", "path", f.path, "keys", len(*f.keys.Load()))
 		}

@@ -124,7 +124,7 @@ func (r *remoteKeys) run(ctx context.Context) {
 		case err != nil:
 			pause, retry = retry, min(2*retry, lastRetry)
 			r.logger.Warn("keys of the issuer cannot be fetched; those known stay in use",
-				"err", err, "known", r.count(), "retry", pause)
+				"error", err, "known", r.count(), "retry", pause)
 		default:
 			retry = firstRetry
 		}

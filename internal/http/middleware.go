@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -121,7 +120,7 @@ func (s *Server) recover(next http.Handler) http.Handler {
 			case cause == http.ErrAbortHandler:
 				panic(cause)
 			default:
-				s.logger(r).Error("panic", "path", request.PathForLog(r), "cause", cause, "stack", string(debug.Stack()))
+				s.logger(r).Error("panic", "path", request.PathForLog(r), "error", cause, "stack", string(debug.Stack()))
 				if tracked.code != 0 {
 					panic(http.ErrAbortHandler)
 				}
@@ -198,12 +197,8 @@ func (s *Server) answer(route string, handle func(http.ResponseWriter, *http.Req
 		}
 		if err := handle(tracked, r); err != nil {
 			failed := reply.To(err)
-			why := err                                                                       // one key has all that is known
-			if failed.Cause != nil && !strings.Contains(err.Error(), failed.Cause.Error()) { // what is answered does not say it
-				why = fmt.Errorf("%w: %w", err, failed.Cause)
-			}
 			s.logger(r).Log(r.Context(), reply.Level(r, failed), "request failed",
-				"method", r.Method, "path", request.PathForLog(r), "status", failed.Code, "error", why)
+				"method", r.Method, "path", request.PathForLog(r), "status", failed.Code, "error", failed.Why(err))
 			if tracked.code != 0 || failed.Code == 0 {
 				panic(http.ErrAbortHandler) // a truncated answer must not look complete
 			}

@@ -124,7 +124,7 @@ func (a *Archive) Run(ctx context.Context) error {
 		a.err = err
 		a.mu.Unlock()
 		if news.Is(err) {
-			a.log.Warn("the history's database cannot be used for now; all else goes on", "database", a.Place(), "cause", string(store.CauseOf(err)), "error", err)
+			a.log.Warn("the history's database cannot be used for now; all else goes on", "database", a.Place(), "error", store.Named(err))
 		}
 		if !retry.Wait(ctx) {
 			return nil

@@ -43,7 +43,7 @@ func (a *Archive) forget(ctx context.Context) {
 		}
 		if err != nil && ctx.Err() == nil {
 			a.metrics.Failed(ctx, err)
-			a.log.Warn("what is no longer recorded is not removed for now", "cause", string(store.CauseOf(err)), "error", err)
+			a.log.Warn("what is no longer recorded is not removed for now", "error", store.Named(err))
 		}
 	}
 }

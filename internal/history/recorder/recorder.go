@@ -150,7 +150,7 @@ func (r *Recorder) Run(ctx context.Context) error {
 			}
 			wait = retry.Next()
 			if news.Is(err) {
-				r.log.Warn("history is not recorded for now", "cause", string(store.CauseOf(err)), "error", err)
+				r.log.Warn("history is not recorded for now", "error", store.Named(err))
 			}
 		}
 		select {

@@ -60,7 +60,7 @@ func (r *Recorder) expireSome(ctx context.Context, log store.Log) (rest time.Dur
 	}
 	if err != nil {
 		r.opts.Metrics.Failed(ctx, err)
-		r.log.Warn("what was kept for long enough is not removed for now", "cause", string(store.CauseOf(err)), "error", err)
+		r.log.Warn("what was kept for long enough is not removed for now", "error", store.Named(err))
 	}
 	if err != nil || !removed.More {
 		return expireAgain

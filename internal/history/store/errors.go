@@ -2,6 +2,7 @@ package store
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/go-sql-driver/mysql"
@@ -30,6 +31,9 @@ const (
 func Causes() []Cause {
 	return []Cause{CauseMoved, CausePassword, CauseRights, CauseSchema, CauseFull, CauseReadOnly, CauseBusy, CauseAway, CauseOther}
 }
+
+// Named is an error with its cause before it, for the log: all that is known of an error is under one key.
+func Named(err error) error { return fmt.Errorf("%s: %w", CauseOf(err), err) }
 
 // CauseOf says what an error of a Store's method comes from.
 func CauseOf(err error) Cause {

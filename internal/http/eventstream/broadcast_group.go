@@ -364,7 +364,7 @@ func (c *group) recover() {
 	if cause == nil {
 		return
 	}
-	c.hub.opts.Log.Error("panic", "cause", cause, "stack", string(debug.Stack()))
+	c.hub.opts.Log.Error("panic", "error", cause, "stack", string(debug.Stack()))
 	c.disband()
 	c.close()
 }

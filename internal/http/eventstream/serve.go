@@ -214,7 +214,7 @@ func (ss *session) recover() {
 	if cause == nil {
 		return
 	}
-	ss.logger().Error("panic", "path", ss.path, "cause", cause, "stack", string(debug.Stack()))
+	ss.logger().Error("panic", "path", ss.path, "error", cause, "stack", string(debug.Stack()))
 	ss.out.failed = true // what was sent must not look complete
 	ss.finish(endPanic)
 }

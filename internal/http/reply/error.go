@@ -26,6 +26,15 @@ type Error struct {
 func (e *Error) Error() string { return e.Message }
 func (e *Error) Unwrap() error { return e.Cause }
 
+// Why is all that is known of an error that is answered with e, for the log's one key for that: what is answered need not
+// say the cause.
+func (e *Error) Why(err error) error {
+	if e.Cause == nil || strings.Contains(err.Error(), e.Cause.Error()) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", err, e.Cause)
+}
+
 // BadRequest is a 400 with a message made by fmt.Sprintf.
 func BadRequest(format string, args ...any) error {
 	return &Error{Code: http.StatusBadRequest, Reason: metav1.StatusReasonBadRequest, Message: fmt.Sprintf(format, args...)}

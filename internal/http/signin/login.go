@@ -200,7 +200,7 @@ func (h *Handler) forPeople(handle func(http.ResponseWriter, *http.Request) erro
 			return err
 		}
 		failed := reply.To(err)
-		h.logger(r).Log(r.Context(), reply.Level(r, failed), "sign-in failed", "status", failed.Code, "error", err, "cause", failed.Cause)
+		h.logger(r).Log(r.Context(), reply.Level(r, failed), "sign-in failed", "status", failed.Code, "error", failed.Why(err))
 		header := w.Header()
 		header.Set("Content-Type", "text/html; charset=utf-8")
 		header.Set("Content-Security-Policy", reply.AnswerPolicy)
