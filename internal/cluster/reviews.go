@@ -40,16 +40,20 @@ func (r *Reviews) Create(ctx context.Context, review *authorizationapi.SubjectAc
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	asked := time.Now()
-	ctx, noted := noteAttempts(ctx)
-	answer, err := r.reviews.Create(ctx, review, opts)
-	err = noted.explain(err)
+	answer, err := r.ask(ctx, review, opts)
 	if err != nil || answer.Status.Allowed || r.wasReady(asked) {
 		return answer, err
 	}
 	if err := r.checkReady(ctx); err != nil {
 		return nil, err
 	}
-	answer, err = r.reviews.Create(ctx, review, opts)
+	return r.ask(ctx, review, opts)
+}
+
+// ask sends one request. What is noted of it is not told of the next one.
+func (r *Reviews) ask(ctx context.Context, review *authorizationapi.SubjectAccessReview, opts metav1.CreateOptions) (*authorizationapi.SubjectAccessReview, error) {
+	ctx, noted := noteAttempts(ctx)
+	answer, err := r.reviews.Create(ctx, review, opts)
 	return answer, noted.explain(err)
 }
 
@@ -61,7 +65,8 @@ func (r *Reviews) wasReady(asked time.Time) bool {
 
 func (r *Reviews) checkReady(ctx context.Context) error {
 	asked := time.Now()
-	err := r.client.Get().AbsPath("/readyz").MaxRetries(0).Do(ctx).Error()
+	noting, noted := noteAttempts(ctx)
+	err := noted.explain(r.client.Get().AbsPath("/readyz").MaxRetries(0).Do(noting).Error())
 	switch {
 	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err), apierrors.IsNotFound(err):
 		// The gateway may not ask whether it is ready, so its answer has to be believed.

@@ -1,6 +1,9 @@
 package cluster_test
 
 import (
+	"context"
+	"errors"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -9,8 +12,10 @@ import (
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 
 	"github.com/kubecast/kubecast/internal/apitest"
+	"github.com/kubecast/kubecast/internal/cluster"
 )
 
 // An API server that has just started denies everything, since it knows no roles yet.
@@ -59,3 +64,38 @@ func TestDenialsOfAnAPIServerThatIsNotReadyDoNotCount(t *testing.T) {
 		expect("does not say", "denied", "allowed? ready? allowed?")
 	})
 }
+
+// A review is up to three requests: what one of them was answered is not told of another that is not answered at all.
+func TestOneAnswerIsNotToldOfTheNextRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		reviewed := 0
+		answer := func(r *http.Request) (*http.Response, error) {
+			code, body := http.StatusCreated, `{"kind":"SubjectAccessReview","apiVersion":"authorization.k8s.io/v1","status":{"allowed":false}}`
+			switch {
+			case r.URL.Path == "/readyz":
+				code, body = http.StatusForbidden, "" // it does not say
+			case reviewed > 0:
+				<-r.Context().Done()
+				return nil, r.Context().Err()
+			default:
+				reviewed++
+			}
+			return &http.Response{StatusCode: code, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
+		}
+		c, err := cluster.Connect(cluster.Options{Name: "test", Config: &rest.Config{Host: "http://api.test", Transport: transport(answer)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		_, err = c.Reviews().Create(ctx, &authorizationv1.SubjectAccessReview{}, metav1.CreateOptions{})
+		if !errors.Is(err, context.DeadlineExceeded) || strings.Contains(err.Error(), "403") || reviewed == 0 {
+			t.Errorf("a review that is not answered: %v", err)
+		}
+	})
+}
+
+// transport answers requests.
+type transport func(*http.Request) (*http.Response, error)
+
+func (t transport) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }
