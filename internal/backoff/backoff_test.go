@@ -3,6 +3,7 @@ package backoff
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -74,5 +75,23 @@ func TestNewsAreToldOnce(t *testing.T) {
 		if n.Is(errors.New(text)) != want {
 			t.Errorf("%s: news are %t", text, !want)
 		}
+	}
+}
+
+// What lasts is told again, ever more seldom, and errors that take turns are not told each time.
+func TestTroubleThatLastsIsToldSeldom(t *testing.T) {
+	for name, errs := range map[string][]error{"one": {errors.New("away")}, "in turns": {errors.New("refused"), errors.New("broken")}} {
+		synctest.Test(t, func(t *testing.T) {
+			var n News
+			var told []time.Duration
+			for began := time.Now(); time.Since(began) < 4*time.Hour; time.Sleep(time.Second) {
+				if n.Is(errs[int(time.Since(began)/time.Second)%len(errs)]) {
+					told = append(told, time.Since(began))
+				}
+			}
+			if early := slices.IndexFunc(told, func(at time.Duration) bool { return at > 30*time.Second }); early > mostTurns || len(told) > mostTurns+10 || told[len(told)-1] < 3*time.Hour {
+				t.Errorf("%s: told after %v", name, told)
+			}
+		})
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kubecast/kubecast/internal/backoff"
 	"github.com/kubecast/kubecast/internal/history"
 	"github.com/kubecast/kubecast/internal/history/store"
 )
@@ -54,13 +55,17 @@ func (i *Inbox) hurryUp() {
 // makeDigests makes the digests that are due, of all replicas' users. It returns when the context has ended.
 func (i *Inbox) makeDigests(ctx context.Context) {
 	var counted time.Time
+	var news backoff.News
 	for ctx.Err() == nil {
 		more, err := i.makeDue(ctx)
 		if err == nil && time.Since(counted) > countEach {
 			counted = time.Now()
 			err = i.countDigests(ctx)
 		}
-		if err != nil && ctx.Err() == nil {
+		switch {
+		case err == nil:
+			news.Over()
+		case ctx.Err() == nil && news.Is(err):
 			i.opts.Log.Warn("digests of notifications are not made for now", "error", err)
 		}
 		if more {

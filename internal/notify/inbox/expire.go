@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kubecast/kubecast/internal/backoff"
 	"github.com/kubecast/kubecast/internal/history/store"
 )
 
@@ -21,6 +22,7 @@ const (
 
 // expire removes what was kept for long enough, little by little, until the context ends.
 func (i *Inbox) expire(ctx context.Context) {
+	var news backoff.News
 	for wait := leastRest; ; {
 		select {
 		case <-ctx.Done():
@@ -32,7 +34,10 @@ func (i *Inbox) expire(ctx context.Context) {
 		if wait = expireAgain; more {
 			wait = max(leastRest, expireRest*time.Since(began))
 		}
-		if err != nil && ctx.Err() == nil {
+		switch {
+		case err == nil:
+			news.Over()
+		case ctx.Err() == nil && news.Is(err):
 			i.opts.Log.Warn("old notifications are not removed for now", "error", err)
 		}
 	}
