@@ -88,6 +88,7 @@ part "build" make --no-print-directory build controlplane devissuer devcontrolle
 part "Go" go_test . -race
 part "devcluster" go_test devcluster -race
 part "chart" go_test deploy/charttest # one goroutine: to build Helm for the race detector would show nothing
+part "alerts" go_test deploy/alerttest
 part "release" go_test release # likewise: it runs programs
 part "SDK and portal" web_test test
 if command -v chromium >/dev/null; then

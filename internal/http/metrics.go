@@ -47,3 +47,15 @@ func (*metrics) connections(registerer prometheus.Registerer, of *connections) {
 		gauge("kubecast_connections_limit", "How many there may be: the process's limit of open files, less what the gateway needs itself; 0: it has none.", of.most),
 	)
 }
+
+// ready adds whether requests should come here, as /readyz says.
+func (*metrics) ready(registerer prometheus.Registerer, is func() bool) {
+	registerer.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "kubecast_ready", Help: "1 while /readyz says that clients should come here.",
+	}, func() float64 {
+		if is() {
+			return 1
+		}
+		return 0
+	}))
+}

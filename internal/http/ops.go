@@ -60,6 +60,9 @@ func (s *Server) OpsHandler(opts OpsOptions) http.Handler {
 	return r
 }
 
+// ready is the state in which requests should come here.
+const ready = "ok"
+
 // ready answers /readyz, which says whether requests should come here: the kinds to preload are synced, permissions
 // can be decided, and the gateway is not draining. Kinds that the cluster does not have, or does not show the
 // gateway, are named, but do not count. Nor does a cluster that cannot be reached if another one is ready: the users
@@ -67,7 +70,7 @@ func (s *Server) OpsHandler(opts OpsOptions) http.Handler {
 func (s *Server) ready(w http.ResponseWriter, names bool) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	state, kinds := s.state()
-	if state != "ok" {
+	if state != ready {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}
 	fmt.Fprintln(w, state)
@@ -78,7 +81,7 @@ func (s *Server) ready(w http.ResponseWriter, names bool) {
 
 // load answers other replicas. Those that are not ready get no clients, so they are none to which streams could be moved.
 func (s *Server) load(w http.ResponseWriter, by balance.Asker) {
-	if state, _ := s.state(); state != "ok" {
+	if state, _ := s.state(); state != ready {
 		http.Error(w, state, http.StatusServiceUnavailable)
 		return
 	}
@@ -111,7 +114,7 @@ func (s *Server) state() (state, lines string) {
 	if s.opts.History != nil {
 		waiting = tellEach(&kinds, "history", s.opts.History.Refused()) || waiting
 	}
-	state = "ok"
+	state = ready
 	switch {
 	case s.streams.Draining():
 		state = "draining"

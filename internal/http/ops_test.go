@@ -101,11 +101,11 @@ func TestOpsListenerShowsTheInsideToWhoMaySeeIt(t *testing.T) {
 // count.
 func TestReadyWhenThePreloadedKindsAre(t *testing.T) {
 	inBubble(t, func(t *testing.T, g *gateway) {
-		if a := g.ops("/readyz"); a.code != 503 || !strings.Contains(a.body, "waiting:") || !strings.Contains(a.body, "pods") {
+		if a := g.ops("/readyz"); a.code != 503 || !strings.Contains(a.body, "waiting:") || !strings.Contains(a.body, "pods") || g.metric("kubecast_ready", "") != 0 {
 			t.Errorf("%d %s", a.code, a.body)
 		}
 		g.api.Fail("pods", 0)
-		g.eventually("it is ready", func() bool { return g.ops("/readyz").code == 200 })
+		g.eventually("it is ready", func() bool { return g.ops("/readyz").code == 200 && g.metric("kubecast_ready", "") == 1 })
 		a := g.ops("/readyz")
 		for _, missing := range []string{"secrets", "gadgets.example.org", "bindings"} {
 			if !strings.Contains(a.body, "missing: cluster default: "+missing) {
@@ -123,7 +123,7 @@ func TestReadyWhenThePreloadedKindsAre(t *testing.T) {
 			t.Errorf("%d %s", a.code, a.body)
 		}
 		g.server.Drain(context.Background())
-		if a := g.ops("/readyz"); a.code != 503 || !strings.HasPrefix(a.body, "draining\n") {
+		if a := g.ops("/readyz"); a.code != 503 || !strings.HasPrefix(a.body, "draining\n") || g.metric("kubecast_ready", "") != 0 {
 			t.Errorf("%d %s", a.code, a.body)
 		}
 		if a := g.ops("/livez"); a.code != 200 || a.body != "ok\n" {

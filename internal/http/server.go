@@ -198,6 +198,7 @@ func New(opts Options) (*Server, error) {
 	})
 	s.connections = newConnections(opts.Limits.Connections, s.proxies.has, s.streams.Connections, s.metrics.refused, opts.Log)
 	s.metrics.connections(opts.Registerer, s.connections)
+	s.metrics.ready(opts.Registerer, func() bool { state, _ := s.state(); return state == ready })
 	return s, nil
 }
 
