@@ -60,8 +60,9 @@ docs:
 	go test ./internal/app -run TestTheTableOfMetricsIsThatOfTheCode -update
 	go run ./scripts/notices >notices.tmp && mv notices.tmp internal/licenses/notices.txt
 	go run ./scripts/chartschema >schema.tmp && mv schema.tmp deploy/chart/values.schema.json
-	go test -C deploy/charttest -run Rules -update
-	go test -C deploy/charttest -run TestRenderings -update
+	go run -C deploy/grafana . >dashboard.tmp && mv dashboard.tmp deploy/grafana/kubecast.json
+	go test -C deploy/charttest -count=1 -run Rules -update
+	go test -C deploy/charttest -count=1 -run TestRenderings -update
 
 # What the tests would not see: small changes of the packages where users meet. It goes on where an earlier run has ended.
 mutations:
@@ -83,7 +84,7 @@ bench: build controlplane
 	scripts/bench.sh
 
 # Modules of their own, which keep what they need out of the gateway's.
-MODULES = clients/golang deploy/alerttest deploy/charttest devcluster devcontrollers devissuer release
+MODULES = clients/golang deploy/alerttest deploy/charttest deploy/grafana devcluster devcontrollers devissuer release
 
 lint: web/node_modules/.package-lock.json
 	test -z "$$(gofmt -l cmd internal scripts web/*.go e2e bench clients/*.go conformance $(MODULES) | tee /dev/stderr)"
