@@ -98,6 +98,26 @@ func rights(cfg config.Config, isDefault bool) (all []right) {
 	return all
 }
 
+// ofKinds are the rights that the kinds of a cluster take that kinds.allow names. They are wanted, unlike those that only
+// a pattern matches.
+func ofKinds(allowed config.Kinds, kinds []cluster.Kind) (all []right) {
+	for _, kind := range kinds {
+		if !allowed.Names(kind.Group, kind.Resource) {
+			continue
+		}
+		verbs := cached
+		if kind.Measured {
+			verbs = []string{"list"}
+		}
+		name := config.Kind{Resource: kind.Resource, Group: kind.Group}.String()
+		all = append(all, right{verbs: verbs, resource: name, why: "kinds.allow"})
+		if name == "clusterqueues.kueue.x-k8s.io" {
+			all = append(all, right{verbs: []string{"get"}, resource: "clusterqueues/pendingworkloads.visibility.kueue.x-k8s.io", why: "places in queues"})
+		}
+	}
+	return all
+}
+
 // Preflight builds all that Run builds, connects to each cluster and to the history's database, and
 // prints what it finds. The error says that something is missing. It changes nothing, neither there
 // nor here.
@@ -110,7 +130,7 @@ func Preflight(ctx context.Context, opts Options, out io.Writer) error {
 	defer g.close()
 	p := preflight{out: out}
 	for i, m := range g.clusters.members {
-		p.cluster(ctx, m.kinds.Cluster(), rights(opts.Config, i == 0))
+		p.cluster(ctx, m.kinds.Cluster(), opts.Config.Kinds, rights(opts.Config, i == 0))
 	}
 	if g.jobs != nil {
 		p.database(ctx, g.jobs, opts.Config.History)
@@ -133,7 +153,7 @@ func (p *preflight) lacks(what string, args ...any) {
 	fmt.Fprintf(p.out, "  missing: "+what+"\n", args...)
 }
 
-func (p *preflight) cluster(ctx context.Context, c *cluster.Cluster, rights []right) {
+func (p *preflight) cluster(ctx context.Context, c *cluster.Cluster, allowed config.Kinds, rights []right) {
 	version, err := c.ServerVersion(ctx)
 	fmt.Fprintf(p.out, "cluster %s at %s %s\n", c.Name(), c.Host(), version)
 	if err != nil {
@@ -141,6 +161,17 @@ func (p *preflight) cluster(ctx context.Context, c *cluster.Cluster, rights []ri
 		return
 	}
 	p.clock("the API server's", c.Ahead())
+	kinds, err := c.Kinds(ctx)
+	if err != nil {
+		p.lacks("what kinds there are: %v", err)
+	}
+	if p.ask(ctx, c, append(rights, ofKinds(allowed, kinds)...)) {
+		p.unserved(ctx, c, slices.DeleteFunc(kinds, func(k cluster.Kind) bool { return allowed.Names(k.Group, k.Resource) }))
+	}
+}
+
+// ask tells which rights are missing, each verb once. It reports whether the API server said so of all.
+func (p *preflight) ask(ctx context.Context, c *cluster.Cluster, rights []right) bool {
 	told := map[string]bool{}
 	for _, r := range rights {
 		var denied []string
@@ -152,7 +183,7 @@ func (p *preflight) cluster(ctx context.Context, c *cluster.Cluster, rights []ri
 			allowed, err := c.May(ctx, question)
 			if err != nil {
 				p.lacks("an answer whether the gateway may %s %s: %v", verb, r.resource, err)
-				return
+				return false
 			}
 			if told[question.String()] = !allowed; !allowed {
 				denied = append(denied, verb)
@@ -162,7 +193,7 @@ func (p *preflight) cluster(ctx context.Context, c *cluster.Cluster, rights []ri
 			p.lacks("%s on %s (%s)", strings.Join(denied, ", "), r.String(), r.why)
 		}
 	}
-	p.unserved(ctx, c)
+	return true
 }
 
 // ask is the question whether the gateway has one of the verbs.
@@ -183,12 +214,7 @@ func (r right) String() string {
 }
 
 // unserved names kinds that nobody is served, since the gateway itself may not read them. That may be meant.
-func (p *preflight) unserved(ctx context.Context, c *cluster.Cluster) {
-	kinds, err := c.Kinds(ctx)
-	if err != nil {
-		p.lacks("what kinds there are: %v", err)
-		return
-	}
+func (p *preflight) unserved(ctx context.Context, c *cluster.Cluster, kinds []cluster.Kind) {
 	var names []string
 	for _, kind := range kinds {
 		verbs := followed

@@ -22,6 +22,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 
 	"github.com/kubecast/kubecast/internal/apitest"
+	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/config"
 )
 
@@ -112,6 +113,40 @@ func TestPreflightNamesTheRightThatIsMissing(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Kinds that are named are wanted: what is missing of them is named, and the places in Kueue's queues with its ClusterQueues. Of what a
+// pattern matches, it may be meant that nobody is served.
+func TestPreflightNamesRightsOfKindsThatAreNamed(t *testing.T) {
+	queues := cluster.Kind{Group: "kueue.x-k8s.io", Version: "v1beta1", Resource: "clusterqueues", Kind: "ClusterQueue", Watchable: true}
+	api := apitest.New(append(slices.Clone(apitest.Usual), queues)...)
+	server := httptest.NewServer(api)
+	t.Cleanup(func() { api.Close(); server.CloseClientConnections(); server.Close() })
+	cfg, _ := configuration(t, server.URL)
+	of := func(text string) (pattern config.KindPattern) {
+		if err := pattern.UnmarshalText([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		return pattern
+	}
+	cfg.Kinds.Allow = []config.KindPattern{of("pods"), of("jobs.batch"), of("nodes"), of("clusterqueues.kueue.x-k8s.io"), of("*.example.org"), of("absent.example.net")}
+	questions := &asked{all: map[string]bool{}}
+	api.AllowSelf = questions.allow
+	for denied, want := range map[string]string{
+		"get nodes":                          "missing: get on nodes (kinds.allow)",
+		"watch clusterqueues.kueue.x-k8s.io": "missing: watch on clusterqueues.kueue.x-k8s.io (kinds.allow)",
+		"get clusterqueues/pendingworkloads.visibility.kueue.x-k8s.io": "missing: get on clusterqueues/pendingworkloads.visibility.kueue.x-k8s.io (places in queues)",
+		"list widgets.example.org":                                     "may not list and watch it: widgets.example.org",
+		"get widgets.example.org":                                      "nothing is missing",
+		"list absent.example.net":                                      "nothing is missing",
+	} {
+		questions.denied = denied
+		var out bytes.Buffer
+		err := Preflight(t.Context(), Options{Config: cfg, Version: "test"}, &out)
+		if !strings.Contains(out.String(), want) || (err != nil) != strings.HasPrefix(want, "missing") || strings.Count(out.String(), "missing: ") > 1 {
+			t.Errorf("without %s: %v: %s", denied, err, out.String())
+		}
 	}
 }
 

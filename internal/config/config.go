@@ -100,6 +100,11 @@ func (k Kinds) Serves(group, resource string) bool {
 	return slices.ContainsFunc(k.Allow, matches) && !slices.ContainsFunc(k.Deny, matches)
 }
 
+// Names reports whether a kind is served, and named by itself, not by a pattern that others match, too.
+func (k Kinds) Names(group, resource string) bool {
+	return k.Serves(group, resource) && slices.Contains(k.Allow, KindPattern{Resource: resource, Group: group})
+}
+
 // Cache says which kinds are watched, and how they are indexed.
 type Cache struct {
 	Preload     []Kind            `yaml:"preload"`     // watched from the start; others on first use
