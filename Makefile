@@ -34,7 +34,7 @@ devcontrollers:
 	@echo building bin/devcontrollers
 	@scripts/downloads.sh devcontrollers devcontrollers/build.sh bin/devcontrollers
 
-# etcd, kube-apiserver and the rest, from source: about ten minutes on two cores, once.
+# etcd, kube-apiserver and the rest: what is published, if it can be had; else from source, about ten minutes on two cores, once.
 controlplane:
 	@scripts/downloads.sh devcluster devcluster/build.sh bin/controlplane
 
