@@ -5,15 +5,7 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"fmt"
-	"math/big"
-	"net"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -21,6 +13,7 @@ import (
 	"time"
 
 	"github.com/kubecast/kubecast/bench/internal/figures"
+	"github.com/kubecast/kubecast/bench/internal/gateway"
 	"github.com/kubecast/kubecast/bench/internal/measure"
 	"github.com/kubecast/kubecast/bench/internal/process"
 	"github.com/kubecast/kubecast/bench/internal/source"
@@ -155,36 +148,10 @@ func (b *bench) startSecured(mode string, by transport) (*server, error) {
 	}
 	defer os.RemoveAll(dir) // the gateway has read them then
 	certFile, keyFile := filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
-	if err := writeCertificate(certFile, keyFile); err != nil {
+	if _, err := gateway.WriteCertificate(certFile, keyFile); err != nil {
 		return nil, err
 	}
 	return b.start(mode, fmt.Sprintf("}\ntls: {certFile: %q, keyFile: %q", certFile, keyFile))
-}
-
-// writeCertificate writes a certificate for loopback, which nobody checks.
-func writeCertificate(certFile, keyFile string) error {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return err
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "gateway.test"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
-	}
-	cert, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		return err
-	}
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		return err
-	}
-	for file, block := range map[string]*pem.Block{certFile: {Type: "CERTIFICATE", Bytes: cert}, keyFile: {Type: "PRIVATE KEY", Bytes: private}} {
-		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // memory reads what a gateway uses after collections, in bytes.

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kubecast/kubecast/bench/internal/figures"
 	"github.com/kubecast/kubecast/bench/internal/mark"
 	"github.com/kubecast/kubecast/bench/internal/process"
 )
@@ -23,6 +24,7 @@ type Clients struct {
 	all    []*client
 	counts Counts
 	away   []time.Duration
+	late   figures.Histogram
 }
 
 // Counts is what the clients have seen since they began.
@@ -88,6 +90,14 @@ func (c *Clients) Away(_ process.None, all *[]time.Duration) error {
 	defer c.mu.Unlock()
 	*all, c.away = c.away, nil
 	slices.Sort(*all)
+	return nil
+}
+
+// Late returns how long after it was made each change came, of those that came since it was asked last.
+func (c *Clients) Late(_ process.None, late *figures.Histogram) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	*late, c.late = c.late, figures.Histogram{}
 	return nil
 }
 
@@ -189,6 +199,7 @@ func (c *client) take(event string, data []byte) {
 		default:
 			c.of.counts.Lost += int(m.Seq - c.last - 1)
 			c.last = m.Seq
+			c.of.late.Add(time.Since(time.Unix(0, m.At)))
 		}
 	}
 }

@@ -20,24 +20,24 @@ import (
 
 // fleet is the replicas of a gateway.
 type fleet struct {
-	binary, dir, kubeconfig, token string
-	drain                          time.Duration
-	all                            []*replica
+	*files
+	binary string
+	drain  time.Duration
+	all    []*replica
 }
 
 // replica has its addresses also while it does not run. Others ask for its load by another address, named, which leads to the
 // first replica meanwhile: as a name's does whose address is gone, it is then one that is found twice.
 type replica struct {
 	public, ops, named string
+	log                string // its file
 
 	mu      sync.Mutex
 	process *process.Process // nil: it does not run
 }
 
-const opsToken = "0123456789abcdef-of-the-replicas"
-
-func newFleet(binary, dir, kubeconfig string, most int, drain time.Duration) (*fleet, error) {
-	f := &fleet{binary: binary, dir: dir, kubeconfig: kubeconfig, token: filepath.Join(dir, "token"), drain: drain}
+func newFleet(binary, dir, apiServer string, most int, drain time.Duration) (*fleet, error) {
+	f := &fleet{files: &files{dir: dir, url: apiServer}, binary: binary, drain: drain}
 	addresses := make([]string, 2*most)
 	for i := range addresses { // all at once, so that none is found twice
 		l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -48,7 +48,7 @@ func newFleet(binary, dir, kubeconfig string, most int, drain time.Duration) (*f
 		addresses[i] = l.Addr().String()
 	}
 	for i := range most {
-		r := &replica{public: addresses[2*i], ops: addresses[2*i+1]}
+		r := &replica{public: addresses[2*i], ops: addresses[2*i+1], log: f.path(fmt.Sprintf("gateway-%d.log", i))}
 		f.all = append(f.all, r)
 		named, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
@@ -57,7 +57,7 @@ func newFleet(binary, dir, kubeconfig string, most int, drain time.Duration) (*f
 		r.named = named.Addr().String()
 		go f.relay(named, r)
 	}
-	return f, os.WriteFile(f.token, []byte(opsToken+"\n"), 0o600)
+	return f, f.rotate()
 }
 
 func (f *fleet) relay(named net.Listener, r *replica) {
@@ -99,30 +99,34 @@ func (f *fleet) configure(level string) error {
 	if err != nil {
 		return err
 	}
-	text := fmt.Sprintf(`auth: {anonymous: true}
+	text := fmt.Sprintf(`auth:
+  anonymous: true
+  cookieKeyFile: %[4]s
+  jwt: [{issuer: "https://issuer.test", audiences: [kubecast], publicKeyFile: %[5]s}]
+tls: {certFile: %[6]s, keyFile: %[7]s}
 authorizer: {mode: policy, policies: ["true"]}
 cache: {preload: [configmaps]}
 trustedProxies: [127.0.0.1]
 requests: {perUser: 0, perSecond: 0}
 history: {database: none}
-stream: {perUser: 0, perAddress: 0, watchesPerUser: 0, total: 0, replicas: %s}
-ops: {tokenFile: %s}
-drain: %s
+stream: {perUser: 0, perAddress: 0, watchesPerUser: 0, total: 0, replicas: %[1]s}
+ops: {tokenFile: %[2]s}
+drain: %[3]s
 drainClosesListener: true
-log: {level: %s}
-`, list, f.token, f.drain, level)
+log: {level: %[8]s}
+`, list, f.path("token"), f.drain, f.path("cookies"), f.path("issuer.pub"), f.path("tls.crt"), f.path("tls.key"), level)
 	return os.WriteFile(filepath.Join(f.dir, "gateway.yaml"), []byte(text), 0o600)
 }
 
 // start starts a replica, and returns once it is ready.
 func (f *fleet) start(i int) error {
 	r := f.all[i]
-	log, err := os.OpenFile(filepath.Join(f.dir, fmt.Sprintf("gateway-%d.log", i)), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	log, err := os.OpenFile(r.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
 	defer log.Close()
-	cmd := exec.Command(f.binary, "serve", "--config", filepath.Join(f.dir, "gateway.yaml"), "--kubeconfig", f.kubeconfig,
+	cmd := exec.Command(f.binary, "serve", "--config", filepath.Join(f.dir, "gateway.yaml"), "--kubeconfig", f.path("kubeconfig"),
 		"--listen", r.public, "--ops-listen", r.ops)
 	cmd.Stderr = log
 	p, err := process.Start(cmd)
@@ -188,7 +192,7 @@ func (f *fleet) streams() (counts []int, deviation float64, err error) {
 		if err != nil {
 			return nil, 0, err
 		}
-		request.Header.Set("Authorization", "Bearer "+opsToken)
+		request.Header.Set("Authorization", "Bearer "+f.ops)
 		response, err := http.DefaultClient.Do(request)
 		if err != nil {
 			return nil, 0, err

@@ -6,17 +6,21 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"net"
 	"os"
+	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
 	"github.com/kubecast/kubecast/bench/internal/apiserver"
+	"github.com/kubecast/kubecast/bench/internal/figures"
 	"github.com/kubecast/kubecast/bench/internal/gateway"
 	"github.com/kubecast/kubecast/bench/internal/mark"
 	"github.com/kubecast/kubecast/bench/internal/process"
@@ -86,20 +90,48 @@ func run(args []string, out io.Writer) error {
 	if b.binary, err = gateway.Build(b.binary, dir); err != nil {
 		return err
 	}
-	var failed error
-	for _, proxy := range strings.Split(*only, ",") {
+	names := strings.Split(*only, ",")
+	for _, proxy := range names {
 		if proxies[proxy] == nil {
 			return fmt.Errorf("there is no proxy %q", proxy)
 		}
-		b.dir = dir + "/behind-" + proxy
-		if err := os.Mkdir(b.dir, 0o755); err != nil {
-			return err
-		}
-		if err := b.behind(proxy); err != nil {
-			failed = errors.Join(failed, fmt.Errorf("behind %s: %w", proxy, err))
-		}
+	}
+	if *quick {
+		return b.together(dir, names)
+	}
+	var failed error
+	for _, proxy := range names {
+		failed = errors.Join(failed, b.runBehind(dir, proxy, out))
 	}
 	return failed
+}
+
+// together runs everything behind all proxies at the same time: most of it is waiting, and nobody looks at the figures.
+func (b *bench) together(dir string, names []string) error {
+	var running sync.WaitGroup
+	texts, failed := make([]bytes.Buffer, len(names)), make([]error, len(names))
+	for i, proxy := range names {
+		running.Go(func() { failed[i] = b.runBehind(dir, proxy, &texts[i]) })
+	}
+	running.Wait()
+	for i := range texts {
+		_, _ = texts[i].WriteTo(b.out)
+	}
+	return errors.Join(failed...)
+}
+
+// runBehind runs everything behind one proxy, in a directory of its own.
+func (b *bench) runBehind(dir, proxy string, out io.Writer) error {
+	one := *b
+	one.out, one.dir = out, filepath.Join(dir, "behind-"+proxy)
+	err := os.Mkdir(one.dir, 0o755)
+	if err == nil {
+		err = one.behind(proxy)
+	}
+	if err != nil {
+		return fmt.Errorf("behind %s: %w", proxy, err)
+	}
+	return nil
 }
 
 // behind runs everything behind one proxy.
@@ -112,11 +144,7 @@ func (b *bench) behind(proxy string) (err error) {
 	if err := b.source.Call("Start", nil, &address); err != nil {
 		return err
 	}
-	kubeconfig, err := gateway.Kubeconfig(b.dir, "http://"+address)
-	if err != nil {
-		return err
-	}
-	if b.fleet, err = newFleet(b.binary, b.dir, kubeconfig, b.most, b.drain); err != nil {
+	if b.fleet, err = newFleet(b.binary, b.dir, "http://"+address, b.most, b.drain); err != nil {
 		return err
 	}
 	defer b.fleet.kill()
@@ -140,8 +168,8 @@ func (b *bench) behind(proxy string) (err error) {
 	}
 	defer b.load.Kill()
 	go func() { _ = b.source.Call("Emit", source.Emit{Rate: b.rate}, nil) }() // until Stop
-	fmt.Fprintf(b.out, "\n%d clients behind %s, %g changes a second\n%-34s %8s %8s %8s %8s %8s\n", b.clients, proxy, b.rate,
-		"", "took", "away", "p50", "p99", "longest")
+	fmt.Fprintf(b.out, "\n%d clients behind %s, %g changes a second\n%-34s %8s %8s %8s %8s %8s %8s %8s %8s %8s\n", b.clients, proxy, b.rate,
+		"", "took", "away", "p50", "p99", "longest", "late p50", "p99", "p99.9", "longest")
 	if err := b.load.Call("Open", Open{Address: front, Path: "/api/v1/configmaps", Clients: b.clients, PerSecond: 500}, nil); err != nil {
 		return err
 	}
@@ -165,6 +193,10 @@ type phase struct {
 func (b *bench) phases() []phase {
 	f := b.fleet
 	return []phase{
+		{fmt.Sprintf("nothing for %s", b.stopped), func() error {
+			time.Sleep(b.stopped)
+			return nil
+		}},
 		{"rolling restart", func() error {
 			for i := range 2 {
 				if err := f.signal(i, syscall.SIGTERM); err != nil {
@@ -204,11 +236,44 @@ func (b *bench) phases() []phase {
 			time.Sleep(b.stopped)
 			return errors.Join(err, f.signal(1, syscall.SIGCONT))
 		}},
-		{"other configuration, other token", func() error {
-			err := errors.Join(f.configure("warn"), os.WriteFile(f.token, []byte("another-token-of-the-replicas\n"+opsToken+"\n"), 0o600))
-			time.Sleep(5 * time.Second)
+		{"each file is rotated", b.rotate},
+	}
+}
+
+// rotate rotates all files of the replicas, and waits until each that runs uses the new ones. Then the log's level is
+// changed, too.
+func (b *bench) rotate() error {
+	since := map[*replica]int64{}
+	for _, r := range b.fleet.all {
+		if !r.runs() {
+			continue
+		}
+		logged, err := r.logged()
+		if err != nil {
 			return err
-		}},
+		}
+		since[r] = logged
+	}
+	if err := b.fleet.rotate(); err != nil {
+		return err
+	}
+	for i, r := range b.fleet.all {
+		if _, runs := since[r]; !runs {
+			continue
+		}
+		if err := eventually(func() error { return b.fleet.applied(r, since[r]) }); err != nil {
+			return fmt.Errorf("replica %d does not use the rotated files: %w", i, err)
+		}
+	}
+	return b.fleet.configure("warn")
+}
+
+// eventually tries until there is no error, for a minute at most.
+func eventually(try func() error) error {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(200 * time.Millisecond) {
+		if err := try(); err == nil || time.Now().After(deadline) {
+			return err
+		}
 	}
 }
 
@@ -224,7 +289,8 @@ func (b *bench) startReplicas(from, to int) error {
 // measure runs a phase, and prints for how long clients were away in it.
 func (b *bench) measure(p phase) error {
 	var away []time.Duration
-	if err := b.load.Call("Away", nil, &away); err != nil {
+	var late figures.Histogram
+	if err := errors.Join(b.load.Call("Away", nil, &away), b.load.Call("Late", nil, &late)); err != nil {
 		return err
 	}
 	began := time.Now()
@@ -235,7 +301,16 @@ func (b *bench) measure(p phase) error {
 	if err := b.all(time.Minute); err != nil {
 		return err
 	}
-	if err := b.load.Call("Away", nil, &away); err != nil {
+	var next uint64
+	if err := b.source.Call("Next", nil, &next); err != nil {
+		return err
+	}
+	// What a client has not been told yet would not count as late.
+	if err := b.until(time.Minute, func(c Counts) bool { return c.Least >= next-1 }); err != nil {
+		return err
+	}
+	away, late = nil, figures.Histogram{} // what is decoded is added to what there is
+	if err := errors.Join(b.load.Call("Away", nil, &away), b.load.Call("Late", nil, &late)); err != nil {
 		return err
 	}
 	at := func(part float64) string {
@@ -244,7 +319,9 @@ func (b *bench) measure(p phase) error {
 		}
 		return away[int(part*float64(len(away)-1))].Round(10 * time.Millisecond).String()
 	}
-	fmt.Fprintf(b.out, "%-34s %8s %8d %8s %8s %8s\n", p.name, took.Round(100*time.Millisecond), len(away), at(0.5), at(0.99), at(1))
+	ms := func(d time.Duration) string { return d.Round(time.Millisecond).String() }
+	fmt.Fprintf(b.out, "%-34s %8s %8d %8s %8s %8s %8s %8s %8s %8s\n", p.name, took.Round(100*time.Millisecond), len(away), at(0.5), at(0.99), at(1),
+		ms(late.Quantile(0.5)), ms(late.Quantile(0.99)), ms(late.Quantile(0.999)), ms(late.Max))
 	return nil
 }
 

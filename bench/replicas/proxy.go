@@ -65,7 +65,7 @@ http {
  server {
   listen %[2]s backlog=4096;
   location / {
-   proxy_pass http://gateways; proxy_http_version 1.1; proxy_buffering off; proxy_connect_timeout 2s; proxy_read_timeout 60s;
+   proxy_pass https://gateways; proxy_http_version 1.1; proxy_buffering off; proxy_connect_timeout 2s; proxy_read_timeout 60s;
    proxy_set_header Connection ""; proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
   }
  }
@@ -76,7 +76,7 @@ http {
 func haproxy(dir, address string, all []*replica) (config string, args []string) {
 	var servers strings.Builder
 	for i, r := range all {
-		fmt.Fprintf(&servers, "  server g%d %s check inter 1s fall 1 rise 1 addr %s port %s\n", i, r.public, strings.Split(r.ops, ":")[0], strings.Split(r.ops, ":")[1])
+		fmt.Fprintf(&servers, "  server g%d %s ssl verify none no-check-ssl check inter 1s fall 1 rise 1 addr %s port %s\n", i, r.public, strings.Split(r.ops, ":")[0], strings.Split(r.ops, ":")[1])
 	}
 	return fmt.Sprintf(`global
   maxconn 9000
@@ -89,6 +89,7 @@ defaults
   retries 3
   retry-on conn-failure
   option redispatch 1
+  option http-no-delay
   option forwardfor
 frontend clients
   bind %s backlog 4096

@@ -148,11 +148,20 @@ func (g *Gateway) Save(path, file string) error {
 // Kubeconfig writes a kubeconfig for an API server without authentication, and returns its path.
 func Kubeconfig(dir, url string) (file string, err error) {
 	file = filepath.Join(dir, "kubeconfig")
-	return file, os.WriteFile(file, fmt.Appendf(nil, `apiVersion: v1
+	return file, WriteKubeconfig(file, url, "")
+}
+
+// WriteKubeconfig writes a kubeconfig with a token, if one is given.
+func WriteKubeconfig(file, url, token string) error {
+	user := "{}"
+	if token != "" {
+		user = fmt.Sprintf("{token: %q}", token)
+	}
+	return os.WriteFile(file, fmt.Appendf(nil, `apiVersion: v1
 kind: Config
 current-context: bench
 clusters: [{name: bench, cluster: {server: %q}}]
 contexts: [{name: bench, context: {cluster: bench, user: bench}}]
-users: [{name: bench, user: {}}]
-`, url), 0o600)
+users: [{name: bench, user: %s}]
+`, url, user), 0o600)
 }
