@@ -14,7 +14,7 @@ import { Shortcuts } from '../shortcuts/Shortcuts.tsx';
 import { useLarge } from '../virtual/useSize.ts';
 import { useRested } from '../scheduling/useRested.ts';
 import { JobsTable, LargeTable, PodsTable, Route, Wait, Waiting } from '../pages/Route.tsx';
-import { shownPages } from '../pages/shown.ts';
+import { HasQueues, shownPages, useQueuesSought } from '../pages/shown.ts';
 import { t as pages } from '../pages/texts.ts';
 import type { Claims } from '../session/session.ts';
 import { watchOf } from '../table/watched.ts';
@@ -44,6 +44,7 @@ export function Workspace({ kc, aside, connection, claims, token, stuck, onSignO
   const { page, object, kind } = view;
   const table = tableOf(view);
   const large = useLarge(kc, table, namespace);
+  const queues = useQueuesSought(kc);
 
   // Where they do not all fit, the one that is shown does.
   useEffect(() => nav.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' }), [page]);
@@ -70,28 +71,30 @@ export function Workspace({ kc, aside, connection, claims, token, stuck, onSignO
 
   return (
     <KubecastProvider client={kc}>
-      <button type="button" className="button skip" onClick={() => main.current?.focus()}>
-        {t.skip}
-      </button>
-      <header className="top">
-        <span className="brand" translate="no">
-          <Logo /> Kubecast
-        </span>
-        <nav ref={nav} aria-label={t.pagesLabel}>
-          {shownPages.map((one) => (
-            <a key={one} href={linkTo(one, view)} aria-current={one === page ? (object || kind ? 'true' : 'page') : undefined}>
-              {pages.titles[one]}
-            </a>
-          ))}
-        </nav>
-        <Shortcuts onDevtools={openDevtools} />
-        <ConnectionStatus connection={connection} rows={table && large === false ? watchOf(kc, table, namespace) : undefined} onRetry={() => kc.wake()} />
-        <Bell view={view} user={user} />
-        <Account claims={claims} stuck={stuck} onSignOut={onSignOut} />
-      </header>
-      <main className="page" ref={main} tabIndex={-1}>
-        <DatedByConnection>{table ? <Table key={table} table={table} view={view} large={large} /> : <Route view={view} token={token} />}</DatedByConnection>
-      </main>
+      <HasQueues value={queues}>
+        <button type="button" className="button skip" onClick={() => main.current?.focus()}>
+          {t.skip}
+        </button>
+        <header className="top">
+          <span className="brand" translate="no">
+            <Logo /> Kubecast
+          </span>
+          <nav ref={nav} aria-label={t.pagesLabel}>
+            {shownPages(queues).map((one) => (
+              <a key={one} href={linkTo(one, view)} aria-current={one === page ? (object || kind ? 'true' : 'page') : undefined}>
+                {pages.titles[one]}
+              </a>
+            ))}
+          </nav>
+          <Shortcuts onDevtools={openDevtools} />
+          <ConnectionStatus connection={connection} rows={table && large === false ? watchOf(kc, table, namespace) : undefined} onRetry={() => kc.wake()} />
+          <Bell view={view} user={user} />
+          <Account claims={claims} stuck={stuck} onSignOut={onSignOut} />
+        </header>
+        <main className="page" ref={main} tabIndex={-1}>
+          <DatedByConnection>{table ? <Table key={table} table={table} view={view} large={large} /> : <Route view={view} token={token} />}</DatedByConnection>
+        </main>
+      </HasQueues>
     </KubecastProvider>
   );
 }

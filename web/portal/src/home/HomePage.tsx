@@ -11,6 +11,7 @@ import { describe } from '../connection/describe.ts';
 import { jobs } from '../job/resources.ts';
 import { endOf, outcomeOf } from '../history/outcome.ts';
 import { isForbidden, useFollowedAgain } from '../polling/polling.ts';
+import { PlaceHint } from '../queues/Starts.tsx';
 import { StateIcon } from '../state/StateMark.tsx';
 import { whyNow } from '../state/why.ts';
 import { linkTo, linkToJob, setView, type View } from '../view/view.ts';
@@ -190,6 +191,11 @@ function Job({ job, view, at, fresh, onOpen }: JobProps): ReactNode {
       <span className="mine-age">
         <Age since={at} in={job.endedAt === undefined ? undefined : t.ago} />
       </span>
+      {job.state === 'Queued' && job.place && (
+        <span className="mine-why">
+          <PlaceHint place={job.place} />
+        </span>
+      )}
       {why && <span className="mine-why" translate="no">{why}</span>}
     </li>
   );

@@ -10,6 +10,7 @@ import { Owners } from '../object/CommonFacts.tsx';
 import { Conditions } from '../object/Conditions.tsx';
 import { Facts, ObjectFrame } from '../object/ObjectFrame.tsx';
 import { podFields, podRow } from '../pods/pod.ts';
+import { JobPlace } from '../queues/JobPlace.tsx';
 import { StateMark } from '../state/StateMark.tsx';
 import { linkTo, type View } from '../view/view.ts';
 import { Events, eventFields, ofJob } from './Events.tsx';
@@ -63,6 +64,7 @@ export function JobPage({ view, namespace, name, token }: JobPageProps): ReactNo
       facts={
         <>
           {kept && <Why past={kept} view={view} there={(pod) => podRows.some((one) => one.name === pod)} />}
+          <JobPlace past={kept} />
           {(row ?? kept) && (
             <Facts
               facts={[

@@ -1,4 +1,5 @@
 import type { ReactNode } from 'react';
+import { WithPlaces } from '../queues/places.tsx';
 import { TablePage } from '../table/TablePage.tsx';
 import { jobColumns } from './columns.tsx';
 import { jobHeader, jobLine } from './exported.ts';
@@ -16,5 +17,9 @@ const exported = { header: jobHeader, line: jobLine };
 
 export function JobsPage({ view }: { readonly view: View }): ReactNode {
   const href = (row: JobRow): string => linkToJob(row.namespace, row.name, view);
-  return <TablePage view={view} exported={exported} name="jobs" read={jobRow} columns={jobColumns} states={jobStates} texts={texts} narrowLine={narrowLine} href={href} />;
+  return (
+    <WithPlaces namespace={view.namespace}>
+      <TablePage view={view} exported={exported} name="jobs" read={jobRow} columns={jobColumns} states={jobStates} texts={texts} narrowLine={narrowLine} href={href} />
+    </WithPlaces>
+  );
 }

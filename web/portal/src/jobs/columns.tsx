@@ -1,4 +1,6 @@
+import type { ReactNode } from 'react';
 import { Age } from '../age/Age.tsx';
+import { PlaceOf } from '../queues/places.tsx';
 import { StateMark } from '../state/StateMark.tsx';
 import { urgency } from '../state/tone.ts';
 import type { Column } from '../table/DataTable.tsx';
@@ -12,9 +14,18 @@ function runTime({ started, finished }: JobRow): number | undefined {
   return started === undefined ? undefined : (finished ?? Date.now()) - started;
 }
 
+function State({ row }: { readonly row: JobRow }): ReactNode {
+  return (
+    <>
+      <StateMark {...row} />
+      {row.state === 'Queued' && <PlaceOf uid={row.uid} />}
+    </>
+  );
+}
+
 export const jobColumns: readonly Column<JobRow>[] = [
   { id: 'name', header: t.columns.name, value: (row) => row.name, cell: (row) => <TextCell text={row.name} strong /> },
-  { id: 'state', header: t.columns.state, value: (row) => urgency(row.state), cell: (row) => <StateMark {...row} /> },
+  { id: 'state', header: t.columns.state, value: (row) => urgency(row.state), cell: (row) => <State row={row} /> },
   { id: 'progress', header: t.columns.progress, value: (row) => row.succeeded / (row.completions ?? 1), cell: (row) => <Progress {...row} /> },
   { id: 'duration', header: t.columns.duration, numeric: true, value: runTime, cell: (row) => <Age since={row.started} until={row.finished} /> },
   { id: 'age', header: t.columns.age, numeric: true, value: (row) => -row.created, cell: (row) => <Age since={row.created} /> },

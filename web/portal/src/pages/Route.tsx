@@ -37,11 +37,13 @@ const Node = page(() => import('../object/NodePage.tsx').then(({ NodePage }) => 
 const pages: Partial<Record<PageName, Page<RouteProps>>> = {
   kinds: page(() => import('../kinds/KindsPage.tsx').then(({ KindsPage }) => KindsPage)),
   overview: page(() => import('../overview/OverviewPage.tsx').then(({ OverviewPage }) => OverviewPage)),
+  queues: page(() => import('../queues/QueuesPage.tsx').then(({ QueuesPage }) => QueuesPage)),
   history: page(() => import('../history/HistoryPage.tsx').then(({ HistoryPage }) => HistoryPage)),
 };
 const objectPages: Partial<Record<PageName, Page<ObjectProps>>> = {
   jobs: page(() => import('../job/JobPage.tsx').then(({ JobPage }) => JobPage)),
   pods: page(() => import('../object/PodPage.tsx').then(({ PodPage }) => PodPage)),
+  queues: page(() => import('../queues/QueuePage.tsx').then(({ QueuePage }) => QueuePage)),
 };
 const pageOf = ({ page: name }: View): Page<RouteProps> => pages[name] ?? Mine;
 const objectPageOf = ({ page: name, kind }: View): Page<ObjectProps> => objectPages[name] ?? (kind === 'nodes' ? Node : Other);

@@ -4,7 +4,7 @@ import { useKubecast } from '@kubecast/sdk/react';
 import { useEffect, useMemo, useRef, useState, type KeyboardEvent, type ReactNode } from 'react';
 import { useRested } from '../scheduling/useRested.ts';
 import { useKinds } from '../kinds/discovery.ts';
-import { shownPages } from '../pages/shown.ts';
+import { shownPages, useHasQueues } from '../pages/shown.ts';
 import { t as pages } from '../pages/texts.ts';
 import { linkTo, linkToKind, useView } from '../view/view.ts';
 import { find, kindsFor, questionOf, still, type Entry, type Found, type Group } from './search.ts';
@@ -22,6 +22,7 @@ export function Palette({ onClose }: { onClose: () => void }): ReactNode {
   const kc = useKubecast();
   const view = useView();
   const kinds = useKinds().data;
+  const queues = useHasQueues();
   const dialog = useRef<HTMLDialogElement>(null);
   const [typed, setTyped] = useState('');
   const [moved, setMoved] = useState<string>();
@@ -48,13 +49,13 @@ export function Palette({ onClose }: { onClose: () => void }): ReactNode {
     const known: Group[] = [
       {
         title: t.pages,
-        entries: shownPages.filter((one) => pages.titles[one].toLowerCase().includes(text.toLowerCase()) || one.includes(text.toLowerCase())).map((one) => ({ href: linkTo(one, elsewhere), label: pages.titles[one], detail: '' })),
+        entries: shownPages(queues).filter((one) => pages.titles[one].toLowerCase().includes(text.toLowerCase()) || one.includes(text.toLowerCase())).map((one) => ({ href: linkTo(one, elsewhere), label: pages.titles[one], detail: '' })),
       },
       { title: t.kinds, entries: text === '' ? [] : kindsFor(text, kinds ?? []).map(({ id, kind, group }) => ({ href: linkToKind(id, elsewhere), label: kind, detail: group })) },
     ];
     const objects = text === '' ? [] : answer.typed === text ? answer.groups : still(answer.groups, questionOf(text, kinds ?? [], opened.kind).text);
     return [...known, ...objects].filter(({ entries }) => entries.length > 0);
-  }, [opened, text, kinds, answer]);
+  }, [opened, text, kinds, answer, queues]);
 
   const entries = groups.flatMap((group) => group.entries);
   const at = Math.max(0, entries.findIndex(({ href }) => href === moved));

@@ -54,3 +54,17 @@ function two(ms: number, large: Unit, small: Unit): string {
 
 /** A round span of time in words, such as "15 minutes". */
 export const formatSpan = (count: number, of: Unit): string => unit(of, 'long').format(count);
+
+const percent = new Intl.NumberFormat(locale, { style: 'percent' });
+
+/** A share of one. */
+export const formatPercent = (share: number): string => percent.format(share);
+
+/** From one length of time to another, both in the unit that goes with the longer: "10–25 min". What is not known to the second is not told so; from 0, only the longer. */
+export function formatRange(from: number, to: number): string {
+  const of: Unit = to < 90 * length.minute ? 'minute' : to < 2 * length.day ? 'hour' : 'day';
+  const format = new Intl.NumberFormat(locale, { style: 'unit', unit: of, unitDisplay: 'short', maximumFractionDigits: of === 'minute' ? 0 : 1 });
+  const at = (ms: number): number => ms / length[of];
+  const most = of === 'minute' ? Math.max(1, Math.ceil(at(to))) : at(to);
+  return from <= 0 ? format.format(most) : format.formatRange(of === 'minute' ? Math.floor(at(from)) : at(from), most);
+}

@@ -1,11 +1,12 @@
 // What is on screen, kept in the address's fragment so that it survives a reload and can be shared:
 // `#pods?ns=team-a&q=train&state=Running&sort=-age`, or `#jobs/team-a/train?tab=yaml` for one job. Without one it is the user's own page, `#mine`.
+// `#queues/team-a/gpu` is a queue, `#queues/all` one of the whole cluster.
 // `#kinds/deployments.apps` is the table of a kind, `#kinds/deployments.apps/team-a/web` one of its objects, `#kinds/nodes/node-1` one of no namespace.
 // Fragments never reach a server's log.
 
 import { useSyncExternalStore } from 'react';
 
-export const pageNames = ['mine', 'overview', 'jobs', 'pods', 'history', 'kinds'] as const;
+export const pageNames = ['mine', 'overview', 'jobs', 'pods', 'queues', 'history', 'kinds'] as const;
 export type PageName = (typeof pageNames)[number];
 
 /** What a page's table is narrowed to; each of these is a step that Back undoes. */
@@ -62,8 +63,8 @@ export function parseView(hash: string): View {
 
 function objectAt(page: PageName, kind: string, parts: readonly string[]): View['object'] {
   const [namespace, name] = parts;
-  if (kind !== '' && namespace && parts.length === 1) return { namespace: '', name: namespace };
-  return (page === 'jobs' || page === 'pods' || kind !== '') && namespace && name ? { namespace, name } : undefined;
+  if ((kind !== '' || page === 'queues') && namespace && parts.length === 1) return { namespace: '', name: namespace };
+  return (page === 'jobs' || page === 'pods' || page === 'queues' || kind !== '') && namespace && name ? { namespace, name } : undefined;
 }
 
 function decoded(text: string): string {
@@ -96,6 +97,9 @@ export function linkToObject(kind: string, namespace: string, name: string, view
 }
 
 export const linkToJob = (namespace: string, name: string, view: View): string => linkToObject('jobs.batch', namespace, name, view);
+
+/** A queue's page; without a namespace that of a queue of the whole cluster. */
+export const linkToQueue = (namespace: string, name: string): string => formatView({ ...parseView('#queues'), object: { namespace, name } });
 
 /** A kind's table. The namespace and the search of another one are kept. */
 export function linkToKind(kind: string, view: View): string {

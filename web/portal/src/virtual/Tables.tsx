@@ -10,6 +10,7 @@ import { podColumns } from '../pods/columns.tsx';
 import { podHeader, podLine } from '../pods/exported.ts';
 import { podFields, podRow, type PodRow } from '../pods/pod.ts';
 import { narrowLine as narrowPod } from '../pods/PodsPage.tsx';
+import { WithPlaces } from '../queues/places.tsx';
 import { linkToJob, linkToObject, type TableName, type View } from '../view/view.ts';
 import { VirtualPage } from './VirtualPage.tsx';
 
@@ -25,7 +26,11 @@ export function LargeTable({ page, ...table }: LargeTableProps): ReactNode {
   const { view } = table;
   if (page === 'jobs') {
     const href = (row: JobRow): string => linkToJob(row.namespace, row.name, view);
-    return <VirtualPage {...table} name="jobs" resource={jobs} fields={jobFields} read={jobRow} columns={jobColumns} narrowLine={narrowJob} href={href} exported={jobFile} />;
+    return (
+      <WithPlaces namespace={view.namespace}>
+        <VirtualPage {...table} name="jobs" resource={jobs} fields={jobFields} read={jobRow} columns={jobColumns} narrowLine={narrowJob} href={href} exported={jobFile} />
+      </WithPlaces>
+    );
   }
   const href = (row: PodRow): string => linkToObject('pods', row.namespace, row.name, view);
   return <VirtualPage {...table} name="pods" resource={pods} fields={podFields} read={podRow} columns={podColumns} narrowLine={narrowPod} href={href} exported={podFile} />;

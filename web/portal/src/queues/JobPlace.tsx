@@ -1,0 +1,46 @@
+// Where one job waits, as its queue tells it, and until that is there as the history has it.
+
+import type { PastJob, QueuePlace } from '@kubecast/sdk';
+import { useQueue } from '@kubecast/sdk/react';
+import type { ReactNode } from 'react';
+import { useHasQueues } from '../pages/shown.ts';
+import { linkToQueue } from '../view/view.ts';
+import { placeOf, Starts } from './Starts.tsx';
+import { t } from './texts.ts';
+
+/** Nothing of a job that does not wait, or where there are no queues. */
+export function JobPlace({ past }: { readonly past: PastJob | undefined }): ReactNode {
+  const there = useHasQueues();
+  if (past?.state !== 'Queued' || past.queue === '') return null;
+  return there ? <Followed past={past} /> : past.place ? <Told place={past.place} queue={past.queue} namespace={past.namespace} /> : null;
+}
+
+function Followed({ past: { uid, namespace, queue, place } }: { readonly past: PastJob }): ReactNode {
+  const { data, status } = useQueue(namespace, queue);
+  const own = status === 'denied' ? undefined : data?.jobs.find((job) => !job.hidden && job.uid === uid);
+  const told: QueuePlace | undefined = own && !own.hidden ? { ...own, starts: own.starts ?? place?.starts } : place;
+  return told ? <Told place={told} queue={queue} namespace={namespace} link={data !== undefined} /> : null;
+}
+
+function Told({ place, queue, namespace, link = false }: { readonly place: QueuePlace; readonly queue: string; readonly namespace: string; readonly link?: boolean }): ReactNode {
+  const where = placeOf(place);
+  if (where === '' && !place.starts) return null;
+  return (
+    <dl className="job-place">
+      {where !== '' && (
+        <div className="fact">
+          <dt>{t.place}</dt>
+          <dd>{link ? <a href={linkToQueue(namespace, queue)}>{where}</a> : where}</dd>
+        </div>
+      )}
+      {place.starts && (
+        <div className="fact">
+          <dt>{t.starts}</dt>
+          <dd>
+            <Starts at={place.starts} />
+          </dd>
+        </div>
+      )}
+    </dl>
+  );
+}

@@ -1,0 +1,93 @@
+// The queues that the user may see: how much of each is used, and how many wait.
+
+import type { Queue } from '@kubecast/sdk';
+import { useQueues } from '@kubecast/sdk/react';
+import { useMemo, type ReactNode } from 'react';
+import { Dated, useAway } from '../connection/Dated.tsx';
+import { NamespaceFilter } from '../filters/NamespaceFilter.tsx';
+import { PlainTable, type PlainColumn } from '../listing/PlainTable.tsx';
+import { formatNumber } from '../texts/format.ts';
+import { linkToQueue, type View } from '../view/view.ts';
+import { numbersOf, QuotaBar } from './Quota.tsx';
+import { usesOf } from './quota.ts';
+import { t } from './texts.ts';
+import '../job/job.css';
+import './queues.css';
+
+/** So many resources are told of each in the list. */
+const most = 3;
+
+const columns: readonly PlainColumn<Queue>[] = [
+  {
+    id: 'queue',
+    header: t.columns.queue,
+    cell: ({ name, stopped }) => (
+      <>
+        <span translate="no">{name}</span>
+        {stopped && <span className="state-detail"> {t.stopped}</span>}
+      </>
+    ),
+  },
+  { id: 'namespace', header: t.columns.namespace, cell: ({ namespace }) => (namespace ? <span translate="no">{namespace}</span> : <span className="none">{t.whole}</span>) },
+  { id: 'part', header: t.columns.part, cell: ({ clusterQueue, cohort }) => <span translate="no">{[clusterQueue, cohort].filter(Boolean).join(' · ') || '–'}</span> },
+  { id: 'waiting', header: t.columns.waiting, numeric: true, cell: ({ waiting }) => formatNumber(waiting) },
+  { id: 'running', header: t.columns.running, numeric: true, cell: ({ running }) => formatNumber(running) },
+  { id: 'use', header: t.columns.use, cell: (queue) => <InUse queue={queue} /> },
+];
+
+function InUse({ queue }: { readonly queue: Queue }): ReactNode {
+  return (
+    <ul className="queue-uses">
+      {usesOf(queue)
+        .slice(0, most)
+        .map((use) => (
+          <li key={`${use.flavor}/${use.resource}`}>
+            <span translate="no">{[use.flavor, use.resource].filter(Boolean).join(' · ')}</span>
+            <QuotaBar use={use} />
+            <span className="quota-numbers">{numbersOf(use)}</span>
+          </li>
+        ))}
+    </ul>
+  );
+}
+
+export function QueuesPage({ view }: { readonly view: View }): ReactNode {
+  const { data, status, asOf, error, retry } = useQueues();
+  const { namespace } = view;
+  const rows = useMemo(() => data.filter((queue) => namespace === '' || queue.namespace === '' || queue.namespace === namespace), [data, namespace]);
+  const old = useAway() === undefined && (status === 'reconnecting' || status === 'stale');
+  return (
+    <>
+      <div className="toolbar">
+        <h1 id="queues-title" className="toolbar-title">
+          {t.title}
+        </h1>
+        <NamespaceFilter selected={namespace} />
+      </div>
+      <Dated asOf={asOf} why={old ? (error?.message ?? '') : undefined}>
+        <PlainTable labelledBy="queues-title" columns={columns} rows={rows} keyOf={({ namespace: where, name }) => `${where}/${name}`} href={({ namespace: where, name }) => linkToQueue(where, name)}>
+          {rows.length === 0 && (
+            <p className="job-none" role="status">
+              {status === 'loading' ? (
+                error ? (
+                  <>
+                    <span translate="no">{error.message}</span>{' '}
+                    <button type="button" className="button button-small" onClick={retry}>
+                      {t.again}
+                    </button>
+                  </>
+                ) : (
+                  t.loading
+                )
+              ) : namespace ? (
+                t.noneHere
+              ) : (
+                t.none
+              )}
+            </p>
+          )}
+        </PlainTable>
+      </Dated>
+    </>
+  );
+}

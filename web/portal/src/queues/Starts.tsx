@@ -1,0 +1,43 @@
+// When a job that waits will start, in words: never more exact than it is known.
+
+import type { ExpectedStart, QueuePlace } from '@kubecast/sdk';
+import { useContext, type ReactNode } from 'react';
+import { AsOf } from '../age/Age.tsx';
+import { useNow } from '../age/clock.ts';
+import { formatPercent, formatRange, formatWhen } from '../texts/format.ts';
+import { t } from './texts.ts';
+import './queues.css';
+
+/** `short`: without how sure that is, which the title says. */
+export function Starts({ at, short = false }: { readonly at: ExpectedStart; readonly short?: boolean }): ReactNode {
+  const ticking = useNow();
+  const now = useContext(AsOf) ?? ticking;
+  const sure = t.sure(formatPercent(at.confidence));
+  return (
+    <span className="starts" title={`${formatWhen(at.from)} – ${formatWhen(at.to)}, ${sure}`}>
+      {spanUntil(at, now)}
+      {!short && at.to > now && <span className="starts-sure">, {sure}</span>}
+    </span>
+  );
+}
+
+export function spanUntil({ from, to }: ExpectedStart, now: number): string {
+  if (to <= now) return t.startsLate;
+  return from - now < 30_000 ? t.startsWithin(formatRange(0, to - now)) : t.startsIn(formatRange(from - now, to - now));
+}
+
+/** A place in a few words, for a table or a list. */
+export function PlaceHint({ place: { position, starts } }: { readonly place: QueuePlace }): ReactNode {
+  if (position === null && !starts) return null;
+  return (
+    <span className="state-detail place-hint">
+      {position !== null && t.short(position)}
+      {position !== null && starts && ' · '}
+      {starts && <Starts at={starts} short />}
+    </span>
+  );
+}
+
+/** The same in full. */
+export const placeOf = ({ position, clusterPosition }: QueuePlace): string =>
+  [position === null ? '' : t.placeIn(position), clusterPosition === null ? '' : t.placeInWhole(clusterPosition)].filter(Boolean).join(' · ');
