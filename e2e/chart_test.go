@@ -47,6 +47,23 @@ func rendered(t *testing.T, name, namespace string) (objects []*unstructured.Uns
 	}
 }
 
+// applyRendered makes some of a case's objects, until the test ends.
+func (s *stage) applyRendered(t *testing.T, name, namespace string, which func(*unstructured.Unstructured) bool) {
+	t.Helper()
+	var manifests strings.Builder
+	for _, object := range rendered(t, name, namespace) {
+		if which(object) {
+			text, err := object.MarshalJSON()
+			if err != nil {
+				t.Fatal(err)
+			}
+			manifests.Write(text)
+		}
+	}
+	s.kubectl(t, manifests.String(), "apply", "--warnings-as-errors", "-f", "-")
+	t.Cleanup(func() { s.kubectl(t, manifests.String(), "delete", "--ignore-not-found", "--wait=false", "-f", "-") })
+}
+
 // chartCases are the cases that the chart is rendered of.
 func chartCases(t *testing.T) (names []string) {
 	t.Helper()
@@ -213,22 +230,18 @@ func (c *charted) mustMiss(t *testing.T, what string, taken map[permission]bool)
 func (s *stage) grantCharted(t *testing.T, name, namespace, kubeconfig string) *charted {
 	t.Helper()
 	c := &charted{stage: s, kubeconfig: kubeconfig}
+	s.applyRendered(t, name, namespace, func(o *unstructured.Unstructured) bool {
+		return strings.HasSuffix(o.GetKind(), "Role") || strings.HasSuffix(o.GetKind(), "RoleBinding")
+	})
 	for _, object := range rendered(t, name, namespace) {
 		var err error
 		switch kind := object.GetKind(); {
 		case kind == "ConfigMap" && object.GetName() == "gateway-kubecast":
 			c.config, _, err = unstructured.NestedString(object.Object, "data", "gateway.yaml")
-		case strings.HasSuffix(kind, "Role") || strings.HasSuffix(kind, "RoleBinding"):
-			var text []byte
-			if text, err = object.MarshalJSON(); err == nil {
-				s.kubectl(t, string(text), "apply", "-f", "-")
-				t.Cleanup(func() { s.kubectl(t, string(text), "delete", "--ignore-not-found", "--wait=false", "-f", "-") })
-			}
-			if kind == "ClusterRole" && err == nil {
-				err = runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &c.role)
-			} else if kind == "Role" && err == nil {
-				err = runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &c.revoked)
-			}
+		case kind == "ClusterRole":
+			err = runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &c.role)
+		case kind == "Role":
+			err = runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &c.revoked)
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -7,11 +7,10 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
@@ -24,9 +23,7 @@ func TestManifestsAreWhatTheGatewayNeeds(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)
 	t.Cleanup(func() {
-		for _, file := range []string{"kubernetes.yaml", "history-volume.yaml", "auth-delegator.yaml"} {
-			s.kubectl(t, "", "delete", "--wait=false", "--ignore-not-found", "-f", "../deploy/"+file)
-		}
+		s.kubectl(t, "", "delete", "--wait=false", "--ignore-not-found", "-f", "../deploy/kubernetes.yaml")
 	})
 	if said := s.kubectl(t, "", "apply", "--warnings-as-errors", "-f", "../deploy/kubernetes.yaml"); !strings.Contains(said, "deployment.apps/gateway created") {
 		t.Error(said)
@@ -51,7 +48,7 @@ func TestManifestsAreWhatTheGatewayNeeds(t *testing.T) {
 		container + `.securityContext.allowPrivilegeEscalation}`:                "false",
 		`{.spec.template.spec.hostNetwork}{.spec.template.spec.hostPID}`:        "",
 		`{.spec.template.spec.automountServiceAccountToken}`:                    "",
-		container + `.resources.limits.memory}`:                                 "1Gi",
+		container + `.resources.limits.memory}`:                                 "832Mi",
 	} {
 		if got := s.kubectl(t, "", "get", "-n", "kubecast", "deployment/gateway", "-o", "jsonpath="+path); got != want {
 			t.Errorf("%s: %q, not %q", path, got, want)
@@ -62,7 +59,7 @@ func TestManifestsAreWhatTheGatewayNeeds(t *testing.T) {
 	if !strings.Contains(config, "/etc/kubecast-keys/cookie.key") || !strings.Contains(config, "tokenFile: /etc/kubecast-keys/ops.token") || strings.Contains(config, "0.0.0.0/0") {
 		t.Error(config)
 	}
-	s.withVolume(t, config)
+	s.withVolume(t)
 
 	kubeconfig := s.serviceAccountKubeconfig(t, "kubecast", "gateway")
 	token := s.admin(t)
@@ -94,7 +91,10 @@ func TestManifestsAreWhatTheGatewayNeeds(t *testing.T) {
 	if a := g.get(t, token, "/api/v1/pods?limit=1"); a.code != http.StatusServiceUnavailable {
 		t.Errorf("without the permission to ask: %d %s", a.code, a.body)
 	}
-	s.kubectl(t, "", "apply", "--warnings-as-errors", "-f", "../deploy/auth-delegator.yaml")
+	isRole := func(o *unstructured.Unstructured) bool { return o.GetKind() == "ClusterRole" }
+	s.applyRendered(t, "sar", "kubecast", isRole)
+	s.kubectl(t, "", "create", "clusterrolebinding", "kubecast-sar", "--clusterrole=kubecast-gateway-kubecast", "--serviceaccount=kubecast:gateway")
+	t.Cleanup(func() { s.kubectl(t, "", "delete", "clusterrolebinding", "kubecast-sar", "--wait=false") })
 	eventually(t, "mode sar", func() error { return served(g) })
 	robot := strings.TrimSpace(s.kubectl(t, "", "create", "token", "gateway", "-n", "kubecast", "--audience", "kubecast"))
 	eventually(t, "a ServiceAccount is known", func() error {
@@ -150,69 +150,28 @@ func (s *stage) preflight(t *testing.T, kubeconfig, config string) string {
 	return p.Stdout.String()
 }
 
-// withVolume gives the gateway a volume for its history. Its Deployment has nothing else that the one without has not.
-func (s *stage) withVolume(t *testing.T, config string) {
+// withVolume runs what the chart makes for a history in a file: its pod waits for a volume, and is never there twice.
+func (s *stage) withVolume(t *testing.T) {
 	t.Helper()
-	const before, after = "history: {database: none}", "history: {stateDir: /var/lib/kubecast}"
-	text, err := os.ReadFile("../deploy/history-volume.yaml")
-	if err != nil || !strings.Contains(string(text), "#   "+after+"\n") || strings.Count(config, before) != 1 {
-		t.Fatalf("%v\n%s\n%s", err, text, config)
-	}
-	s.mustBeValid(t, strings.Replace(config, before, after, 1))
-	with, without := deployment(t, "history-volume.yaml"), deployment(t, "kubernetes.yaml")
-	more, less := except(with, without), except(without, with)
-	if diff := cmp.Diff([]string{
-		"replicas: 1", "strategy: {type: Recreate}", "- {name: history, mountPath: /var/lib/kubecast}", "- {name: history, persistentVolumeClaim: {claimName: history}}",
-		"replicas: 2", "strategy: {rollingUpdate: {maxUnavailable: 0, maxSurge: 100%}}",
-	}, append(more, less...)); diff != "" {
-		t.Error(diff)
-	}
 	const volume = `{"apiVersion":"v1","kind":"PersistentVolume","metadata":{"name":"e2e-history"},"spec":{"accessModes":["ReadWriteOnce"],
-		"capacity":{"storage":"10Gi"},"hostPath":{"path":"/history"},"claimRef":{"namespace":"kubecast","name":"history"}}}`
+		"capacity":{"storage":"50Gi"},"hostPath":{"path":"/history"},"storageClassName":"fast","claimRef":{"namespace":"kubecast","name":"gateway-kubecast-history"}}}`
 	s.kubectl(t, volume, "apply", "-f", "-")
-	s.kubectl(t, "", "apply", "--warnings-as-errors", "-f", "../deploy/history-volume.yaml")
+	s.applyRendered(t, "sqlite", "kubecast", func(o *unstructured.Unstructured) bool { return o.GetAnnotations()["helm.sh/hook"] == "" })
 	patch := func(what, patch string, args ...string) {
 		s.kubectl(t, "", append([]string{"patch", "-n", "kubecast", what, "--type=merge", "-p", patch}, args...)...)
 	}
 	// The cluster has no controllers for volumes. So the test binds the two, and lets them go.
 	t.Cleanup(func() {
-		patch("pvc/history", `{"metadata":{"finalizers":null}}`)
+		patch("pvc/gateway-kubecast-history", `{"metadata":{"finalizers":null}}`)
 		patch("pv/e2e-history", `{"metadata":{"finalizers":null}}`)
 		s.kubectl(t, volume, "delete", "--wait=false", "-f", "-")
 	})
-	patch("pvc/history", `{"metadata":{"annotations":{"pv.kubernetes.io/bind-completed":"yes"}},"spec":{"volumeName":"e2e-history"}}`)
-	patch("pvc/history", `{"status":{"phase":"Bound","accessModes":["ReadWriteOnce"],"capacity":{"storage":"10Gi"}}}`, "--subresource=status")
-	s.kubectl(t, "", "rollout", "status", "-n", "kubecast", "deployment/gateway", "--timeout=60s")
-	if got := s.kubectl(t, "", "get", "-n", "kubecast", "deployment/gateway", "-o", "jsonpath={.status.readyReplicas} {.spec.strategy}"); got != `1 {"type":"Recreate"}` {
+	patch("pvc/gateway-kubecast-history", `{"metadata":{"annotations":{"pv.kubernetes.io/bind-completed":"yes"}},"spec":{"volumeName":"e2e-history"}}`)
+	patch("pvc/gateway-kubecast-history", `{"status":{"phase":"Bound","accessModes":["ReadWriteOnce"],"capacity":{"storage":"50Gi"}}}`, "--subresource=status")
+	s.kubectl(t, "", "rollout", "status", "-n", "kubecast", "deployment/gateway-kubecast", "--timeout=60s")
+	if got := s.kubectl(t, "", "get", "-n", "kubecast", "deployment/gateway-kubecast", "-o", "jsonpath={.status.readyReplicas} {.spec.strategy}"); got != `1 {"type":"Recreate"}` {
 		t.Error(got)
 	}
-}
-
-// deployment is a manifest's Deployment, by lines without comments.
-func deployment(t *testing.T, file string) (lines []string) {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join("../deploy", file))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, document, _ := strings.Cut(string(text), "kind: Deployment\n")
-	document, _, _ = strings.Cut(document, "\n---\n")
-	for _, line := range strings.Split(document, "\n") {
-		if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
-			lines = append(lines, line)
-		}
-	}
-	return lines
-}
-
-// except are the lines that others are not.
-func except(lines, others []string) (left []string) {
-	for _, line := range lines {
-		if !slices.Contains(others, line) {
-			left = append(left, line)
-		}
-	}
-	return left
 }
 
 // serviceAccountKubeconfig writes a kubeconfig with a ServiceAccount's token.

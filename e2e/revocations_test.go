@@ -10,21 +10,19 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // An operator revokes a user with kubectl, as docs/operations.md says. Both replicas refuse the session and the
 // token, and end the streams that run with them. On the ConfigMap, they have only the permissions of
-// deploy/revocations.yaml.
+// the chart.
 func TestRevokedIsRefusedByEveryReplica(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)
 	s.namespaces(t, "revocations")
-	manifest, err := os.ReadFile("../deploy/revocations.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.kubectl(t, "", "create", "serviceaccount", "gateway", "-n", "revocations")
-	kubeconfig := s.serviceAccountKubeconfig(t, "revocations", "gateway")
+	s.kubectl(t, "", "create", "serviceaccount", "gateway-kubecast", "-n", "revocations")
+	kubeconfig := s.serviceAccountKubeconfig(t, "revocations", "gateway-kubecast")
 	key := filepath.Join(t.TempDir(), "cookie.key")
 	if err := os.WriteFile(key, []byte(base64.StdEncoding.EncodeToString(make([]byte, 32))), 0o600); err != nil {
 		t.Fatal(err)
@@ -48,8 +46,10 @@ func TestRevokedIsRefusedByEveryReplica(t *testing.T) {
 			t.Errorf("%d %s", code, body)
 		}
 	}
-	s.kubectl(t, strings.ReplaceAll(string(manifest), "namespace: kubecast", "namespace: revocations"), "apply", "--warnings-as-errors", "-f", "-")
-	s.kubectl(t, "", "create", "clusterrolebinding", "revocations-view", "--clusterrole=view", "--serviceaccount=revocations:gateway")
+	s.applyRendered(t, "login", "revocations", func(o *unstructured.Unstructured) bool {
+		return o.GetName() == "revoked" || o.GetName() == "gateway-kubecast-revocations"
+	})
+	s.kubectl(t, "", "create", "clusterrolebinding", "revocations-view", "--clusterrole=view", "--serviceaccount=revocations:gateway-kubecast")
 	t.Cleanup(func() { s.kubectl(t, "", "delete", "clusterrolebinding", "revocations-view", "--wait=false") })
 	for _, g := range []*gateway{one, two} {
 		g.waitReady(t)
@@ -107,7 +107,7 @@ func TestRevokedIsRefusedByEveryReplica(t *testing.T) {
 	}
 	for _, forbidden := range []string{"patch configmap/other", "delete configmap/revoked", "create configmaps", "update configmap/revoked"} {
 		verb, what, _ := strings.Cut(forbidden, " ")
-		out, err := s.tryKubectl("auth", "can-i", verb, what, "-n", "revocations", "--as", "system:serviceaccount:revocations:gateway")
+		out, err := s.tryKubectl("auth", "can-i", verb, what, "-n", "revocations", "--as", "system:serviceaccount:revocations:gateway-kubecast")
 		if failure(out, err) == "" || strings.HasPrefix(out, "yes") {
 			t.Errorf("the gateway may %s: %s %v", forbidden, out, err)
 		}

@@ -22,6 +22,9 @@ import (
 
 const chartDir = "../chart"
 
+// forKubectl is the case that deploy/kubernetes.yaml is made of.
+const forKubectl = "kubernetes"
+
 // cases are the files of values in ci, by their names.
 func cases(t *testing.T) (names []string) {
 	t.Helper()
