@@ -236,6 +236,7 @@ func (g *assembly) buildServer() (err error) {
 		Inbox:       g.box,
 		Webhooks:    g.hooks,
 		SeeTheirOwn: cfg.History.Owners == config.OwnersSeeTheirOwn,
+		NoQueues:    !cfg.Queues.Enabled,
 		Portal:      portal(),
 		Audit:       g.auditLog,
 		Registerer:  g.registry,

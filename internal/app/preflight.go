@@ -16,6 +16,7 @@ import (
 	"github.com/kubecast/kubecast/internal/config"
 	"github.com/kubecast/kubecast/internal/history/archive"
 	"github.com/kubecast/kubecast/internal/history/store"
+	"github.com/kubecast/kubecast/internal/queues"
 )
 
 const (
@@ -32,6 +33,7 @@ type right struct {
 	namespace string // empty: in all of them
 	name      string // empty: all
 	why       string // what it is for, as docs/operations.md says
+	of        string // it is needed only in clusters that have this kind; empty: in all
 }
 
 var (
@@ -71,6 +73,7 @@ func rights(cfg config.Config, isDefault bool) (all []right) {
 			need(followed, "history.runs", "pods")
 		}
 	}
+	all = append(all, rightsInQueues(cfg)...)
 	switch cfg.Authorizer.Mode {
 	case config.AuthorizerRBAC:
 		for _, resource := range []string{"roles", "clusterroles", "rolebindings", "clusterrolebindings"} {
@@ -109,11 +112,23 @@ func ofKinds(allowed config.Kinds, kinds []cluster.Kind) (all []right) {
 		if kind.Measured {
 			verbs = []string{"list"}
 		}
-		name := config.Kind{Resource: kind.Resource, Group: kind.Group}.String()
-		all = append(all, right{verbs: verbs, resource: name, why: "kinds.allow"})
-		if name == "clusterqueues.kueue.x-k8s.io" {
-			all = append(all, right{verbs: []string{"get"}, resource: "clusterqueues/pendingworkloads.visibility.kueue.x-k8s.io", why: "places in queues"})
+		all = append(all, right{verbs: verbs, resource: config.Kind{Resource: kind.Resource, Group: kind.Group}.String(), why: "kinds.allow"})
+	}
+	return all
+}
+
+// rightsInQueues are those that /queues needs where there is Kueue.
+func rightsInQueues(cfg config.Config) (all []right) {
+	if !cfg.Queues.Enabled {
+		return nil
+	}
+	for _, resource := range []string{"localqueues", "clusterqueues", "workloads"} {
+		if kind := resource + "." + queues.Group; cfg.Kinds.Serves(queues.Group, resource) {
+			all = append(all, right{verbs: cached, resource: kind, why: "queues.enabled", of: kind})
 		}
+	}
+	if len(all) > 0 {
+		all = append(all, right{verbs: []string{"get"}, resource: "clusterqueues/pendingworkloads.visibility." + queues.Group, why: "places in queues", of: "clusterqueues." + queues.Group})
 	}
 	return all
 }
@@ -174,6 +189,12 @@ func (p *preflight) cluster(ctx context.Context, c *cluster.Cluster, allowed con
 func (p *preflight) ask(ctx context.Context, c *cluster.Cluster, rights []right) bool {
 	told := map[string]bool{}
 	for _, r := range rights {
+		if has, err := hasKind(ctx, c, r.of); err != nil {
+			p.lacks("an answer whether there are %s: %v", r.of, err)
+			return false
+		} else if !has {
+			continue
+		}
 		var denied []string
 		for _, verb := range r.verbs {
 			question := r.ask(verb)
@@ -194,6 +215,18 @@ func (p *preflight) ask(ctx context.Context, c *cluster.Cluster, rights []right)
 		}
 	}
 	return true
+}
+
+// hasKind reports whether a cluster has a kind; "": any has it.
+func hasKind(ctx context.Context, c *cluster.Cluster, name string) (bool, error) {
+	if name == "" {
+		return true, nil
+	}
+	_, err := c.Named(ctx, name)
+	if errors.Is(err, cluster.ErrNoKind) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // ask is the question whether the gateway has one of the verbs.

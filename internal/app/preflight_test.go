@@ -58,6 +58,12 @@ var documented = map[string][]string{
 		"get pods/log", "list nodes.metrics.k8s.io", "list pods.metrics.k8s.io", "get namespaces", "list namespaces",
 		"get customresourcedefinitions.apiextensions.k8s.io", "list customresourcedefinitions.apiextensions.k8s.io", "watch customresourcedefinitions.apiextensions.k8s.io",
 	},
+	"queues": {
+		"get localqueues.kueue.x-k8s.io", "list localqueues.kueue.x-k8s.io", "watch localqueues.kueue.x-k8s.io",
+		"get clusterqueues.kueue.x-k8s.io", "list clusterqueues.kueue.x-k8s.io", "watch clusterqueues.kueue.x-k8s.io",
+		"get workloads.kueue.x-k8s.io", "list workloads.kueue.x-k8s.io", "watch workloads.kueue.x-k8s.io",
+		"get clusterqueues/pendingworkloads.visibility.kueue.x-k8s.io",
+	},
 	config.AuthorizerRBAC: {
 		"get roles.rbac.authorization.k8s.io", "list roles.rbac.authorization.k8s.io", "watch roles.rbac.authorization.k8s.io",
 		"get clusterroles.rbac.authorization.k8s.io", "list clusterroles.rbac.authorization.k8s.io", "watch clusterroles.rbac.authorization.k8s.io",
@@ -75,6 +81,11 @@ func TestPreflightNamesTheRightThatIsMissing(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			api, url := apitest.Start(t)
 			cfg, _ := configuration(t, url)
+			needed := documented[""]
+			if mode != config.AuthorizerPolicy { // that cluster has no Kueue, and nothing of it is needed
+				serveKueue(api)
+				needed = slices.Concat(needed, documented["queues"])
+			}
 			cfg.Authorizer.Mode = mode
 			switch mode {
 			case config.AuthorizerSAR:
@@ -84,7 +95,7 @@ func TestPreflightNamesTheRightThatIsMissing(t *testing.T) {
 				cfg.Authorizer.Policies = []string{"true"}
 			}
 			cfg.Kinds.Allow = []config.KindPattern{}
-			for _, kind := range []string{"pods", "jobs.batch", "nodes.metrics.k8s.io", "pods.metrics.k8s.io"} {
+			for _, kind := range []string{"pods", "jobs.batch", "nodes.metrics.k8s.io", "pods.metrics.k8s.io", "localqueues.kueue.x-k8s.io", "clusterqueues.kueue.x-k8s.io", "workloads.kueue.x-k8s.io"} {
 				resource, group, _ := strings.Cut(kind, ".")
 				cfg.Kinds.Allow = append(cfg.Kinds.Allow, config.KindPattern{Resource: resource, Group: group})
 			}
@@ -99,7 +110,7 @@ func TestPreflightNamesTheRightThatIsMissing(t *testing.T) {
 			if out, err := preflight(""); err != nil || !strings.HasSuffix(out, "nothing is missing\n") || !strings.Contains(out, "cluster default at "+url+" v1.36.3\n") {
 				t.Fatalf("%v: %s", err, out)
 			}
-			want := slices.Concat(documented[""], documented[mode])
+			want := slices.Concat(needed, documented[mode])
 			slices.Sort(want)
 			if got := slices.Sorted(maps.Keys(questions.all)); !slices.Equal(got, slices.Compact(want)) {
 				t.Errorf("it asks for %q, and documented are %q", got, want)
@@ -135,7 +146,7 @@ func TestPreflightNamesRightsOfKindsThatAreNamed(t *testing.T) {
 	api.AllowSelf = questions.allow
 	for denied, want := range map[string]string{
 		"get nodes":                          "missing: get on nodes (kinds.allow)",
-		"watch clusterqueues.kueue.x-k8s.io": "missing: watch on clusterqueues.kueue.x-k8s.io (kinds.allow)",
+		"watch clusterqueues.kueue.x-k8s.io": "missing: watch on clusterqueues.kueue.x-k8s.io (queues.enabled)",
 		"get clusterqueues/pendingworkloads.visibility.kueue.x-k8s.io": "missing: get on clusterqueues/pendingworkloads.visibility.kueue.x-k8s.io (places in queues)",
 		"list widgets.example.org":                                     "may not list and watch it: widgets.example.org",
 		"get widgets.example.org":                                      "nothing is missing",
@@ -147,6 +158,14 @@ func TestPreflightNamesRightsOfKindsThatAreNamed(t *testing.T) {
 		if !strings.Contains(out.String(), want) || (err != nil) != strings.HasPrefix(want, "missing") || strings.Count(out.String(), "missing: ") > 1 {
 			t.Errorf("without %s: %v: %s", denied, err, out.String())
 		}
+	}
+}
+
+// serveKueue has an API server serve Kueue's kinds.
+func serveKueue(api *apitest.API) {
+	for _, kind := range []cluster.Kind{{Resource: "localqueues", Kind: "LocalQueue", Namespaced: true}, {Resource: "clusterqueues", Kind: "ClusterQueue"}, {Resource: "workloads", Kind: "Workload", Namespaced: true}} {
+		kind.Group, kind.Version, kind.Watchable = "kueue.x-k8s.io", "v1beta2", true
+		api.Serve(kind, true)
 	}
 }
 

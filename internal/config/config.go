@@ -45,6 +45,7 @@ type Config struct {
 	ProxyProtocol []string      `yaml:"proxyProtocol"`
 	Audit         Audit         `yaml:"audit"`
 	History       History       `yaml:"history"`
+	Queues        Queues        `yaml:"queues"`
 	Notifications Notifications `yaml:"notifications"`
 	Webhooks      []Webhook     `yaml:"webhooks"`
 	Logs          Logs          `yaml:"logs"`
@@ -301,6 +302,11 @@ type History struct {
 	Kinds        []HistoryKind `yaml:"kinds"`        // beyond jobs.batch
 }
 
+// Queues says whether callers are told of the queues of Kueue, where a cluster has them.
+type Queues struct {
+	Enabled bool `yaml:"enabled"`
+}
+
 // HistoryKind is a kind of jobs with its rules: CEL expressions over `object`. Kinds with built-in rules need none.
 type HistoryKind struct {
 	Resource string `yaml:"resource"` // with its group, without a version
@@ -396,6 +402,7 @@ func Default() Config {
 		History: History{
 			Database: HistorySQLite, Owners: OwnersAsPermitted, Keep: Duration(30 * 24 * time.Hour), KeepLogTail: 64 << 10, KeepSpec: true, KeepBudget: 64 << 20, Runs: true, Migrate: true, Kinds: []HistoryKind{},
 		},
+		Queues:        Queues{Enabled: true},
 		Notifications: Notifications{States: []string{"Succeeded", "Failed"}, Keep: Duration(30 * 24 * time.Hour)},
 		Webhooks:      []Webhook{},
 		Logs:          Logs{Upstreams: 200, PerUser: 16, Ring: 1 << 20},

@@ -73,6 +73,7 @@ trustedProxies: [127.0.0.0/8, "::1/128", 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/
 proxyProtocol: []
 audit: {level: none, file: ""}
 history: {database: sqlite, passwordFile: "", stateDir: "", owner: "", owners: as-permitted, keep: 720h, keepLogTail: 64Ki, keepSpec: true, keepBudget: 64Mi, runs: true, migrate: true, kinds: []}
+queues: {enabled: true}
 notifications: {states: [Succeeded, Failed], digest: "0", keep: 720h}
 webhooks: []
 logs: {upstreams: 200, perUser: 16, ring: 1Mi}

@@ -79,13 +79,18 @@ func (k *kueue) set(away int, version string) {
 }
 
 // withKueue runs a test with a ClusterQueue "whole" that has a LocalQueue "line" in each of the namespaces a and b.
-func withKueue(t *testing.T, test func(*testing.T, *gateway, *kueue)) {
+func withKueue(t *testing.T, test func(*testing.T, *gateway, *kueue), opts ...option) {
 	t.Helper()
 	k := &kueue{version: "v1beta2", lines: map[string]string{}}
 	inBubble(t, func(t *testing.T, g *gateway) {
 		k.gateway = g
 		test(t, g, k)
-	}, before(func(api *apitest.API) {
+	}, append(opts, k.served())...)
+}
+
+// served has the API server serve Kueue's kinds, and its order.
+func (k *kueue) served() option {
+	return before(func(api *apitest.API) {
 		api.Queues = k.ServeHTTP
 		for _, kind := range []cluster.Kind{{Resource: "localqueues", Kind: "LocalQueue", Namespaced: true}, {Resource: "clusterqueues", Kind: "ClusterQueue"}, {Resource: "workloads", Kind: "Workload", Namespaced: true}} {
 			kind.Group, kind.Version, kind.Watchable = "kueue.x-k8s.io", "v1beta2", true
@@ -96,7 +101,7 @@ func withKueue(t *testing.T, test func(*testing.T, *gateway, *kueue)) {
 		for _, namespace := range []string{"a", "b"} {
 			putLine(api, namespace, 2)
 		}
-	}))
+	})
 }
 
 func flavors(resources ...any) any {
@@ -242,14 +247,23 @@ func TestWithoutKueuesOrderThereAreNoPlaces(t *testing.T) {
 			return len(got) > 0 && got[0] == "1/1 jobs.batch late"
 		})
 	})
-	inBubble(t, func(t *testing.T, g *gateway) {
-		if a := g.get("/queues"); a.body != `{"items":[]}`+"\n" {
-			t.Errorf("without Kueue: %d %s", a.code, a.body)
+	inBubble(t, hasNoQueues)
+	withKueue(t, func(t *testing.T, g *gateway, _ *kueue) { hasNoQueues(t, g) }, options(func(o *Options) { o.NoQueues = true }))
+}
+
+// hasNoQueues tests what is told where there are none, or are not to be told of.
+func hasNoQueues(t *testing.T, g *gateway) {
+	if a := g.get("/queues"); a.body != `{"items":[]}`+"\n" {
+		t.Errorf("the list: %d %s", a.code, a.body)
+	}
+	if f := g.stream("/queues").next(); f.data != `{"items":[]}` {
+		t.Errorf("the list's stream: %s", f.data)
+	}
+	for _, accept := range []string{"application/json", "text/event-stream"} {
+		if a := g.get("/queues/a/line", "Accept: "+accept); a.code != http.StatusNotFound {
+			t.Errorf("a queue as %s: %d %s", accept, a.code, a.body)
 		}
-		if a := g.get("/queues/a/line"); a.code != http.StatusNotFound {
-			t.Errorf("without Kueue: %d %s", a.code, a.body)
-		}
-	})
+	}
 }
 
 // hostile puts a Workload at the end of a LocalQueue that claims to be another's.

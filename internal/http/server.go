@@ -86,6 +86,7 @@ type Options struct {
 	Origins       []string         // of pages elsewhere that may call; may be empty
 	History       *archive.Archive // nil: none is kept
 	Inbox         *inbox.Inbox     // what users are told of their jobs; nil: nothing. Needs History
+	NoQueues      bool             // nobody is told of queues, as if there were none
 	SeeTheirOwn   bool             // whether owner=me shows callers their own jobs of the history without any other permission, and notifications
 	Webhooks      *webhook.Senders // nil: there are none
 	Portal        fs.FS            // the built portal; nil if it was not built
@@ -167,16 +168,18 @@ func New(opts Options) (*Server, error) {
 		Access: s.access, Processors: s.processors, Memory: s.memory, Queries: s.queries, Turns: s.turns,
 		WriteTimeout: opts.Stream.WriteTimeout, SyncTimeout: opts.SyncTimeout, Codings: codings, Log: opts.Log,
 	})
+	s.queues = queueapi.New(queueapi.Options{
+		Access: s.access, Archive: opts.History, Turns: s.turns, Processors: s.processors, SyncTimeout: opts.SyncTimeout, None: opts.NoQueues,
+	})
 	s.past = historyapi.New(historyapi.Options{
 		Archive: opts.History, Access: s.access, SeeTheirOwn: opts.SeeTheirOwn, Turns: s.turns, Processors: s.processors,
-		WriteTimeout: opts.Stream.WriteTimeout, Codings: codings,
+		WriteTimeout: opts.Stream.WriteTimeout, Codings: codings, Places: s.queues.Places,
 	})
 	told := notifications.Options{Inbox: opts.Inbox, Access: s.access, SeeTheirOwn: opts.SeeTheirOwn, Turns: s.turns}
 	if opts.History != nil {
 		told.Kinds = opts.History.Kinds()
 	}
 	s.told = notifications.New(told)
-	s.queues = queueapi.New(queueapi.Options{Access: s.access, Archive: opts.History, Turns: s.turns, Processors: s.processors, SyncTimeout: opts.SyncTimeout})
 	s.feeds = logs.New(logs.Options{
 		Upstreams: unlimited(opts.Limits.Logs.Total), PerUser: opts.Limits.Logs.PerUser, Ring: opts.LogRing, Linger: logLinger, Registerer: opts.Registerer,
 	})

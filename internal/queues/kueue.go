@@ -173,6 +173,17 @@ func Waits(workload *cluster.Object) bool {
 	return workload.Path("spec.active").Type != gjson.False && !is(status, "Finished") && !is(status, "QuotaReserved")
 }
 
+// Admitted is which ClusterQueue has given a Workload its quota, and since when; it is not ok if none has, or the Workload is over.
+func Admitted(workload *cluster.Object) (clusterQueue string, since time.Time, ok bool) {
+	status := workload.Path("status")
+	reserved := pods.Condition(status, "QuotaReserved")
+	if reserved.Get("status").Str != "True" || is(status, "Finished") {
+		return "", since, false
+	}
+	since, _ = time.Parse(time.RFC3339, reserved.Get("lastTransitionTime").Str) // the zero time: long ago
+	return status.Get("admission.clusterQueue").Str, since, true
+}
+
 func is(status gjson.Result, condition string) bool {
 	return pods.Condition(status, condition).Get("status").Str == "True"
 }

@@ -3,6 +3,7 @@
 package wire
 
 import (
+	"encoding/json"
 	"strconv"
 	"time"
 
@@ -19,7 +20,7 @@ type Job struct {
 	Name         string                    `json:"name"`
 	UID          string                    `json:"uid"`
 	Owner        string                    `json:"owner"`
-	Queue        string                    `json:"queue"`
+	Queue        Queue                     `json:"queue"`
 	State        history.State             `json:"state"`
 	Since        history.Time              `json:"since"`
 	Reason       string                    `json:"reason"`
@@ -48,6 +49,51 @@ type Job struct {
 	Pods        []Run  `json:"pods,omitzero"` // the newest first; nil where they are not told
 }
 
+// Queue is the queue of a job: its name, and of one that waits its place in it, if that is known.
+type Queue struct {
+	Name  string
+	Place *Place
+}
+
+// Place is where a job stands in its queue.
+type Place struct {
+	Position        *int    `json:"position"`        // in the queue, from 1; null: nobody says it
+	ClusterPosition *int    `json:"clusterPosition"` // among all queues that wait for the same quota
+	Starts          *Starts `json:"starts"`          // null: there is too little to say
+}
+
+// Starts is within what a job is expected to start, and how often such intervals hold.
+type Starts struct {
+	From       time.Time `json:"from"`
+	To         time.Time `json:"to"`
+	Confidence float64   `json:"confidence"`
+}
+
+// MarshalJSON writes the name alone where there is no place.
+func (q Queue) MarshalJSON() ([]byte, error) {
+	if q.Place == nil {
+		return json.Marshal(q.Name)
+	}
+	return json.Marshal(struct {
+		Name string `json:"name"`
+		*Place
+	}{q.Name, q.Place})
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (q *Queue) UnmarshalJSON(text []byte) error {
+	if *q = (Queue{}); json.Unmarshal(text, &q.Name) == nil {
+		return nil
+	}
+	named := struct {
+		Name *string `json:"name"`
+		*Place
+	}{&q.Name, &Place{}}
+	err := json.Unmarshal(text, &named)
+	q.Place = named.Place
+	return err
+}
+
 // Hours are resources times hours.
 type Hours struct {
 	CPU    float64 `json:"cpu"`
@@ -64,7 +110,7 @@ func (j *Job) Use(u history.Use) {
 // JobOf returns a job of a cluster, by its name for people, and a kind, as it is at a time.
 func JobOf(j *history.Job, cluster, resource string, now history.Time) Job {
 	told := Job{
-		Cluster: cluster, Resource: resource, Namespace: j.Namespace, NamespaceUID: known(j.NamespaceUID), Name: j.Name, UID: j.UID, Owner: j.Owner, Queue: j.Queue,
+		Cluster: cluster, Resource: resource, Namespace: j.Namespace, NamespaceUID: known(j.NamespaceUID), Name: j.Name, UID: j.UID, Owner: j.Owner, Queue: Queue{Name: j.Queue},
 		State: j.State, Since: j.Since, Reason: j.Reason, Message: j.Message, Attempt: j.Attempt,
 		CreatedAt: j.Created, StartedAt: j.Started, EndedAt: j.Ended, DeletedAt: j.Deleted,
 		Durations: make(map[history.State]float64, len(j.Spent)+1), Requests: j.Requests, Reasons: j.Reasons, Cause: j.Cause,

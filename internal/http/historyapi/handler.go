@@ -10,6 +10,7 @@ import (
 
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/budget"
+	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/history"
 	"github.com/kubecast/kubecast/internal/history/archive"
@@ -33,6 +34,8 @@ type Options struct {
 	Processors   *budget.Queue    // turns for long work
 	WriteTimeout time.Duration    // a client that takes no byte for so long is disconnected
 	Codings      *coding.Codings  // in which pages are sent; nil: none
+	// Places are where jobs stand that wait in queues, by uid, as far as the caller may know; nil: nobody says so.
+	Places func(ctx context.Context, id auth.Identity, kinds *cache.Kinds, cluster string, jobs []*history.Job) map[string]*wire.Place
 }
 
 // Handler answers requests for the history.
@@ -195,6 +198,7 @@ func (h *Handler) jobs(ctx context.Context, p *page, id auth.Identity, g access.
 	var kept store.Keeping
 	var uses map[string]history.Use
 	var pods []wire.Run
+	var places map[string]*wire.Place
 	return fill(p, q.limit, func(most int) (jobs []*history.Job, err error) {
 		jobs, kept, err = p.from.JobsAndKept(ctx, g.Kinds.Cluster(), t.Qualified(), q.filter, after, most)
 		if err == nil {
@@ -202,6 +206,9 @@ func (h *Handler) jobs(ctx context.Context, p *page, id auth.Identity, g access.
 		}
 		if err == nil {
 			uses, err = p.from.Uses(ctx, g.Kinds.Cluster(), t.Qualified(), jobs, now)
+		}
+		if err == nil && h.opts.Places != nil && len(jobs) > 0 {
+			places = h.opts.Places(ctx, id, g.Kinds, t.Cluster, jobs[:min(len(jobs), chunk)])
 		}
 		if err == nil && len(jobs) > 0 && len(q.filter.UIDs) == 1 {
 			pods, err = h.podsOf(ctx, p, g, t, q)
@@ -216,6 +223,7 @@ func (h *Handler) jobs(ctx context.Context, p *page, id auth.Identity, g access.
 			told.Use(use)
 		}
 		told.Pods = pods
+		told.Queue.Place = places[j.UID]
 		return told
 	}, func() string { return q.goOn(token{Created: int64(after.Created), UID: after.UID}) })
 }

@@ -39,6 +39,7 @@ type Options struct {
 	Processors *budget.Queue
 	// SyncTimeout is how long a request waits for a kind's first list.
 	SyncTimeout time.Duration
+	None        bool // no cluster counts as having queues
 }
 
 // Handler answers requests for queues.
@@ -50,9 +51,9 @@ type Handler struct {
 // New returns a Handler. What it streams is followed for as long as Run runs.
 func New(opts Options) *Handler {
 	h := &Handler{opts: opts}
-	follow := pending.Options{Processors: opts.Processors, Linger: linger}
+	follow := pending.Options{Processors: opts.Processors, Linger: linger, None: opts.None}
 	if opts.Archive != nil {
-		follow.Owners = h.owned
+		follow.Owners, follow.Past = h.owned, h.pastOf
 	}
 	h.pending = pending.New(follow)
 	return h
@@ -215,6 +216,9 @@ func isRefusal(err error) bool {
 
 // kind finds one of Kueue's kinds; found is false if the cluster has no such kind.
 func (l *look) kind(ctx context.Context, resource string) (kind cluster.Kind, found bool, err error) {
+	if l.opts.None {
+		return kind, false, nil
+	}
 	kind, err = l.kinds.Cluster().Named(ctx, resource+"."+queues.Group)
 	if errors.Is(err, cluster.ErrNoKind) {
 		return kind, false, nil

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/history/store"
+	"github.com/kubecast/kubecast/internal/history/wire"
 	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/auditrecord"
 	"github.com/kubecast/kubecast/internal/queues"
@@ -29,6 +30,7 @@ type waiting struct {
 	Owner           string            `json:"owner"` // whose it is, by the history; "": that is not known
 	Since           time.Time         `json:"since"`
 	Requests        map[string]string `json:"requests"` // of all its pods together
+	Starts          *wire.Starts      `json:"starts"`   // nil: there is too little to say
 }
 
 // hidden is a job that waits and that the caller may not see.
@@ -85,7 +87,34 @@ func (l *look) jobs(ctx context.Context, in line, limit int) ([]any, error) {
 		told, shown = append(told, one), append(shown, one)
 	}
 	l.owners(ctx, shown)
+	l.expect(ctx, in, shown)
 	return told, nil
+}
+
+// expect says when jobs will start.
+func (l *look) expect(ctx context.Context, in line, jobs []*waiting) {
+	if l.opts.Archive == nil || len(jobs) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, placesWithin)
+	defer cancel()
+	reader, err := l.pending.Read(l.kinds, in.clusterQueue, l.id.QuotaOwner())
+	if err != nil {
+		return
+	}
+	defer reader.Close()
+	if reader.Ready(ctx) != nil {
+		return
+	}
+	known, err := reader.Snapshot(nil, 0)
+	if err != nil || known == nil {
+		return
+	}
+	for _, j := range jobs {
+		if p := known.Find(j.Namespace, j.Name, j.UID); p != nil {
+			j.Starts = startsOf(p)
+		}
+	}
 }
 
 // places are who wait, in Kueue's order. Where nobody says what that is, they have no positions.

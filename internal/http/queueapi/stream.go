@@ -12,7 +12,6 @@ import (
 	"github.com/kubecast/kubecast/internal/budget"
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
-	"github.com/kubecast/kubecast/internal/history/store"
 	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/auditrecord"
 	"github.com/kubecast/kubecast/internal/http/eventstream"
@@ -313,7 +312,7 @@ func (s sight) one(now *pending.Snapshot, q question) queueWithJobs {
 		}
 		told.Jobs = append(told.Jobs, &waiting{
 			Position: number(p.Local), ClusterPosition: number(p.Whole), Namespace: p.Namespace, Queue: p.Queue, Resource: p.Kind.String(),
-			Name: p.Job.Name, UID: p.Job.UID, Owner: p.Owner, Since: p.Job.Since, Requests: p.Job.Requests(),
+			Name: p.Job.Name, UID: p.Job.UID, Owner: p.Owner, Since: p.Job.Since, Requests: p.Job.Requests(), Starts: startsOf(p),
 		})
 	}
 	return told
@@ -356,15 +355,4 @@ func (s *source) AuditRead() auditrecord.Read {
 func (s *source) Close() {
 	s.Drop()
 	s.reader.Close()
-}
-
-// owned looks up in the history whose jobs are.
-func (h *Handler) owned(ctx context.Context, c *cluster.Cluster, user, kind string, uids []string) (found []pending.Owned, err error) {
-	all, err := h.opts.Archive.For(user).Jobs(ctx, c, kind, store.Filter{UIDs: uids}, store.JobAfter{}, len(uids))
-	for _, j := range all {
-		if j.Deleted == 0 {
-			found = append(found, pending.Owned{UID: j.UID, Namespace: j.Namespace, Name: j.Name, Owner: j.Owner})
-		}
-	}
-	return found, err
 }

@@ -3,6 +3,7 @@ package pending
 import (
 	"context"
 	"errors"
+	"iter"
 	"sync"
 	"time"
 
@@ -35,6 +36,14 @@ type board struct {
 	upstream     cache.Upstream         // how their watches were before what follows was read
 	jobs         map[name]*Job          // of Workloads that wait
 	queued       map[name]map[name]*Job // the same by LocalQueue
+	admitted     map[name]*admitted     // Workloads that were given quota, and are not over
+}
+
+// admitted is a job that was let in.
+type admitted struct {
+	*Job
+	clusterQueue string
+	since        time.Time
 }
 
 func newBoard(r *Registry, kinds *cache.Kinds, user string) *board {
@@ -69,7 +78,7 @@ func (b *board) run(ctx context.Context) {
 		err := b.follow(ctx)
 		if errors.Is(err, cluster.ErrNoKind) {
 			b.mu.Lock()
-			b.known, b.local, b.whole, b.jobs, b.queued = true, nil, nil, nil, nil
+			b.known, b.local, b.whole, b.jobs, b.queued, b.admitted = true, nil, nil, nil, nil, nil
 			b.upstream = cache.Upstream{Synced: true, Live: true, Since: time.Now()}
 			b.mu.Unlock()
 			b.changedAll()
@@ -87,6 +96,9 @@ const (
 
 // follow follows the objects until that is not possible any more.
 func (b *board) follow(ctx context.Context) error {
+	if b.registry.opts.None {
+		return cluster.ErrNoKind
+	}
 	var stores []*cache.Store
 	for _, resource := range []string{localQueues, clusterQueues, workloads} {
 		kind, err := b.kinds.Cluster().Named(ctx, resource+"."+queues.Group)
@@ -149,45 +161,55 @@ func (f *following) build(ctx context.Context) bool {
 		snapshots[i] = store.Snapshot()
 		f.cursors = append(f.cursors, store.Topic().From(snapshots[i].Head, stream.AllNamespaces()))
 	}
-	jobs, queued := map[name]*Job{}, map[name]map[name]*Job{}
-	for o := range snapshots[2].List(stream.AllNamespaces(), cache.Selector{}, "", "") {
+	found := board{jobs: map[name]*Job{}, queued: map[name]map[name]*Job{}, admitted: map[name]*admitted{}}
+	for o := range everything(snapshots[2]) {
 		if !task.Step(o.Size()) {
 			return false
 		}
-		put(jobs, queued, o)
+		found.put(o)
 	}
 	f.mu.Lock()
-	f.known, f.local, f.whole, f.upstream, f.jobs, f.queued = true, snapshots[0], snapshots[1], upstream, jobs, queued
+	f.known, f.local, f.whole, f.upstream = true, snapshots[0], snapshots[1], upstream
+	f.jobs, f.queued, f.admitted = found.jobs, found.queued, found.admitted
 	f.mu.Unlock()
 	f.changedAll()
 	return true
 }
 
+func everything(snapshot *cache.Snapshot) iter.Seq[*cluster.Object] {
+	return snapshot.List(stream.AllNamespaces(), cache.Selector{}, "", "")
+}
+
 // put notes a Workload in its present state, and returns in which LocalQueues it waited before and waits now.
-func put(jobs map[name]*Job, queued map[name]map[name]*Job, o *cluster.Object) (lines []name) {
-	lines = take(jobs, queued, nameOf(o))
+func (b *board) put(o *cluster.Object) (lines []name) {
+	lines = b.take(nameOf(o))
+	if queue, since, ok := queues.Admitted(o); ok {
+		b.admitted[nameOf(o)] = &admitted{newJob(o), queue, since}
+		return lines
+	}
 	if !queues.Waits(o) {
 		return lines
 	}
 	j := newJob(o)
 	in := name{o.GetNamespace(), j.Queue}
-	if jobs[nameOf(o)] = j; queued[in] == nil {
-		queued[in] = map[name]*Job{}
+	if b.jobs[nameOf(o)] = j; b.queued[in] == nil {
+		b.queued[in] = map[name]*Job{}
 	}
-	queued[in][nameOf(o)] = j
+	b.queued[in][nameOf(o)] = j
 	return append(lines, in)
 }
 
 // take takes a Workload out, and returns in which LocalQueue it waited.
-func take(jobs map[name]*Job, queued map[name]map[name]*Job, of name) (lines []name) {
-	j := jobs[of]
+func (b *board) take(of name) (lines []name) {
+	delete(b.admitted, of)
+	j := b.jobs[of]
 	if j == nil {
 		return nil
 	}
-	delete(jobs, of)
+	delete(b.jobs, of)
 	in := name{of.namespace, j.Queue}
-	if delete(queued[in], of); len(queued[in]) == 0 {
-		delete(queued, in)
+	if delete(b.queued[in], of); len(b.queued[in]) == 0 {
+		delete(b.queued, in)
 	}
 	return []name{in}
 }
@@ -246,9 +268,9 @@ func (f *following) apply(store int, event *cache.Event, dirty map[string]bool) 
 	default:
 		var lines []name
 		if event.Type == stream.Deleted {
-			lines = take(f.jobs, f.queued, nameOf(o))
+			lines = f.take(nameOf(o))
 		} else {
-			lines = put(f.jobs, f.queued, o)
+			lines = f.put(o)
 		}
 		for _, line := range lines {
 			if queue := f.clusterQueueOf(line); queue != "" {

@@ -51,11 +51,16 @@ type line struct {
 	waiting   map[*Reader]stream.Waiter
 	changedAt time.Time // when the newest change came to be known
 	objects   bool      // queues' own objects have changed since the newest snapshot
+	stale     bool      // Kueue is to be asked again
 	owners    owners
+	starts    starts
+
+	looking sync.WaitGroup // for owners, and when jobs start
 
 	// The goroutine's own.
 	order  cluster.PendingOrder
 	err    error // why there is no order
+	asks   bool  // Kueue is to be asked
 	unlike *backoff.Backoff
 	kinds  map[queues.Job]kindFound // by group and kind alone
 }
@@ -79,14 +84,14 @@ func newLine(b *board, name, user string) *line {
 // changed tells that something of the queue has changed; objects: it is of queues' own objects.
 func (l *line) changed(at time.Time, objects bool) {
 	l.mu.Lock()
-	l.changedAt, l.objects = at, l.objects || objects
+	l.changedAt, l.objects, l.stale = at, l.objects || objects, true
 	l.mu.Unlock()
 	l.wakes.Wake()
 }
 
 func (l *line) run(ctx context.Context) {
 	defer l.end()
-	defer l.owners.looking.Wait()
+	defer l.looking.Wait()
 	due := time.NewTimer(0)
 	defer due.Stop()
 	for {
@@ -95,12 +100,15 @@ func (l *line) run(ctx context.Context) {
 			return
 		case <-l.wakes.C:
 		case <-due.C:
+			l.asks = true
 		}
-		if wait := time.Until(l.order.Until); 0 < wait && wait <= asksSoon {
+		changedAt, stale := l.lastChange()
+		l.asks = l.asks || stale
+		if wait := time.Until(l.order.Until); l.asks && 0 < wait && wait <= asksSoon {
 			backoff.Pause(ctx, wait)
 		}
-		changedAt := l.lastChange()
-		if l.name != "" && l.board.has() && !time.Now().Before(l.order.Until) {
+		if l.asks && l.name != "" && l.board.has() && !time.Now().Before(l.order.Until) {
+			l.asks = false
 			l.ask(ctx)
 		}
 		alike := l.show(ctx, changedAt)
@@ -111,10 +119,13 @@ func (l *line) run(ctx context.Context) {
 	}
 }
 
-func (l *line) lastChange() time.Time {
+// lastChange is when the newest change came to be known, and whether that was since it was looked last.
+func (l *line) lastChange() (at time.Time, stale bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.changedAt
+	at, stale = l.changedAt, l.stale
+	l.stale = false
+	return at, stale
 }
 
 // ask asks Kueue for its order. While the cluster is away, the newest one is kept.
@@ -135,7 +146,7 @@ func (l *line) again(changedAt time.Time, alike bool) time.Duration {
 	switch {
 	case l.name == "":
 		return 0
-	case l.err != nil, l.order.Asked.IsZero():
+	case l.asks, l.err != nil, l.order.Asked.IsZero():
 		return time.Until(l.order.Until)
 	case l.order.Asked.Before(changedAt.Add(settles)):
 		l.unlike.Reset()
@@ -233,6 +244,7 @@ func (l *line) complete(ctx context.Context, s *Snapshot) {
 	}
 	slices.SortFunc(s.Kinds, func(a, b cluster.Kind) int { return cmp.Compare(a.String(), b.String()) })
 	l.lookUpOwners(s)
+	l.expect(s)
 }
 
 // publish makes a snapshot the newest, if it says something new, and wakes whoever waits for one.

@@ -1,17 +1,13 @@
 package pending
 
-import (
-	"sync"
-	"time"
-)
+import "time"
 
 // owners knows whose the jobs of a line are. It is asked beside the line's goroutine, since the database may be slow.
 type owners struct {
-	known   map[string]Owned // by uid
-	asking  bool
-	tried   int       // how often it was asked in vain
-	next    time.Time // it is not asked again before
-	looking sync.WaitGroup
+	known  map[string]Owned // by uid
+	asking bool
+	tried  int       // how often it was asked in vain
+	next   time.Time // it is not asked again before
 }
 
 const (
@@ -55,7 +51,7 @@ func (l *line) lookUpOwners(s *Snapshot) {
 		return
 	}
 	o.asking = true
-	o.looking.Go(func() { l.askOwners(unknown) })
+	l.looking.Go(func() { l.askOwners(unknown) })
 }
 
 // askOwners asks whose jobs are, by their kinds. What nobody knows is asked again later.

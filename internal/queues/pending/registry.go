@@ -21,8 +21,11 @@ type Owned struct{ UID, Namespace, Name, Owner string }
 // Options configure a Registry; all are required unless they say otherwise.
 type Options struct {
 	// Owners looks up whose jobs of a kind (resource[.group]) are, in the turn of a user; nil: that is not known.
-	Owners     func(ctx context.Context, c *cluster.Cluster, user, kind string, uids []string) ([]Owned, error)
+	Owners func(ctx context.Context, c *cluster.Cluster, user, kind string, uids []string) ([]Owned, error)
+	// Past are the last jobs of some LocalQueues, at most so many; nil: that is not known, and so not when jobs start.
+	Past       func(ctx context.Context, c *cluster.Cluster, user string, queues []LocalQueue, most int) ([]Past, error)
 	Processors *budget.Queue // turns for looking through all Workloads
+	None       bool          // no cluster counts as having queues
 	Linger     time.Duration // for how long a queue is followed that nobody reads any more
 }
 
@@ -117,8 +120,8 @@ func (r *Reader) Ready(ctx context.Context) error {
 	}
 }
 
-// Snapshot is the newest snapshot; nil: there is none yet. If it is the one of a number, the waiter is
-// woken once there is another.
+// Snapshot is the newest snapshot; nil: there is none yet. If it is the one of a number, the waiter,
+// unless it is nil, is woken once there is another.
 func (r *Reader) Snapshot(w stream.Waiter, known uint64) (*Snapshot, error) {
 	l := r.line
 	l.mu.Lock()
@@ -126,7 +129,7 @@ func (r *Reader) Snapshot(w stream.Waiter, known uint64) (*Snapshot, error) {
 	if l.life.Err() != nil {
 		return nil, ErrClosed
 	}
-	if s := l.snapshot; s == nil || s.Number == known {
+	if s := l.snapshot; w != nil && (s == nil || s.Number == known) {
 		l.waiting[r] = w
 	}
 	return l.snapshot, nil

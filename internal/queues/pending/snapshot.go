@@ -39,6 +39,7 @@ type Place struct {
 	Owner           string // by the history; "": that is not known
 	// Local and Whole are its places in its LocalQueue and in its ClusterQueue, from 1; 0: nobody says so.
 	Local, Whole int
+	Starts       *Start // nil: there is too little to say
 }
 
 // Snapshot is what is known of a queue at a moment. It never changes, and may be read concurrently.
@@ -51,8 +52,36 @@ type Snapshot struct {
 	Places       []Place
 	Kinds        []cluster.Kind // of the jobs
 
+	indexed sync.Once
+	byUID   map[string]int
+
 	mu    sync.Mutex
 	views map[any]*View
+}
+
+// says reports whether two are told alike.
+func (s *Start) says(as *Start) bool {
+	return s == as || s != nil && as != nil && s.From.Equal(as.From) && s.To.Equal(as.To)
+}
+
+// Find is the place of a job; nil: it has none.
+func (s *Snapshot) Find(namespace, name, uid string) *Place {
+	s.indexed.Do(func() {
+		s.byUID = make(map[string]int, len(s.Places))
+		for i, p := range s.Places {
+			if p.Job != nil {
+				s.byUID[p.Job.UID] = i
+			}
+		}
+	})
+	i, found := s.byUID[uid]
+	if !found {
+		return nil
+	}
+	if p := &s.Places[i]; p.Namespace == namespace && p.Job.Name == name { // a Workload may name any uid
+		return p
+	}
+	return nil
 }
 
 // View is what some callers are told of a snapshot.
@@ -92,6 +121,6 @@ func (s *Snapshot) View(key any, text func() string) *View {
 func (s *Snapshot) says(other *Snapshot) bool {
 	return s.Upstream.Live == other.Upstream.Live && s.Upstream.Since.Equal(other.Upstream.Since) && slices.Equal(s.Kinds, other.Kinds) &&
 		slices.EqualFunc(s.Places, other.Places, func(a, b Place) bool {
-			return a.Job == b.Job && a.Local == b.Local && a.Whole == b.Whole && a.Owner == b.Owner && a.Known == b.Known && a.Name == b.Name && a.Namespace == b.Namespace
+			return a.Job == b.Job && a.Local == b.Local && a.Whole == b.Whole && a.Owner == b.Owner && a.Starts.says(b.Starts) && a.Known == b.Known && a.Name == b.Name && a.Namespace == b.Namespace
 		})
 }

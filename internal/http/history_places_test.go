@@ -1,0 +1,87 @@
+package http
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/kubecast/kubecast/internal/apitest"
+	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/history"
+)
+
+// queueOf is the queue of a job of the history, as it is told.
+func (g *gateway) queueOf(name, user string) string {
+	g.t.Helper()
+	var page struct {
+		Items []struct {
+			Name  string
+			Queue json.RawMessage
+		}
+	}
+	a := g.get("/history/apis/batch/v1/namespaces/a/jobs", "Authorization: Bearer "+user)
+	if err := json.Unmarshal([]byte(a.body), &page); err != nil || a.code != http.StatusOK {
+		g.t.Fatalf("%d %s", a.code, a.body)
+	}
+	for _, j := range page.Items {
+		if j.Name == name {
+			return string(j.Queue)
+		}
+	}
+	g.t.Fatalf("%s is not among %s", name, a.body)
+	return ""
+}
+
+// A job of the history that waits says in which place, to whoever may list the queue. When it will start is told
+// once the history has enough of how long such jobs waited and ran, and no sooner.
+func TestJobsThatWaitSayTheirPlaceAndWhenTheyWillStart(t *testing.T) {
+	k := &kueue{version: "v1beta2", lines: map[string]string{}}
+	c := newChronicle(t, k.served())
+	k.gateway = c.gateway
+	c.access.set(func(a *fakeAuth) {
+		a.decide = func(id auth.Identity, r auth.Request) (bool, error) {
+			return id.Username != "bob" || r.Resource == "jobs", nil
+		}
+		a.strangers = []string{"bob"}
+	})
+	c.api.Put("clusterqueues", "whole", apitest.Set("spec.resourceGroups", []any{map[string]any{"flavors": flavors(map[string]any{"name": "cpu", "nominalQuota": 200})}}))
+	c.lives("a/runs", "alice", "line", history.Queued, history.Running)
+	c.lives("a/free", "alice", "", history.Queued)
+	c.lives("a/elsewhere", "alice", "none", history.Queued)
+	waits := func(name string) {
+		uid := c.lives("a/"+name, "alice", "line", history.Queued)
+		k.hostile("a", name, "line", map[string]any{"apiVersion": "batch/v1", "kind": "Job", "name": name, "uid": uid, "controller": true})
+	}
+	waits("first")
+	waits("second")
+	for name, want := range map[string]string{
+		"first": `{"name":"line","position":1,"clusterPosition":1,"starts":null}`, "second": `{"name":"line","position":2,"clusterPosition":2,"starts":null}`,
+		"runs": `"line"`, "free": `""`, "elsewhere": `"none"`,
+	} {
+		c.eventually(name+" is told as "+want, func() bool { return c.queueOf(name, "alice") == want })
+	}
+	if got := c.queueOf("first", "bob"); got != `"line"` {
+		t.Errorf("whoever may not list the queue is told %s", got)
+	}
+	for i := range 90 {
+		c.at += 30 * 60_000
+		c.lives(fmt.Sprintf("a/train-%d", i), "alice", "line", history.Queued, history.Running, history.Succeeded)
+	}
+	waits("train-x1")
+	var told struct {
+		Starts *struct {
+			From, To   time.Time
+			Confidence float64
+		}
+	}
+	again := c.replica(t) // the history is read again after ten minutes only
+	again.eventually("it is told when it starts", func() bool {
+		_ = json.Unmarshal([]byte(again.queueOf("train-x1", "alice")), &told)
+		return told.Starts != nil
+	})
+	if s := told.Starts; s.Confidence != 0.8 || s.To.Before(s.From) || s.From.Before(time.Now().Add(-time.Hour)) || s.To.After(time.Now().Add(48*time.Hour)) {
+		t.Errorf("%+v", s)
+	}
+}

@@ -1,0 +1,127 @@
+package queueapi
+
+import (
+	"context"
+	"time"
+
+	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/cache"
+	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/history"
+	"github.com/kubecast/kubecast/internal/history/store"
+	"github.com/kubecast/kubecast/internal/history/wire"
+	"github.com/kubecast/kubecast/internal/queues/pending"
+)
+
+const (
+	// placesWithin is how long an answer of the history waits for places in queues.
+	placesWithin = time.Second
+	// mostQueues is in how many LocalQueues places are looked for, for one answer.
+	mostQueues = 16
+)
+
+// Places are where jobs of the history stand that wait, by uid, as far as the caller may list their queues. What is
+// not known in time is left out.
+func (h *Handler) Places(ctx context.Context, id auth.Identity, kinds *cache.Kinds, in string, jobs []*history.Job) map[string]*wire.Place {
+	ctx, cancel := context.WithTimeout(ctx, placesWithin)
+	defer cancel()
+	found, looked := map[string]*wire.Place{}, map[pending.LocalQueue]*pending.Snapshot{}
+	for _, j := range jobs {
+		if j.Queue == "" || j.State.Ended() || j.State == history.Deleted || j.State == history.Running {
+			continue
+		}
+		of := pending.LocalQueue{Namespace: j.Namespace, Name: j.Queue}
+		s, known := looked[of]
+		if !known && len(looked) < mostQueues {
+			s = h.snapshot(ctx, id, kinds, question{cluster: in, namespace: of.Namespace, name: of.Name})
+			looked[of] = s
+		}
+		if s == nil {
+			continue
+		}
+		if p := s.Find(j.Namespace, j.Name, j.UID); p != nil && p.Queue == j.Queue {
+			found[j.UID] = &wire.Place{Position: number(p.Local), ClusterPosition: number(p.Whole), Starts: startsOf(p)}
+		}
+	}
+	return found
+}
+
+// snapshot is what is known of a queue that a caller may list; nil: there is none, or it is not known in time.
+func (h *Handler) snapshot(ctx context.Context, id auth.Identity, kinds *cache.Kinds, q question) *pending.Snapshot {
+	_, ok, err := h.see(ctx, id, kinds, q, nil)
+	if err != nil {
+		return nil
+	}
+	queue, err := h.find(ctx, id, kinds, q, ok)
+	if err != nil {
+		return nil
+	}
+	reader, err := h.pending.Read(kinds, queue, id.QuotaOwner())
+	if err != nil {
+		return nil
+	}
+	defer reader.Close()
+	if reader.Ready(ctx) != nil {
+		return nil
+	}
+	s, _ := reader.Snapshot(nil, 0)
+	return s
+}
+
+// startsOf is when a job is expected to start; nil: there is too little to say.
+func startsOf(p *pending.Place) *wire.Starts {
+	if p.Starts == nil {
+		return nil
+	}
+	return &wire.Starts{From: p.Starts.From, To: p.Starts.To, Confidence: pending.Confidence}
+}
+
+// owned looks up in the history whose jobs are.
+func (h *Handler) owned(ctx context.Context, c *cluster.Cluster, user, kind string, uids []string) (found []pending.Owned, err error) {
+	all, err := h.opts.Archive.For(user).Jobs(ctx, c, kind, store.Filter{UIDs: uids}, store.JobAfter{}, len(uids))
+	for _, j := range all {
+		if j.Deleted == 0 {
+			found = append(found, pending.Owned{UID: j.UID, Namespace: j.Namespace, Name: j.Name, Owner: j.Owner})
+		}
+	}
+	return found, err
+}
+
+// pastAtOnce is how many jobs of a past are read at once.
+const pastAtOnce = 500
+
+// pastOf reads the last jobs of some LocalQueues from the history.
+func (h *Handler) pastOf(ctx context.Context, c *cluster.Cluster, user string, of []pending.LocalQueue, most int) (found []pending.Past, err error) {
+	wanted := map[pending.LocalQueue]bool{}
+	filter := store.Filter{Within: []store.Place{}}
+	for _, q := range of {
+		wanted[q] = true
+		filter.Queues = append(filter.Queues, q.Name)
+		filter.Within = append(filter.Within, store.Place{Namespace: q.Namespace})
+	}
+	from := h.opts.Archive.For(user)
+	for _, kind := range h.opts.Archive.Kinds() {
+		after := store.JobAfter{}
+		for read := 0; read < most; {
+			jobs, err := from.Jobs(ctx, c, kind, filter, after, pastAtOnce)
+			if err != nil {
+				return nil, err
+			}
+			for _, j := range jobs {
+				after = store.JobAfter{Created: j.Created, UID: j.UID}
+				if j.Parent.UID != "" || !wanted[pending.LocalQueue{Namespace: j.Namespace, Name: j.Queue}] {
+					continue
+				}
+				p := pending.Past{UID: j.UID, Namespace: j.Namespace, Name: j.Name, Queue: j.Queue, Requests: j.Requests, Created: j.Created.Std(), Started: j.Started.Std(), Ended: j.Ended.Std()}
+				if p.Ended.IsZero() {
+					p.Ended = j.Deleted.Std()
+				}
+				found = append(found, p)
+			}
+			if read += len(jobs); len(jobs) < pastAtOnce {
+				break
+			}
+		}
+	}
+	return found, nil
+}

@@ -1,0 +1,327 @@
+package pending
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/kubecast/kubecast/internal/forecast"
+	"github.com/kubecast/kubecast/internal/queues"
+)
+
+// Start is when a job that waits is expected to start.
+type Start struct{ From, To time.Time }
+
+// Past is a job of the history that was, or is, in a queue.
+type Past struct {
+	UID, Namespace, Name, Kind, Queue string
+	Requests                          map[string]string // of all its pods together
+	Created, Started, Ended           time.Time         // zero: that has not happened
+}
+
+// LocalQueue names one.
+type LocalQueue struct{ Namespace, Name string }
+
+// Confidence is how sure it is that a job starts within its Start.
+const Confidence = forecast.Confidence
+
+const (
+	// forecastPace is how often it is forecast at most, and forecastAge how old a forecast becomes while jobs wait.
+	forecastPace, forecastAge = 10 * time.Second, time.Minute
+	// forecastShare is by how much longer than a forecast took there is none.
+	forecastShare = 20
+	// learnsAgain is how often the history is read.
+	learnsAgain = 10 * time.Minute
+	// mostPast is how many of its last jobs a queue is learnt from, and mostLooks at how many moments of
+	// these it is forecast what then came, for mostPlayed jobs each.
+	mostPast, mostLooks, mostPlayed = 2000, 150, 300
+)
+
+// starts knows when the jobs of a line will start. It is found out beside the line's goroutine.
+type starts struct {
+	expected map[string]*Start // by uid
+	busy     bool
+	next     time.Time // there is no forecast before
+	at       time.Time // when the newest was begun
+	of       []string  // whom it was about, in their order
+
+	// Of whoever is busy.
+	queue   *forecast.Queue
+	began   time.Time // its times are from then on
+	learned time.Time
+	room    float64 // how much was given out at most
+}
+
+// expect says when jobs start as far as that is known, and has it found out anew where it is due.
+func (l *line) expect(s *Snapshot) {
+	if l.board.registry.opts.Past == nil || len(s.Places) == 0 || l.name == "" || s.Whole == nil {
+		return
+	}
+	whole := s.Whole.Get("", l.name)
+	if whole == nil {
+		return
+	}
+	state, ids := l.state(s)
+	state.quota = quotaOf(queues.ClusterQueue(whole))
+	state.Strict = whole.Path("spec.queueingStrategy").Str == "StrictFIFO"
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	f := &l.starts
+	for i := range s.Places[:min(len(s.Places), mostTold)] {
+		if j := s.Places[i].Job; j != nil {
+			s.Places[i].Starts = f.expected[j.UID]
+		}
+	}
+	now := time.Now()
+	if f.busy || now.Before(f.next) || slices.Equal(ids, f.of) && now.Before(f.at.Add(forecastAge)) || l.err != nil {
+		return
+	}
+	f.busy, f.at, f.of = true, now, ids
+	l.looking.Go(func() { l.forecast(state) })
+}
+
+// queueState is a queue at a moment, before sizes are known.
+type queueState struct {
+	forecast.State
+	quota  map[string]float64 // by resource
+	locals []LocalQueue
+	jobs   []*Job      // those that wait
+	given  []*admitted // those that were let in
+	now    time.Time
+}
+
+// state collects who waits and who runs.
+func (l *line) state(s *Snapshot) (state queueState, ids []string) {
+	state.now = time.Now()
+	for i := range s.Places[:min(len(s.Places), mostTold)] {
+		if j := s.Places[i].Job; j != nil {
+			state.jobs, ids = append(state.jobs, j), append(ids, j.UID)
+		}
+	}
+	b := l.board
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, a := range b.admitted {
+		if a.clusterQueue == l.name {
+			state.given = append(state.given, a)
+		}
+	}
+	if b.local != nil {
+		for o := range everything(b.local) {
+			if o.Path("spec.clusterQueue").Str == l.name {
+				state.locals = append(state.locals, LocalQueue{o.GetNamespace(), o.GetName()})
+			}
+		}
+	}
+	return state, ids
+}
+
+// quotaOf is what a ClusterQueue has of each resource, of all flavors together.
+func quotaOf(q queues.Queue) map[string]float64 {
+	all := map[string]float64{}
+	for _, r := range q.Resources {
+		if r.Quota == nil {
+			continue
+		}
+		if quantity, err := resource.ParseQuantity(*r.Quota); err == nil {
+			all[r.Resource] += quantity.AsApproximateFloat64()
+		}
+	}
+	maps.DeleteFunc(all, func(_ string, quota float64) bool { return quota <= 0 })
+	return all
+}
+
+// sizeOf is the largest share of what a queue has that a job requests.
+func sizeOf(requests map[string]string, quota map[string]float64) (share float64) {
+	for name, text := range requests {
+		if has := quota[name]; has > 0 {
+			if quantity, err := resource.ParseQuantity(text); err == nil {
+				share = max(share, quantity.AsApproximateFloat64()/has)
+			}
+		}
+	}
+	return share
+}
+
+// classOf names jobs that run for alike long: those of a queue whose names differ by their ends only.
+func classOf(namespace, queue, name string) string {
+	for {
+		last := strings.LastIndexAny(name, "-.")
+		if last <= 0 || !strings.ContainsAny(name[last:], "0123456789") {
+			return namespace + "/" + queue + "/" + name
+		}
+		name = name[:last]
+	}
+}
+
+// forecast finds out when jobs start, from what the history has of their queue.
+func (l *line) forecast(state queueState) {
+	began := time.Now()
+	f := &l.starts
+	if f.queue == nil || began.Sub(f.learned) > learnsAgain {
+		past, err := l.board.registry.opts.Past(l.life, l.board.kinds.Cluster(), l.user, state.locals, mostPast)
+		if err == nil {
+			f.queue, f.began, f.room = learn(l.life, past, &state)
+			f.learned = began
+		}
+	}
+	expected := map[string]*Start{}
+	if f.queue != nil && len(state.quota) > 0 {
+		now := state.now.Sub(f.began)
+		state.Room = max(1, f.room)
+		for _, a := range state.given {
+			state.Running = append(state.Running, forecast.Running{Class: classOf(a.Workload.GetNamespace(), a.Queue, a.Name), Size: sizeOf(a.Requests(), state.quota), For: max(0, state.now.Sub(a.since))})
+		}
+		for _, j := range state.jobs {
+			state.Waiting = append(state.Waiting, forecast.Waiting{ID: j.UID, Class: classOf(j.Workload.GetNamespace(), j.Queue, j.Name), Size: sizeOf(j.Requests(), state.quota)})
+		}
+		for i, interval := range f.queue.Starts(&state.State, now) {
+			if interval != nil {
+				expected[state.Waiting[i].ID] = startOf(state.now, *interval)
+			}
+		}
+	}
+	pause := max(forecastPace, forecastShare*time.Since(began))
+	l.mu.Lock()
+	f.expected, f.busy, f.next = expected, false, time.Now().Add(pause)
+	l.mu.Unlock()
+	l.wakes.Wake()
+	time.AfterFunc(pause, l.wakes.Wake)
+	time.AfterFunc(max(pause, forecastAge), l.wakes.Wake)
+}
+
+// startOf is an interval as it is told: no finer than it can be meant.
+func startOf(now time.Time, i forecast.Interval) *Start {
+	grain := func(in time.Duration) time.Duration {
+		switch {
+		case in < 10*time.Minute:
+			return 15 * time.Second
+		case in < time.Hour:
+			return time.Minute
+		case in < 6*time.Hour:
+			return 5 * time.Minute
+		}
+		return 30 * time.Minute
+	}
+	return &Start{now.Add(i.From).Truncate(grain(i.From)).UTC(), now.Add(i.To + grain(i.To)).Truncate(grain(i.To)).UTC()}
+}
+
+// moment is when something befell a job.
+type moment struct {
+	at   time.Time
+	what int
+	job  *Past
+}
+
+// What may befall a job, in the order in which it counts if it is at the same time.
+const (
+	ends = iota
+	begins
+	comes
+)
+
+// learn plays the past of a queue, and forecasts at some of its moments what came then. Room is how
+// much of the queue was given out at most at a time, which may be more than its own.
+func learn(ctx context.Context, past []Past, state *queueState) (q *forecast.Queue, began time.Time, room float64) {
+	moments, looks := momentsOf(past)
+	if len(moments) == 0 {
+		return forecast.NewQueue(1), time.Now(), 0
+	}
+	q, began = forecast.NewQueue(uint64(len(past))), moments[0].at
+	sizes := make(map[*Past]float64, len(past))
+	given := 0.0
+	for _, m := range moments {
+		size, known := sizes[m.job]
+		if !known {
+			size = sizeOf(m.job.Requests, state.quota)
+			sizes[m.job] = size
+		}
+		switch {
+		case m.what == begins:
+			given += size
+			room = max(room, given)
+		case m.what == ends && !m.job.Started.IsZero():
+			given -= size
+		}
+	}
+	p := playback{queue: q, began: began, sizes: sizes, running: map[*Past]bool{}, state: forecast.State{Room: max(1, room), Strict: state.Strict}}
+	came := 0
+	for _, m := range moments {
+		if ctx.Err() != nil {
+			break
+		}
+		p.take(m)
+		if m.what == comes {
+			if came++; came%looks == 0 {
+				p.look(m.at)
+			}
+		}
+	}
+	return q, began, room
+}
+
+// momentsOf are what befell jobs, in order, and at each how many that come it is looked.
+func momentsOf(past []Past) (all []moment, looks int) {
+	for i := range past {
+		p := &past[i]
+		all = append(all, moment{p.Created, comes, p})
+		if !p.Started.IsZero() {
+			all = append(all, moment{p.Started, begins, p})
+		}
+		if !p.Ended.IsZero() {
+			all = append(all, moment{p.Ended, ends, p})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b moment) int { return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.what, b.what)) })
+	return all, len(past)/mostLooks + 1
+}
+
+// playback is a past while it is played.
+type playback struct {
+	queue   *forecast.Queue
+	began   time.Time
+	sizes   map[*Past]float64
+	state   forecast.State
+	waiting []*Past
+	running map[*Past]bool
+}
+
+func (p *playback) take(m moment) {
+	j := m.job
+	if m.what == comes {
+		if j.Started.IsZero() || !j.Started.Before(j.Created) {
+			p.waiting = append(p.waiting, j)
+		}
+		return
+	}
+	if i := slices.Index(p.waiting, j); i >= 0 {
+		p.waiting = slices.Delete(p.waiting, i, i+1)
+	}
+	switch {
+	case m.what == begins:
+		p.running[j] = true
+		p.queue.Started(j.UID, m.at.Sub(p.began))
+	case p.running[j]:
+		delete(p.running, j)
+		p.queue.Ended(classOf(j.Namespace, j.Queue, j.Name), j.Ended.Sub(j.Started))
+	default:
+		p.queue.Left(j.UID)
+	}
+}
+
+// look forecasts what comes.
+func (p *playback) look(at time.Time) {
+	p.state.Running, p.state.Waiting = p.state.Running[:0], p.state.Waiting[:0]
+	for j := range p.running {
+		p.state.Running = append(p.state.Running, forecast.Running{Class: classOf(j.Namespace, j.Queue, j.Name), Size: p.sizes[j], For: at.Sub(j.Started)})
+	}
+	for _, j := range p.waiting[:min(len(p.waiting), mostPlayed)] {
+		p.state.Waiting = append(p.state.Waiting, forecast.Waiting{ID: j.UID, Class: classOf(j.Namespace, j.Queue, j.Name), Size: p.sizes[j]})
+	}
+	p.queue.Starts(&p.state, at.Sub(p.began))
+}
