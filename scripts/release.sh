@@ -40,7 +40,7 @@ git archive HEAD deploy/chart | tar -x -C dist/chart
 go run "$helm" package dist/chart/deploy/chart --version "$version" --app-version "$version" --destination dist
 rm -rf dist/chart
 
-packed=$(npm pack --silent --prefix web --workspace web/sdk --pack-destination dist)
+packed=$(cd web && npm pack --silent --workspace sdk --pack-destination ../dist | tail -n 1)
 tar -xzf "dist/$packed" -C dist && rm "dist/$packed" # into dist/package
 npm pkg set --silent --prefix dist/package "version=$version"
 npm pack --silent --ignore-scripts --pack-destination dist ./dist/package >/dev/null
