@@ -201,6 +201,9 @@ func printLine(out io.Writer, e *sse.Event) error {
 		Restart              int
 		ExitCode             *int
 	}
+	if name := e.Event[bytes.LastIndexByte(e.Event, '.')+1:]; string(name) == "queue" {
+		return printQueues(out, e)
+	}
 	rest := string(e.Data)
 	switch err := json.Unmarshal(e.Data, &data); {
 	case err != nil:
@@ -223,7 +226,12 @@ func printLine(out io.Writer, e *sse.Event) error {
 		}
 		rest = strings.TrimSpace(fmt.Sprintf("%s %s %s", data.Kind, name, data.Status.Phase))
 	}
-	_, err := fmt.Fprintf(out, "%s  %-9s  %s\n", time.Now().Format(time.TimeOnly), printable(string(e.Event)), printable(rest))
+	return printRow(out, e, rest)
+}
+
+// printRow prints what is told of an event in a line.
+func printRow(out io.Writer, e *sse.Event, text string) error {
+	_, err := fmt.Fprintf(out, "%s  %-9s  %s\n", time.Now().Format(time.TimeOnly), printable(string(e.Event)), printable(text))
 	return err
 }
 

@@ -12,10 +12,13 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/r3labs/sse/v2"
 )
 
 // server answers each connection by its number, from 0 on, and ends the watch when there are no answers left.
@@ -228,6 +231,43 @@ func TestWatchPrintsTransitions(t *testing.T) {
 	}
 	if got := out.String(); !strings.Contains(got, "  transition  jobs.batch a/train · → Pending R\n") || !strings.Contains(got, "jobs.batch a/train Pending → Failed R\n") {
 		t.Errorf("%s", got)
+	}
+}
+
+// What is told of a queue is read by people: who waits where and until when, and of strangers no more than that.
+func TestWatchPrintsWhoWaitsAndUntilWhen(t *testing.T) {
+	now := time.Now()
+	at := func(in time.Duration) string { return now.Add(in).Format(time.RFC3339Nano) }
+	var out strings.Builder
+	data := `{"namespace":"team-a","name":"gpu","waiting":4,"running":1,"jobs":[
+		{"position":1,"clusterPosition":3,"namespace":"team-a","name":"train","owner":"ann","starts":{"from":"` + at(10*time.Minute+time.Second) + `","to":"` + at(84*time.Minute) + `","confidence":0.8}},
+		{"position":2,"hidden":true},
+		{"position":null,"clusterPosition":null,"namespace":"team-a","name":"e\u001b[2Jvil","owner":"","starts":null},
+		{"position":4,"clusterPosition":9,"namespace":"team-a","name":"late","owner":"","starts":{"from":"` + at(-time.Hour) + `","to":"` + at(-time.Minute) + `","confidence":0.8}}]}`
+	if err := printLine(&out, &sse.Event{Event: []byte("w.queue"), Data: []byte(data)}); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for line := range strings.Lines(out.String()) {
+		_, text, _ := strings.Cut(line, "w.queue")
+		got = append(got, strings.TrimSpace(text))
+	}
+	want := []string{
+		"team-a/gpu  4 waiting, 1 running",
+		"1 (3 in the cluster)  team-a/train  ann  starts in 10m to 1h24m (80 % sure)",
+		"2  (somebody else's)",
+		"-  team-a/e[2Jvil",
+		"4 (9 in the cluster)  team-a/late  starts later than expected (80 % sure)",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("printed\n%q, want\n%q", got, want)
+	}
+	out.Reset()
+	if err := printLine(&out, &sse.Event{Event: []byte("queue"), Data: []byte(`{"items":[{"namespace":"a","name":"x","waiting":1},{"name":"all","running":2}]}`)}); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(out.String(), "\n"); n != 2 || !strings.Contains(out.String(), "a/x  1 waiting, 0 running") || !strings.Contains(out.String(), "  all  0 waiting, 2 running") {
+		t.Errorf("of a list: %q", out.String())
 	}
 }
 
