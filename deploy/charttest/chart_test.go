@@ -10,7 +10,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	lint3 "helm.sh/helm/v3/pkg/lint"
+	"helm.sh/helm/v4/pkg/chart/common"
+	"helm.sh/helm/v4/pkg/chart/common/util"
+	chart "helm.sh/helm/v4/pkg/chart/v2"
 	"helm.sh/helm/v4/pkg/chart/v2/lint"
+	"helm.sh/helm/v4/pkg/chart/v2/loader"
+	"helm.sh/helm/v4/pkg/engine"
 	v1 "helm.sh/helm/v4/pkg/release/v1"
 	"sigs.k8s.io/yaml"
 )
@@ -178,9 +183,27 @@ func TestEachKeyOfTheConfigurationIsTaken(t *testing.T) {
 	}
 }
 
-// A chart that this one is part of gives values for all, and its own.
+// A chart that this one is part of gives values for all, and some for this one, whose schema still counts.
 func TestItCanBePartOfAnotherChart(t *testing.T) {
-	if _, err := render4(parse(t, "global: {imageRegistry: registry.example.org}")); err != nil {
+	render := func(values string) (map[string]string, error) {
+		part, err := loader.Load(chartDir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole := &chart.Chart{Metadata: &chart.Metadata{APIVersion: "v2", Name: "platform", Version: "1.0.0"}}
+		whole.AddDependency(part)
+		options := common.ReleaseOptions{Name: "platform", Namespace: "kubecast", IsInstall: true}
+		all, err := util.ToRenderValues(whole, parse(t, values), options, common.DefaultCapabilities)
+		if err != nil {
+			return nil, err
+		}
+		return engine.Render(whole, all)
+	}
+	files, err := render("{global: {imageRegistry: registry.example.org}, kubecast: {size: {pods: 100000}}}")
+	if text := files["platform/charts/kubecast/templates/deployment.yaml"]; err != nil || !strings.Contains(text, "name: platform-kubecast") || !strings.Contains(text, "memory: 1152Mi") {
+		t.Error(err, text)
+	}
+	if _, err := render("kubecast: {config: {kindz: {}}}"); err == nil || !strings.Contains(err.Error(), "kindz") {
 		t.Error(err)
 	}
 }

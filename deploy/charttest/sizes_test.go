@@ -1,0 +1,47 @@
+package charttest
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// What is said of pods and streams must come to the memory and replicas that docs/operations.md, "Sizes", has the figures for; what
+// only several replicas need must not be there with one.
+func TestSizesFollowFromWhatIsSaid(t *testing.T) {
+	replicas, memory, grace := regexp.MustCompile(`\n  replicas: (\d+)`), regexp.MustCompile(`limits: \{memory: (\w+)\}`), regexp.MustCompile(`GracePeriodSeconds: (\d+)`)
+	const keys = "keys: {existingSecret: k}, "
+	for values, want := range map[string]struct {
+		replicas, memory, grace string
+		budget                  bool
+	}{
+		"{}": {"1", "512Mi", "40", false},
+		"{" + keys + "size: {pods: 100000, streams: 1000}}":                                    {"2", "1152Mi", "40", true},
+		"{" + keys + "size: {streams: 35000}}":                                                 {"4", "1024Mi", "40", true},
+		"{" + keys + "replicas: 1}":                                                            {"1", "512Mi", "40", false},
+		"{" + keys + "config: {history: {database: sqlite}}}":                                  {"1", "512Mi", "40", false},
+		"{" + keys + "config: {ring: {bytes: 1Gi}, drain: 0s}}":                                {"2", "2944Mi", "20", true},
+		"{" + keys + "config: {drain: 1m30.5s}, preStopSeconds: 0}":                            {"2", "512Mi", "106", true},
+		"{" + keys + "autoscaling: {enabled: true, streamsPerReplica: 10000}}":                 {"", "1344Mi", "40", true},
+		"{" + keys + "autoscaling: {enabled: true, minReplicas: 1, streamsPerReplica: 1}}":     {"", "512Mi", "40", false},
+		"{" + keys + "clusters: [{name: a, existingSecret: b}, {name: c, existingSecret: d}]}": {"2", "832Mi", "40", true},
+		"terminationGracePeriodSeconds: 30":                                                    {"1", "512Mi", "30", false},
+	} {
+		files, err := render4(parse(t, values))
+		if err != nil {
+			t.Error(values, err)
+			continue
+		}
+		deployment := files["kubecast/templates/deployment.yaml"]
+		first := func(of *regexp.Regexp) string {
+			if found := of.FindStringSubmatch(deployment); found != nil {
+				return found[1]
+			}
+			return ""
+		}
+		budget := strings.Contains(files["kubecast/templates/availability.yaml"], "PodDisruptionBudget")
+		if first(replicas) != want.replicas || first(memory) != want.memory || first(grace) != want.grace || budget != want.budget {
+			t.Errorf("%s: %q replicas, %s, %s s, budget %v, not %v", values, first(replicas), first(memory), first(grace), budget, want)
+		}
+	}
+}
