@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -60,6 +61,39 @@ func file(t *testing.T, key, word string) []byte {
 		t.Fatal(err)
 	}
 	return text
+}
+
+// What the chart writes for the gateway must be a configuration that it starts with.
+func TestWhatTheChartWritesIsAConfiguration(t *testing.T) {
+	files, err := filepath.Glob("../../deploy/charttest/testdata/*.yaml")
+	if err != nil || len(files) < 12 {
+		t.Fatal(files, err)
+	}
+	for _, name := range append(files, "../../deploy/kubernetes.yaml") {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := 0
+		for document := range strings.SplitSeq(string(text), "\n---\n") {
+			var object struct {
+				Kind string
+				Data map[string]string
+			}
+			if err := yaml.Unmarshal([]byte(document), &object); err != nil {
+				t.Fatal(name, err)
+			}
+			if written, ok := object.Data["gateway.yaml"]; ok && object.Kind == "ConfigMap" {
+				found++
+				if _, err := config.Parse([]byte(written)); err != nil {
+					t.Errorf("%s: %v\n%s", name, err, written)
+				}
+			}
+		}
+		if found == 0 {
+			t.Errorf("%s has no configuration", name)
+		}
+	}
 }
 
 // Each section of the chart's own values refuses keys that it does not know, too.
