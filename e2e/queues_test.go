@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -35,6 +36,7 @@ func TestPlacesInQueuesAreKueuesOwn(t *testing.T) {
 	for range 90 {
 		q.submit(t)
 	}
+	q.look(t)
 	q.agree(t)
 	longest := time.Duration(0)
 	for range 15 {
@@ -48,7 +50,7 @@ func TestPlacesInQueuesAreKueuesOwn(t *testing.T) {
 		}
 		longest = max(longest, q.agree(t))
 	}
-	t.Logf("%d jobs were submitted; the gateway told what Kueue said within %v", q.made, longest)
+	t.Logf("%d jobs were submitted; the gateway told what Kueue said within %v, and its streams at most %v after Kueue was seen to say so", q.made, longest, q.latest)
 }
 
 // teamQueues are two ClusterQueues that borrow from each other, and LocalQueues of them.
@@ -136,6 +138,68 @@ type queuers struct {
 	random  *rand.Rand
 	jobs    []*batchv1.Job
 	made    int
+	looks   map[viewer]*looking
+	latest  time.Duration // by how much a stream told later than Kueue
+}
+
+// viewer is who looks at which queue.
+type viewer struct{ user, path string }
+
+// looking is a stream of a queue that is read all the time.
+type looking struct {
+	mu    sync.Mutex
+	seats []seat
+	at    time.Time // when they were told
+	err   error
+}
+
+// look opens the streams of queues.
+func (q *queuers) look(t *testing.T) {
+	t.Helper()
+	q.looks = map[viewer]*looking{}
+	for v, group := range map[viewer]string{{"admin", "team-a"}: "queue-all", {"admin", "team-b"}: "queue-all", {"ann", "team-b"}: "queue-team-a", {"ann", "team-a/line"}: "queue-team-a"} {
+		token, err := q.stage.token(v.user, group)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, l := openAs(t, q.gateway, token, "/queues/"+v.path+"?limit=1000", nil), &looking{}
+		q.looks[v] = l
+		var reading sync.WaitGroup
+		reading.Go(func() {
+			for {
+				f, err := s.next()
+				l.mu.Lock()
+				if l.err = err; err == nil && f.event == "queue" {
+					l.seats, l.err = seatsOf(f.data)
+					l.at = time.Now()
+				}
+				over := l.err != nil
+				l.mu.Unlock()
+				if over {
+					return
+				}
+			}
+		})
+		t.Cleanup(func() {
+			s.close()
+			reading.Wait()
+		})
+	}
+}
+
+// told compares what the stream of a viewer, if there is one, told last. Since is when it was right first.
+func (q *queuers) told(v viewer, want []seat, since time.Time) error {
+	l := q.looks[v]
+	if l == nil {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err != nil || !reflect.DeepEqual(l.seats, want) {
+		return fmt.Errorf("%s was streamed of %s: %v %v, and Kueue says %v", v.user, v.path, l.err, l.seats, want)
+	}
+	q.latest = max(q.latest, l.at.Sub(since))
+	return nil
 }
 
 func (q *queuers) submit(t *testing.T) {
@@ -204,9 +268,13 @@ type seat struct {
 func (q *queuers) agree(t *testing.T) (took time.Duration) {
 	t.Helper()
 	began := time.Now()
+	said, since := map[string][]kueueSeat{}, map[string]time.Time{}
 	eventually(t, "places are Kueue's own", func() error {
 		for _, whole := range []string{"team-a", "team-b"} {
 			kueues := q.kueueSays(t, whole)
+			if known, ok := said[whole]; !ok || !reflect.DeepEqual(known, kueues) {
+				said[whole], since[whole] = kueues, time.Now()
+			}
 			for _, as := range []struct{ user, group string }{{"admin", "queue-all"}, {"ann", "queue-team-a"}} {
 				for _, path := range []string{whole, "team-a/line", "team-a/other", "team-b/line"} {
 					namespace, line, local := strings.Cut(path, "/")
@@ -233,6 +301,9 @@ func (q *queuers) agree(t *testing.T) (took time.Duration) {
 					}
 					if code != http.StatusOK || !reflect.DeepEqual(got, want) {
 						return fmt.Errorf("%s is told of %s: %d %v, and Kueue says %v", as.user, path, code, got, want)
+					}
+					if err := q.told(viewer{as.user, path}, want, since[whole]); err != nil {
+						return err
 					}
 				}
 			}
@@ -281,6 +352,15 @@ func (q *queuers) gatewaySays(t *testing.T, user, group, path string) (int, []se
 	if err != nil {
 		t.Fatal(err)
 	}
+	all, err := seatsOf(a.body)
+	if a.code == http.StatusOK && err != nil {
+		t.Fatal(err, a.body)
+	}
+	return a.code, all
+}
+
+// seatsOf are the places that a queue tells.
+func seatsOf(text string) ([]seat, error) {
 	var told struct {
 		Jobs []struct {
 			Namespace, Name           string
@@ -288,12 +368,10 @@ func (q *queuers) gatewaySays(t *testing.T, user, group, path string) (int, []se
 			Hidden                    bool
 		}
 	}
-	if err := json.Unmarshal([]byte(a.body), &told); a.code == http.StatusOK && err != nil {
-		t.Fatal(err, a.body)
-	}
+	err := json.Unmarshal([]byte(text), &told)
 	all := []seat{}
 	for _, j := range told.Jobs {
 		all = append(all, seat{j.Namespace, j.Name, j.Position, j.ClusterPosition, j.Hidden})
 	}
-	return a.code, all
+	return all, err
 }
