@@ -112,6 +112,13 @@ describe.skipIf(lacking !== undefined)(`queues${lacking ? ` (${lacking})` : ''}`
     await expect.poll(() => place.textContent()).toBe('2 in the queue · 3 in the cluster');
     await picture('queue-job-light');
     expect(await violations(page)).toEqual([]);
+    await page.evaluate(() => (location.hash = '#jobs?state=Queued'));
+    await page.locator('.place-hint').first().waitFor();
+    await picture('queue-jobs-light');
+    await page.evaluate(() => (location.hash = '#mine'));
+    await page.locator('.mine .place-hint').first().waitFor();
+    await picture('queue-mine-light');
+
     await page.evaluate(() => (location.hash = '#queues/team-vision/vision'));
     await expect.poll(lines).toEqual(['1 2 next', '2 3 last']);
     await kubecast.kubectl(['delete', 'job', '-n', 'team-vision', 'next', '--wait=false']);

@@ -16,10 +16,10 @@ function runTime({ started, finished }: JobRow): number | undefined {
 
 function State({ row }: { readonly row: JobRow }): ReactNode {
   return (
-    <>
+    <span className="placed-state">
       <StateMark {...row} />
       {row.state === 'Queued' && <PlaceOf uid={row.uid} />}
-    </>
+    </span>
   );
 }
 

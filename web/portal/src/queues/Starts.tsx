@@ -26,18 +26,20 @@ export function spanUntil({ from, to }: ExpectedStart, now: number): string {
   return from - now < 30_000 ? t.startsWithin(formatRange(0, to - now)) : t.startsIn(formatRange(from - now, to - now));
 }
 
-/** A place in a few words, for a table or a list. */
-export function PlaceHint({ place: { position, starts } }: { readonly place: QueuePlace }): ReactNode {
-  if (position === null && !starts) return null;
+/** A place and a start in a line; `short`: in a few words, for a table. */
+export function PlaceHint({ place, short = false }: { readonly place: QueuePlace; readonly short?: boolean }): ReactNode {
+  const { position, starts } = place;
+  const where = !short ? placeOf(place) : position === null ? '' : t.short(position);
+  if (where === '' && !starts) return null;
   return (
     <span className="state-detail place-hint">
-      {position !== null && t.short(position)}
-      {position !== null && starts && ' · '}
-      {starts && <Starts at={starts} short />}
+      {where}
+      {where !== '' && starts && ' · '}
+      {starts && <Starts at={starts} short={short} />}
     </span>
   );
 }
 
-/** The same in full. */
+/** A place as far as it is known. */
 export const placeOf = ({ position, clusterPosition }: QueuePlace): string =>
   [position === null ? '' : t.placeIn(position), clusterPosition === null ? '' : t.placeInWhole(clusterPosition)].filter(Boolean).join(' · ');

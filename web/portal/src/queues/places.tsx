@@ -39,5 +39,5 @@ const untilAgain = (): number => again;
 /** Beside the state of a job that waits. */
 export function PlaceOf({ uid }: { readonly uid: string }): ReactNode {
   const place = useContext(Known).get(uid);
-  return place ? <PlaceHint place={place} /> : null;
+  return place ? <PlaceHint place={place} short /> : null;
 }
