@@ -26,7 +26,11 @@
   resources: [pods/log]
   verbs: [get]
 {{- end }}
-{{- if or (include "kubecast.serves" (dict "config" $c "kind" "localqueues.kueue.x-k8s.io")) (include "kubecast.serves" (dict "config" $c "kind" "clusterqueues.kueue.x-k8s.io")) }}
+{{- $queues := false }}
+{{- range list "localqueues" "clusterqueues" "workloads" }}
+{{- $queues = or $queues (include "kubecast.serves" (dict "config" $c "kind" (printf "%s.kueue.x-k8s.io" .))) }}
+{{- end }}
+{{- if and $queues (dig "queues" "enabled" true $c) }}
 # Places in queues.
 - apiGroups: [visibility.kueue.x-k8s.io]
   resources: [clusterqueues/pendingworkloads]
