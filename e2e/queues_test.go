@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -162,7 +163,11 @@ func (q *queuers) look(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, l := openAs(t, q.gateway, token, "/queues/"+v.path+"?limit=1000", nil), &looking{}
+		s, err := openFrames(context.Background(), q.gateway.url+"/queues/"+v.path+"?limit=1000", bearer(token)) // for as long as the test runs
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := &looking{}
 		q.looks[v] = l
 		var reading sync.WaitGroup
 		reading.Go(func() {
