@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -224,4 +225,23 @@ func TestQueueStreamsTellWhatIsAway(t *testing.T) {
 		g.api.Delete("workloads", "a/job-one")
 		s.waits(7*time.Second, "1/1 jobs.batch two")
 	})
+}
+
+// TestStreamsWithoutPositionsAreMoved all the same, since they are told whole: a stream that never is keeps its client at a replica.
+func TestStreamsWithoutPositionsAreMoved(t *testing.T) {
+	for _, path := range []string{"/queues/a/line", "/queues", "/stream?q=/queues/a/line&pods=/api/v1/pods", "/api/v1/pods?countBy=spec.nodeName", "/api/v1/pods?limit=5&sort=metadata.name"} {
+		withKueue(t, func(t *testing.T, g *gateway, k *kueue) {
+			k.wait("a", "one", "line")
+			s := g.stream(path)
+			s.next()
+			var reading sync.WaitGroup
+			reading.Go(func() { s.end() })
+			pass(time.Minute)
+			if n := g.server.Move(1, time.Second); n != 1 {
+				t.Errorf("%s is not moved", path)
+				g.drain()
+			}
+			reading.Wait()
+		})
+	}
 }

@@ -2,6 +2,7 @@ package http
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -393,4 +394,46 @@ func TestQuietStreamsOverTLSLast(t *testing.T) {
 			}, overTLS(t, version))
 		})
 	}
+}
+
+// A client may say that it leaves in the same packet as its request, and leave the connection open: nothing that comes later says it.
+func TestClientThatLeavesWithItsRequestIsNotKept(t *testing.T) {
+	g := newGateway(t, overTLS(t, 1))
+	trusted := g.client.Transport.(*http.Transport).TLSClientConfig.Clone()
+	trusted.ServerName = "gateway.test"
+	var ended sync.WaitGroup
+	for range 20 {
+		raw, _ := g.raw("")
+		below := &collecting{Conn: raw}
+		client := tls.Client(below, trusted)
+		if err := client.Handshake(); err != nil {
+			t.Fatal(err)
+		}
+		below.collects = true
+		_, err := io.WriteString(client, "GET /api/v1/pods HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer alice\r\nAccept: text/event-stream\r\n\r\n")
+		// CloseWrite leaves a deadline that has passed.
+		if err := errors.Join(err, client.CloseWrite(), raw.SetDeadline(time.Now().Add(g.patience))); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := raw.Write(below.records.Bytes()); err != nil {
+			t.Fatal(err)
+		}
+		ended.Go(func() { _, _ = io.Copy(io.Discard, client) }) // until it is told the end
+	}
+	ended.Wait()
+	g.eventually("that they left is noticed", func() bool { return g.streams() == 0 })
+}
+
+// collecting is a connection that keeps what is written, once it collects.
+type collecting struct {
+	net.Conn
+	collects bool
+	records  bytes.Buffer
+}
+
+func (c *collecting) Write(p []byte) (int, error) {
+	if c.collects {
+		return c.records.Write(p)
+	}
+	return c.Conn.Write(p)
 }

@@ -101,13 +101,14 @@ type deadline struct {
 
 	mu     sync.Mutex
 	writes bool
+	until  time.Time // the write may take
 	passed bool
 }
 
 func (d *deadline) begin(patience time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.writes = true
+	d.writes, d.until = true, time.Now().Add(patience)
 	if d.timer == nil {
 		d.timer = time.AfterFunc(patience, d.pass)
 	} else {
@@ -118,7 +119,7 @@ func (d *deadline) begin(patience time.Duration) {
 func (d *deadline) pass() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.writes { // else the handler may have returned
+	if d.writes && !time.Now().Before(d.until) { // else the handler may have returned, or it is the write before that has ended just in time
 		d.passed = true
 		_ = d.control.SetWriteDeadline(time.Now()) // it fails if the client has gone
 	}
@@ -183,8 +184,10 @@ func takeOver(conn net.Conn, header http.Header) (Conn, error) {
 	header.Set("Transfer-Encoding", "chunked")
 	_ = header.Write(&head) // cannot fail: it writes to memory
 	head.WriteString("\r\n")
-	// net/http's deadlines must not stay.
-	err := conn.SetDeadline(time.Time{})
+	err := c.secured.isThere()
+	if err == nil {
+		err = conn.SetDeadline(time.Time{}) // net/http's must not stay
+	}
 	if err == nil {
 		_, err = c.Send(head.Bytes(), headTimeout, nil)
 	}

@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"time"
 )
 
 // BelowTLS returns a listener for TLS. A stream over one of its connections that was taken over can be written to
@@ -87,6 +88,29 @@ func securedOf(conn net.Conn) *secured {
 	defer below.mu.Unlock()
 	below.collects = true
 	return s
+}
+
+// isThere fails if the client has said in TLS that it leaves, and that was read already, with its request: no byte of
+// it is in the socket any more, from which it would be noticed. Nothing is waited for, and what else the client has
+// sent is dropped. It leaves a deadline behind.
+func (s *secured) isThere() error {
+	if s == nil {
+		return nil
+	}
+	if err := s.conn.SetReadDeadline(time.Unix(1, 0)); err != nil {
+		return err
+	}
+	var scrap [64]byte
+	for dropped := 0; dropped <= maxScrap; {
+		n, err := s.conn.Read(scrap[:])
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			return nil
+		}
+		if dropped += n; err != nil {
+			return err
+		}
+	}
+	return ErrLeft
 }
 
 // offer writes as much of a piece as the kernel takes at once. What is encrypted has to be sent before anything else.

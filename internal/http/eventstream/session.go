@@ -313,7 +313,9 @@ func (ss *session) reset(s Source, reason string) Outcome {
 // hasPlace reports whether the client could go on with all that it is told. Within a snapshot it could not.
 func (ss *session) hasPlace() bool {
 	for _, s := range ss.sources {
-		if _, waits := s.(*beginning); !waits && s.Claim() == (stream.Claim{}) {
+		_, waits := s.(*beginning)
+		_, isWhole := s.(ToldWhole)
+		if !waits && !isWhole && s.Claim() == (stream.Claim{}) {
 			return false
 		}
 	}

@@ -62,6 +62,9 @@ type Source interface {
 	Close()
 }
 
+// ToldWhole is a Source that has no positions, since all is told each time. Whoever comes back misses nothing.
+type ToldWhole interface{ ToldWhole() }
+
 // PositionBudgeted is a Source with a long position. An event id has room for one; those of one stream share it.
 type PositionBudgeted interface {
 	// SetPositionBudget says among how many sources the room is shared. It is called before Ready.

@@ -330,6 +330,9 @@ func (s *source) Due() time.Time { return s.due }
 
 func (s *source) Claim() stream.Claim { return stream.Claim{} }
 
+// ToldWhole implements eventstream.ToldWhole.
+func (s *source) ToldWhole() {}
+
 func (s *source) Bookmark(eventstream.Sink) {}
 
 func (s *source) Question() eventstream.Question {
