@@ -1,6 +1,7 @@
 # Everything starts here; see README.md. Go 1.26, Node 20.19 or later and make are all that must be there.
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo development)
+export VERSION # so that recipes name it as the shell's variable: whoever makes a tag must not have it run
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .PHONY: build demo test soak docs mutations conformance image release bench lint gateway devcluster devissuer devcontrollers controlplane portal clean
@@ -10,7 +11,7 @@ build: gateway devcluster
 # The portal is embedded, so it is built first. It is the program that is released, but for its symbols.
 gateway: portal
 	@echo building bin/gateway
-	@CGO_ENABLED=0 scripts/downloads.sh . go build -trimpath -ldflags '-X main.version=$(VERSION)' -o bin/gateway ./cmd/gateway
+	@CGO_ENABLED=0 scripts/downloads.sh . go build -trimpath -ldflags "-X main.version=$$VERSION" -o bin/gateway ./cmd/gateway
 
 portal: web/node_modules/.package-lock.json
 	@echo building the portal
@@ -78,7 +79,7 @@ image:
 
 # All files of a release into dist: make release VERSION=1.4.0.
 release:
-	scripts/release.sh $(VERSION)
+	scripts/release.sh "$$VERSION"
 
 bench: build controlplane
 	scripts/bench.sh

@@ -62,11 +62,16 @@ func TestAnImageThatIsPulledServes(t *testing.T) {
 			options := append([]registry.Option{registry.Logger(log.New(io.Discard, "", 0))}, options...)
 			server := httptest.NewServer(registry.New(options...))
 			t.Cleanup(server.Close)
-			tag := strings.TrimPrefix(server.URL, "http://") + "/kubecast/gateway:1.2.3"
+			repository := strings.TrimPrefix(server.URL, "http://") + "/kubecast/gateway"
+			tag := repository + ":1.2.3"
 			for range 2 { // what is there already is no error
-				if out, err := exec.Command(release, "push", dir, tag).CombinedOutput(); err != nil {
+				out, err := exec.Command(release, "push", dir, repository).CombinedOutput()
+				if pushed := strings.Fields(string(out)); err != nil || len(pushed) != 3 || pushed[0] != repository+"@"+digest.String() {
 					t.Fatalf("%v\n%s", err, out)
 				}
+			}
+			if out, err := exec.Command(release, "tag", repository+"@"+digest.String(), "1.2.3").CombinedOutput(); err != nil {
+				t.Fatalf("%v\n%s", err, out)
 			}
 			image := pull(t, tag, digest)
 			checkReferrers(t, tag, image, s)
@@ -399,15 +404,16 @@ func TestWhatIsNoImageIsRefused(t *testing.T) {
 		args []string
 		want string
 	}{
-		"no command":             {nil, "image or push"},
+		"no command":             {nil, "image, push or tag"},
 		"no binary":              {made, "at least one"},
 		"no platform":            {append(slices.Clone(made), dir+"/text"), "is not OS/ARCHITECTURE=BINARY"},
 		"no such file":           {append(slices.Clone(made), "linux/amd64="+dir+"/none"), "no such file"},
 		"no program":             {append(slices.Clone(made), "linux/amd64="+dir+"/text"), dir + "/text"},
 		"no packages":            {append(slices.Clone(made), "-packages"), "needs an argument"},
-		"nothing to push":        {[]string{"push", dir, "127.0.0.1:1/a:b"}, "index.json"},
+		"nothing to push":        {[]string{"push", dir, "127.0.0.1:1/a"}, "index.json"},
 		"a registry of no name":  {[]string{"push", dir}, "are needed"},
-		"a registry that is off": {[]string{"push", layoutOf(t), "127.0.0.1:1/a:b"}, "connection refused"},
+		"a tag of a tag":         {[]string{"tag", "127.0.0.1:1/a:b", "c"}, "127.0.0.1:1/a:b"},
+		"a registry that is off": {[]string{"push", layoutOf(t), "127.0.0.1:1/a"}, "connection refused"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := run(t.Context(), test.args); err == nil || !strings.Contains(err.Error(), test.want) {
@@ -436,11 +442,19 @@ func layoutOf(t *testing.T) string {
 func TestAReleaseThatCannotBeIsRefused(t *testing.T) {
 	for version, want := range map[string]string{
 		"": "is no version", "1.4": "is no version", "v1.4.0": "is no version", "01.4.0": "is no version", "1.4.0+5": "is no version", "1.4.0 -x": "is no version",
-		"987.6.5": "",
+		"987.6.5": "", "1.0.0;touch ran": "is no version", "$(touch ran)": "is no version",
 	} {
 		out, err := exec.Command("../scripts/release.sh", version).CombinedOutput()
 		if err == nil || !strings.Contains(string(out), want) || !strings.HasPrefix(string(out), "release: ") {
 			t.Errorf("%q: %v, %s", version, err, out)
 		}
+		// What names a tag is not run.
+		if out, err := exec.Command("make", "-C", "..", "--no-print-directory", "release", "VERSION="+strings.ReplaceAll(version, "$", "$$")).CombinedOutput(); err == nil {
+			t.Errorf("%q: %s", version, out)
+		}
+	}
+	if _, err := os.Stat("../ran"); err == nil {
+		t.Error("a version was run as a command")
+		_ = os.Remove("../ran")
 	}
 }

@@ -91,17 +91,17 @@ func (s *source) referrers(b binary, image v1.Image) ([]v1.Image, error) {
 	return all, nil
 }
 
-// push copies an image's layout to a registry: first the images, so that whoever finds what refers to them finds them.
-// Who may do that is read as docker and its like write it, in ~/.docker/config.json.
+// push copies an image's layout to a registry: first the images, so that whoever finds what refers to them finds them. It prints
+// where each part can be had, the index of platforms first. None has a tag then: it gets one (tag) once all are signed.
 func push(ctx context.Context, args []string) error {
 	if len(args) != 2 {
-		return errors.New("a directory and REGISTRY/REPOSITORY:TAG are needed")
+		return errors.New("a directory and REGISTRY/REPOSITORY are needed")
 	}
 	from, err := layout.ImageIndexFromPath(args[0])
 	if err != nil {
 		return err
 	}
-	to, err := name.NewTag(args[1], name.StrictValidation)
+	to, err := name.NewRepository(args[1], name.StrictValidation)
 	if err != nil {
 		return err
 	}
@@ -109,29 +109,54 @@ func push(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	options := []remote.Option{remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain), remote.WithUserAgent("kubecast-release")}
 	for i, d := range manifest.Manifests {
+		at := to.Digest(d.Digest.String())
 		switch {
 		case i == 0 && d.MediaType.IsIndex():
 			index, err := from.ImageIndex(d.Digest)
 			if err != nil {
 				return err
 			}
-			if err := remote.WriteIndex(to, index, options...); err != nil {
+			if err := remote.WriteIndex(at, index, options(ctx)...); err != nil {
 				return err
 			}
-			fmt.Println(to.Repository.Digest(d.Digest.String()))
 		case i > 0 && d.MediaType.IsImage():
 			referrer, err := from.Image(d.Digest)
 			if err != nil {
 				return err
 			}
-			if err := remote.Write(to.Repository.Digest(d.Digest.String()), referrer, options...); err != nil {
+			if err := remote.Write(at, referrer, options(ctx)...); err != nil {
 				return err
 			}
 		default:
 			return fmt.Errorf("%s: %s is no part of an image that was made here", args[0], d.Digest)
 		}
+		fmt.Println(at)
 	}
 	return nil
+}
+
+// tag names an index that was pushed.
+func tag(ctx context.Context, args []string) error {
+	if len(args) != 2 {
+		return errors.New("REGISTRY/REPOSITORY@DIGEST and a tag are needed")
+	}
+	of, err := name.NewDigest(args[0], name.StrictValidation)
+	if err != nil {
+		return err
+	}
+	to, err := name.NewTag(of.Context().Name()+":"+args[1], name.StrictValidation)
+	if err != nil {
+		return err
+	}
+	index, err := remote.Index(of, options(ctx)...)
+	if err != nil {
+		return err
+	}
+	return remote.Tag(to, index, options(ctx)...)
+}
+
+// options are those of requests to a registry. Who may push is read as docker and its like write it, in ~/.docker/config.json.
+func options(ctx context.Context) []remote.Option {
+	return []remote.Option{remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain), remote.WithUserAgent("kubecast-release")}
 }

@@ -3,7 +3,8 @@
 // the same image.
 //
 //	release image -version V -revision COMMIT -created SECONDS -packages FILE -out DIR linux/amd64=PATH …
-//	release push DIR REGISTRY/REPOSITORY:TAG
+//	release push DIR REGISTRY/REPOSITORY
+//	release tag REGISTRY/REPOSITORY@DIGEST TAG
 //
 // An image is an OCI layout (the OCI image specification, "Image Layout"): an index with an
 // image for each platform. To each of these refer what it is made of (CycloneDX) and how it was made (in-toto, SLSA),
@@ -41,9 +42,11 @@ func run(ctx context.Context, args []string) error {
 			return image(args[1:])
 		case "push":
 			return push(ctx, args[1:])
+		case "tag":
+			return tag(ctx, args[1:])
 		}
 	}
-	return errors.New("the command is image or push")
+	return errors.New("the command is image, push or tag")
 }
 
 // source is what an image is made from.

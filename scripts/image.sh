@@ -6,7 +6,8 @@
 #
 # $PLATFORMS are others than these, $BUILDER is the URI of who builds it, if that is not this script. To push it:
 #
-#   go run -C release . push "$PWD/dist/image" REGISTRY/REPOSITORY:TAG
+#   go run -C release . push "$PWD/dist/image" REGISTRY/REPOSITORY
+#   go run -C release . tag REGISTRY/REPOSITORY@DIGEST TAG
 set -euo pipefail
 cd "$(dirname "$0")/.."
 version=${1:-$(git describe --tags --always --dirty | sed 's/^v//')}

@@ -1,11 +1,14 @@
 #!/usr/bin/env bash
 # Makes everything of a release into dist/: binaries, the image, the chart, the SDK's package, notes and checksums. It publishes
-# nothing, and the same commit makes the same files. What a release is: CONTRIBUTING.md, "A release".
+# nothing, and the same commit makes the same files, but that the image names who built it. What a release is: CONTRIBUTING.md, "A release".
 #
 #   scripts/release.sh VERSION        VERSION: such as 1.4.0 or 1.4.0-rc.1, of which CHANGELOG.md tells
+#
+# $REPOSITORY is where the image will be, which the chart names.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 version=${1-}
+repository=${REPOSITORY:-ghcr.io/kubecast/gateway}
 
 fail() { echo "release: $*" >&2; exit 1; }
 
@@ -37,6 +40,9 @@ pack "kubecast_${version}_image.tar.gz" dist/image .
 helm=$(sed -nE 's|^\t(helm.sh/helm/v4) (v[^ ]+).*|\1/cmd/helm@\2|p' deploy/charttest/go.mod)
 mkdir -p dist/chart
 git archive HEAD deploy/chart | tar -x -C dist/chart
+values=dist/chart/deploy/chart/values.yaml
+sed -i "/^image:/,/^[^ ]/ s|^  repository: .*|  repository: $repository|" "$values"
+grep -qxF "  repository: $repository" "$values" || fail "the chart's values have no image.repository"
 go run "$helm" package dist/chart/deploy/chart --version "$version" --app-version "$version" --destination dist
 rm -rf dist/chart
 
