@@ -252,6 +252,7 @@ func (k *Kinds) keep(ctx context.Context, name string) {
 			return err
 		}
 		k.setPreload(name, nil)
+		news.Over() // what comes later is another trouble
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
