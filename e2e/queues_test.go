@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"os"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -22,6 +24,8 @@ import (
 // Under Kueue's own controllers, two teams wait in a cohort for quota, with priorities and preemption. Whatever
 // changes, places in queues are Kueue's own, as its visibility API tells them, and soon; and who
 // may see one team's jobs is told of the other team's as places alone.
+//
+// $KUBECAST_QUEUED is how many jobs wait at first, 90 if it is not set.
 func TestPlacesInQueuesAreKueuesOwn(t *testing.T) {
 	t.Parallel()
 	s := ready(t, func() (*stage, error) { return newStage("queues", 1) })
@@ -34,7 +38,15 @@ func TestPlacesInQueuesAreKueuesOwn(t *testing.T) {
 	g.waitReady(t)
 	random := seed(t)
 	q := &queuers{stage: s, gateway: g, random: random}
-	for range 90 {
+	queued := 90
+	if text := os.Getenv("KUBECAST_QUEUED"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			t.Fatal("KUBECAST_QUEUED: ", err)
+		}
+		queued = n
+	}
+	for range queued {
 		q.submit(t)
 	}
 	q.look(t)
