@@ -5,6 +5,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -134,23 +135,56 @@ func TestWhatWouldNotWorkIsRefused(t *testing.T) {
 		"metrics: {podMonitor: {enabled: true}}": "keys.existingSecret",
 		"{replicas: 2, keys: {existingSecret: k}, config: {history: {database: sqlite}}}":                           "/replicas",
 		"{autoscaling: {enabled: true}, keys: {existingSecret: k}, config: {history: {database: \"sqlite:///x\"}}}": "/autoscaling/enabled",
-		"config: {kinds: {allow: [\"*\"]}}":                        "rbac.wildcard",
-		"config: {kinds: {allow: null}}":                           "rbac.wildcard",
+		"config: {kinds: {allow: [\"*\"]}}":                        "rbac.extraRules",
+		"config: {kinds: {allow: null}}":                           "rbac.extraRules",
 		"terminationGracePeriodSeconds: 20":                        "at least 30",
 		"{terminationGracePeriodSeconds: 60, config: {drain: 1m}}": "at least 70",
 		"ingress: {enabled: true}":                                 "ingress.host",
 		"httpRoute: {enabled: true}":                               "httpRoute.parentRefs",
 		"serviceAccount: {create: false}":                          "serviceAccount.name",
 		"history: {migration: {enabled: true}}":                    "config.history.database",
-		"{config: {history: {database: \"postgres://u@h/d\"}}, history: {migration: {enabled: true}}}": "history.migration.database",
-		"{clusters: [{name: west, existingSecret: s}], config: {clusters: [{name: a}]}}":               "config.clusters",
-		"config: {history: {database: \"mysql://u:secret@h/d\"}}":                                      "history.existingSecret",
-		"clusters: [{name: default, existingSecret: s}]":                                               "/clusters/0/name",
-		"config: {history: {database: sqlite, kinds: [{resource: a.b}]}, kinds: {deny: [a.b]}}":        "config.kinds.deny",
+		"{config: {history: {database: \"postgres://u@h/d\"}}, history: {migration: {enabled: true}}}":                                                                    "history.migration.database",
+		"{clusters: [{name: west, existingSecret: s}], config: {clusters: [{name: a}]}}":                                                                                  "config.clusters",
+		"config: {history: {database: \"mysql://u:secret@h/d\"}}":                                                                                                         "history.existingSecret",
+		"config: {history: {database: \"postgres://u@h/d?password=secret\"}}":                                                                                             "history.existingSecret",
+		"config: {history: {database: \"postgres://u@h/d?sslmode=require&Password=secret\"}}":                                                                             "history.existingSecret",
+		"config: {history: {database: \"postgres://u@h/d?passfile=/x\"}}":                                                                                                 "history.existingSecret",
+		"config: {history: {database: \"postgres://u:se/cret@h/d\"}}":                                                                                                     "history.existingSecret",
+		"config: {history: {database: \"host=h user=u password = secret\"}}":                                                                                              "history.existingSecret",
+		"{config: {history: {database: \"postgres://u@h/d\"}}, history: {migration: {enabled: true, existingSecret: s, database: \"postgres://o:secret@h/d\"}}}":          "history.migration.existingSecret",
+		"{config: {history: {database: \"postgres://u@h/d\"}}, history: {migration: {enabled: true, existingSecret: s, database: \"postgres://o@h/d?password=secret\"}}}": "history.migration.existingSecret",
+		"clusters: [{name: default, existingSecret: s}]":                                                                                                                  "/clusters/0/name",
+		"config: {history: {database: sqlite, kinds: [{resource: a.b}]}, kinds: {deny: [a.b]}}":                                                                           "config.kinds.deny",
 	} {
 		for by, render := range map[string]func(map[string]any) (map[string]string, error){"Helm 4": render4, "Helm 3": render3} {
 			if _, err := render(parse(t, values)); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: %s: %v, nothing of %s", by, values, err, want)
+			}
+		}
+	}
+}
+
+// A role's "*" covers subresources, too: whoever may get pods/exec runs commands, and who may get nodes/proxy asks the Kubelet.
+func TestNoRolePermitsAllOfAllGroups(t *testing.T) {
+	for _, name := range cases(t) {
+		files, err := render4(caseValues(t, name))
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		for _, document := range strings.Split(files["kubecast/templates/rbac.yaml"], "\n---\n") {
+			var role struct {
+				Rules []struct{ APIGroups, Resources []string }
+			}
+			if err := yaml.Unmarshal([]byte(document), &role); err != nil {
+				t.Fatal(name, err)
+			}
+			for _, rule := range role.Rules {
+				core := slices.Contains(rule.APIGroups, "") || slices.Contains(rule.APIGroups, "*")
+				if core && slices.ContainsFunc(rule.Resources, func(r string) bool {
+					return strings.Contains(r, "*") || r == "pods/exec" || strings.HasSuffix(r, "/proxy")
+				}) {
+					t.Errorf("%s: %v", name, rule)
+				}
 			}
 		}
 	}

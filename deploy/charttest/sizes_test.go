@@ -21,6 +21,7 @@ func TestSizesFollowFromWhatIsSaid(t *testing.T) {
 		"{" + keys + "replicas: 1}":                                                            {"1", "512Mi", "40", false},
 		"{" + keys + "config: {history: {database: sqlite}}}":                                  {"1", "512Mi", "40", false},
 		"{" + keys + "config: {ring: {bytes: 1Gi}, drain: 0s}}":                                {"2", "2944Mi", "20", true},
+		"{" + keys + "config: {ring: {bytes: 1073741824}}}":                                    {"2", "2944Mi", "40", true},
 		"{" + keys + "config: {drain: 1m30.5s}, preStopSeconds: 0}":                            {"2", "512Mi", "106", true},
 		"{" + keys + "autoscaling: {enabled: true, streamsPerReplica: 10000}}":                 {"", "1344Mi", "40", true},
 		"{" + keys + "autoscaling: {enabled: true, minReplicas: 1, streamsPerReplica: 1}}":     {"", "512Mi", "40", false},

@@ -96,15 +96,20 @@
 {{- end }}
 {{- end }}
 
+{{- /* A database's address is in a ConfigMap, so it has no password, neither its user's nor as a parameter, nor a file that may have one. */}}
+{{- define "kubecast.withoutPassword" -}}
+{{- if or (regexMatch "^[a-z0-9+]+://[^?]*:[^?]*@" .address) (regexMatch "(?i)(^|[?&;\\s])(password|passfile|sslpassword)\\s*=" .address) }}
+{{- fail (printf "%s has a password, which would be in a ConfigMap: put it into a Secret, and name that in %s" .key .secret) }}
+{{- end }}
+{{- end }}
+
 {{- define "kubecast.configHistory" -}}
 {{- $history := .config.history }}
 {{- if eq (dig "database" "" $history) "sqlite" }}
 {{- $_ := set $history "stateDir" ($history.stateDir | default "/var/lib/kubecast") }}
 {{- end }}
+{{- include "kubecast.withoutPassword" (dict "address" (dig "database" "" $history) "key" "config.history.database" "secret" "history.existingSecret") }}
 {{- if include "kubecast.databaseServer" .root }}
-{{- if regexMatch "^[a-z]+://[^/?]*:[^/?]*@" $history.database }}
-{{- fail "config.history.database has a password, which would be in a ConfigMap: put it into a Secret, and name that in history.existingSecret" }}
-{{- end }}
 {{- if .root.Values.history.existingSecret }}
 {{- $_ := set $history "passwordFile" ($history.passwordFile | default (printf "/etc/kubecast-history/%s" .root.Values.history.passwordKey)) }}
 {{- end }}

@@ -4,11 +4,10 @@
 {{- $mode := dig "authorizer" "mode" "rbac" $c }}
 {{- $byGroup := dict }}
 {{- range $c.kinds.allow }}
-{{- if eq . "*" }}
-{{- if not $.Values.rbac.wildcard }}
-{{- fail "config.kinds.allow has \"*\": the gateway could read Secrets. Name kinds, such as pods and jobs.batch, or set rbac.wildcard" }}
+{{- if eq . "*" }}{{- /* What rbac.extraRules permits is served. */}}
+{{- if not $.Values.rbac.extraRules }}
+{{- fail "config.kinds.allow has \"*\", which no role can permit: its \"*\" takes Secrets along, and subresources such as nodes/proxy and pods/exec. Name kinds, such as pods, jobs.batch and *.ray.io, or say in rbac.extraRules what the gateway may read" }}
 {{- end }}
-{{- $_ := set $byGroup "*" (list "*") }}
 {{- else if not (include "kubecast.matches" (dict "patterns" (dig "deny" list $c.kinds) "kind" .)) }}
 {{- $parts := splitList "." . }}
 {{- $group := join "." (rest $parts) }}

@@ -3,12 +3,17 @@
 {{- define "kubecast.memory" -}}
 {{- $replicas := int64 (include "kubecast.replicas" .) }}
 {{- $objects := div (mul (int64 .Values.size.pods) 56) 10240 }}
-{{- $ring := include "kubecast.mebibytes" (toString (dig "ring" "bytes" "64Mi" .Values.config)) | int64 }}
+{{- $ring := include "kubecast.mebibytes" (include "kubecast.whole" (dig "ring" "bytes" "64Mi" .Values.config)) | int64 }}
 {{- $rings := mul 2 (add 1 (len .Values.clusters)) $ring }}
 {{- $streams := div (mul 36 (div (int64 .Values.size.streams) (max 1 (sub $replicas 1)))) 1024 }}
 {{- if .Values.autoscaling.enabled }}{{ $streams = div (mul 72 (int64 .Values.autoscaling.streamsPerReplica)) 1024 }}{{ end }}
 {{- $all := div (mul 5 (add 212 $objects $rings $streams)) 4 }}
 {{- mul 64 (div (add $all 63) 64) }}
+{{- end }}
+
+{{- /* A number as its digits: Helm has it as a float, whose text from a million on is 1e+06. A text stays as it is. */}}
+{{- define "kubecast.whole" -}}
+{{- if kindIs "string" . }}{{ . }}{{ else }}{{ int64 . }}{{ end }}
 {{- end }}
 
 {{- define "kubecast.mebibytes" -}}
