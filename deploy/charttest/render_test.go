@@ -57,12 +57,14 @@ func parse(t *testing.T, text string) map[string]any {
 }
 
 // render4 is what `helm template gateway deploy/chart -n kubecast` of Helm 4 makes: each template's text by its path.
-func render4(values map[string]any) (map[string]string, error) {
+func render4(values map[string]any) (map[string]string, error) { return renderIn("kubecast", values) }
+
+func renderIn(namespace string, values map[string]any) (map[string]string, error) {
 	chart, err := loader.Load(chartDir)
 	if err != nil {
 		return nil, err
 	}
-	options := common.ReleaseOptions{Name: "gateway", Namespace: "kubecast", Revision: 1, IsInstall: true}
+	options := common.ReleaseOptions{Name: "gateway", Namespace: namespace, Revision: 1, IsInstall: true}
 	all, err := util.ToRenderValues(chart, values, options, common.DefaultCapabilities)
 	if err != nil {
 		return nil, err

@@ -74,7 +74,12 @@ const (
 func of(t reflect.Type, key string) object {
 	switch t {
 	case reflect.TypeFor[config.Duration]():
-		return object{"type": []string{"string", "integer"}, "pattern": `^(0|([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+)$`, "maximum": 0, "minimum": 0}
+		// Of numbers there is 0 only. The other word is none that a number could be: validators tell it.
+		only := object{"enum": []any{0, "a duration such as 30s"}}
+		return object{
+			"type": []string{"string", "integer"}, "pattern": `^(0|([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+)$`,
+			"if": object{"type": "integer"}, "then": only,
+		}
 	case reflect.TypeFor[config.ByteSize]():
 		return object{"type": []string{"string", "integer"}, "pattern": `^[0-9]+(Ti|Gi|Mi|Ki|T|G|M|k)?$`, "minimum": 0}
 	case reflect.TypeFor[config.Kind]():

@@ -12,7 +12,7 @@
 
 {{- /* What has no namespace is named with the release's, so that two releases do not share it. */}}
 {{- define "kubecast.clusterName" -}}
-{{- printf "%s-%s" .Release.Namespace (include "kubecast.fullname" .) | trunc 63 | trimSuffix "-" }}
+{{- printf "%s-%s" .Release.Namespace (include "kubecast.fullname" .) | trunc 253 | trimSuffix "-" }}
 {{- end }}
 
 {{- define "kubecast.serviceAccount" -}}
@@ -28,8 +28,8 @@ app.kubernetes.io/component: gateway
 {{- end }}
 
 {{- define "kubecast.ownLabels" -}}
-helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 }}
-app.kubernetes.io/version: {{ .Values.image.tag | default .Chart.AppVersion | trunc 63 | quote }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimAll "-_." }}
+app.kubernetes.io/version: {{ .Values.image.tag | default .Chart.AppVersion | trunc 63 | trimAll "-_." | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- with .Values.commonLabels }}
 {{ toYaml . }}
@@ -42,10 +42,14 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 
 {{- /* Jobs have labels of their own, so that neither the Service nor a policy takes their pods for gateways. */}}
-{{- define "kubecast.jobLabels" -}}
+{{- define "kubecast.jobSelector" -}}
 app.kubernetes.io/name: {{ include "kubecast.name" . }}
 app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/component: job
+{{- end }}
+
+{{- define "kubecast.jobLabels" -}}
+{{ include "kubecast.jobSelector" . }}
 {{ include "kubecast.ownLabels" . }}
 {{- end }}
 
@@ -60,5 +64,7 @@ app.kubernetes.io/component: job
 {{- end }}
 
 {{- define "kubecast.podSecurity" -}}
-{runAsNonRoot: true, runAsUser: 65532, runAsGroup: 65532, fsGroup: 65532, seccompProfile: {type: RuntimeDefault}}
+{{- if .Values.podSecurityContext }}{{ toJson .Values.podSecurityContext }}
+{{- else }}{runAsNonRoot: true, runAsUser: 65532, runAsGroup: 65532, fsGroup: 65532, seccompProfile: {type: RuntimeDefault}}
+{{- end }}
 {{- end }}

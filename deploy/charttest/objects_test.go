@@ -1,0 +1,190 @@
+package charttest
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+)
+
+// object is what these tests look at of a manifest.
+type object struct {
+	Kind     string
+	Metadata struct {
+		Name, Namespace     string
+		Labels, Annotations map[string]string
+	}
+	Spec struct {
+		PodSelector struct{ MatchLabels map[string]string }
+		Egress      []struct{ Ports []struct{ Port any } }
+	}
+}
+
+// objects are those of a rendering, strictly read. Notes are left out.
+func objects(t *testing.T, values, namespace string) (all []object) {
+	t.Helper()
+	files, err := renderIn(namespace, parse(t, values))
+	if err != nil {
+		t.Fatal(values, err)
+	}
+	for file, text := range withoutNotes(files) {
+		for _, document := range strings.Split(text, "\n---\n") {
+			var whole map[string]any
+			var o object
+			if err := yaml.UnmarshalStrict([]byte(document), &whole); err != nil {
+				t.Errorf("%s: %s: %v\n%s", values, file, err, document)
+			}
+			if err := yaml.Unmarshal([]byte(document), &o); err != nil {
+				t.Fatal(err)
+			}
+			if o.Kind != "" {
+				all = append(all, o)
+			}
+		}
+	}
+	return all
+}
+
+// Releases of one name in two namespaces, or of two names in one, must have nothing in common elsewhere: Helm refuses the second, or takes rights from the first.
+func TestReleasesShareNothingOutsideOfTheirNamespace(t *testing.T) {
+	long := strings.Repeat("n", 62)
+	const values = "config: {auth: {revocations: {configMap: shared/revoked}}}"
+	releases := []struct{ namespace, values string }{{long + "1", values}, {long + "2", values}, {long + "1", values + "\nfullnameOverride: other"}}
+	seen, elsewhere := map[string]bool{}, 0
+	for _, r := range releases {
+		for _, o := range objects(t, r.values, r.namespace) {
+			if o.Metadata.Namespace == r.namespace {
+				continue
+			}
+			key := o.Kind + "/" + o.Metadata.Namespace + "/" + o.Metadata.Name
+			if seen[key] {
+				t.Error("both have", key)
+			}
+			seen[key] = true
+			elsewhere++
+		}
+	}
+	if elsewhere != 12 {
+		t.Errorf("%d objects are elsewhere: %v", elsewhere, seen)
+	}
+}
+
+// The gateway, and the jobs that run before it, reach all hosts of the database.
+func TestPoliciesLetOutToEachPortOfTheDatabase(t *testing.T) {
+	for address, want := range map[string][]float64{
+		"postgres://u@h/d":                            {443, 6443, 5432},
+		"postgres://u@h1:5433,h2:5434/d":              {443, 6443, 5433, 5434},
+		"postgres://u@h1,[2001:db8::1]:6432/d":        {443, 6443, 5432, 6432},
+		"postgres://u@/d?host=h1&port=6432":           {443, 6443, 6432},
+		"postgres:///d?user=u&host=h1,h2&port=1,2":    {443, 6443, 1, 2},
+		"mysql://u@h/d?tls=true":                      {443, 6443, 3306},
+		"mysql://u@h:3307/d":                          {443, 6443, 3307},
+		"postgresql://u@h/d?sslmode=verify-full#:7/x": {443, 6443, 5432},
+	} {
+		values := "{config: {history: {database: \"" + address + "\"}}, history: {migration: {enabled: true, existingSecret: s, database: \"" + address + "\"}}}"
+		policies := map[string][]float64{}
+		for _, o := range objects(t, values, "kubecast") {
+			if o.Kind != "NetworkPolicy" {
+				continue
+			}
+			for _, rule := range o.Spec.Egress {
+				for _, p := range rule.Ports {
+					if port, is := p.Port.(float64); is && port != 53 {
+						policies[o.Metadata.Name] = append(policies[o.Metadata.Name], port)
+					}
+				}
+			}
+		}
+		for _, name := range []string{"gateway-kubecast", "gateway-kubecast-migrate", "gateway-kubecast-preflight"} {
+			if !slices.Equal(policies[name], want) {
+				t.Errorf("%s: %s lets out to %v, not %v", address, name, policies[name], want)
+			}
+		}
+	}
+}
+
+// Where a policy of the namespace lets nothing out, jobs hang unless one is there for them, and before them.
+func TestJobsHaveAPolicyInTime(t *testing.T) {
+	values := "{config: {history: {database: \"postgres://u@h/d\"}}, history: {migration: {enabled: true, existingSecret: s, database: \"postgres://o@h/d\"}}}"
+	var policy, job object
+	for _, o := range objects(t, values, "kubecast") {
+		switch o.Kind + "/" + o.Metadata.Name {
+		case "NetworkPolicy/gateway-kubecast-migrate":
+			policy = o
+		case "Job/gateway-kubecast-migrate":
+			job = o
+		}
+	}
+	const hook, weight = "helm.sh/hook", "helm.sh/hook-weight"
+	if policy.Metadata.Annotations[hook] != "pre-install,pre-upgrade" || job.Metadata.Annotations[weight] != "-5" || policy.Metadata.Annotations[weight] != "-10" {
+		t.Errorf("the policy: %v, the job: %v", policy.Metadata.Annotations, job.Metadata.Annotations)
+	}
+	selects := policy.Spec.PodSelector.MatchLabels
+	for key, value := range selects {
+		if job.Metadata.Labels[key] != value {
+			t.Errorf("the policy is for %v, the job has %v", selects, job.Metadata.Labels)
+		}
+	}
+	if len(selects) != 3 {
+		t.Error(selects)
+	}
+}
+
+// An image's tag may be longer than a label, and have an end that a label must not have.
+func TestLabelsAreValidWithAnyTag(t *testing.T) {
+	label := regexp.MustCompile(`^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$`)
+	for _, tag := range []string{strings.Repeat("a", 62) + "-bcd", strings.Repeat("a", 61) + "._bcd", "_a", "v1.2.3"} {
+		for _, o := range objects(t, "image: {tag: "+tag+"}", "kubecast") {
+			for key, value := range o.Metadata.Labels {
+				if !label.MatchString(value) {
+					t.Errorf("%s/%s: %s: %q", o.Kind, o.Metadata.Name, key, value)
+				}
+			}
+		}
+	}
+}
+
+// What ingress.annotations says counts in place of the chart's own; a key that is there twice is no YAML.
+func TestAnnotationsOfTheIngressAreSaidOnce(t *testing.T) {
+	const key = "nginx.ingress.kubernetes.io/backend-protocol"
+	for given, want := range map[string]string{"{}": "HTTPS", "{" + key + ": HTTPS}": "HTTPS", "{" + key + ": GRPCS}": "GRPCS"} {
+		found := false
+		for _, o := range objects(t, "{tls: {existingSecret: s}, ingress: {enabled: true, host: h, nginxSnippet: true, annotations: "+given+"}}", "kubecast") {
+			if o.Kind != "Ingress" {
+				continue
+			}
+			found = true
+			if got := o.Metadata.Annotations; got[key] != want || !strings.Contains(got["nginx.ingress.kubernetes.io/server-snippet"], "retry: 2000") {
+				t.Errorf("%s: %v", given, got)
+			}
+		}
+		if !found {
+			t.Error("no Ingress")
+		}
+	}
+}
+
+// Who comes by anything but ingress-nginx is let in by nobody until that is said; and an autoscaler takes replicas away at first.
+func TestNotesSayWhatIsClosed(t *testing.T) {
+	const closed, once = "networkPolicy.http", "Where replicas were a number before"
+	for values, want := range map[string]string{
+		"service: {type: LoadBalancer}":                                closed,
+		"httpRoute: {enabled: true, parentRefs: [{name: g}]}":          closed,
+		"{keys: {existingSecret: k}, autoscaling: {enabled: true}}":    once,
+		"ingress: {enabled: true, host: h}":                            "",
+		"{service: {type: NodePort}, networkPolicy: {enabled: false}}": "",
+	} {
+		files, err := render4(parse(t, values))
+		if err != nil {
+			t.Fatal(err)
+		}
+		notes := files["kubecast/templates/NOTES.txt"]
+		for _, note := range []string{closed, once} {
+			if strings.Contains(notes, note) != (note == want) {
+				t.Errorf("%s: %q: %s", values, note, notes)
+			}
+		}
+	}
+}
