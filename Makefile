@@ -62,7 +62,7 @@ docs:
 	go run ./scripts/notices >notices.tmp && mv notices.tmp internal/licenses/notices.txt
 	go run ./scripts/chartschema >schema.tmp && mv schema.tmp deploy/chart/values.schema.json
 	go run -C deploy/grafana . >dashboard.tmp && mv dashboard.tmp deploy/grafana/kubecast.json
-	go test -C deploy/charttest -count=1 -run Rules -update
+	go test -C deploy/charttest -count=1 -run 'Rules|Dashboard' -update
 	go test -C deploy/charttest -count=1 -run TestRendering -update
 
 # What the tests would not see: small changes of the packages where users meet. It goes on where an earlier run has ended.

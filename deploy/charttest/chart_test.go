@@ -278,3 +278,26 @@ func TestRulesAreThoseOfTheManifest(t *testing.T) {
 	}
 	mustBe(t, "../chart/files/rules.yaml", strings.Join(lines, ""))
 }
+
+// The dashboard that the chart installs is deploy/grafana's, and what Grafana's sidecar looks for has its label.
+func TestDashboardIsThatOfGrafana(t *testing.T) {
+	text, err := os.ReadFile("../grafana/kubecast.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustBe(t, "../chart/files/dashboard.json", string(text))
+	for values, want := range map[string]string{
+		"{}":                                    "",
+		"metrics: {dashboard: {enabled: true}}": string(text),
+	} {
+		got := ""
+		for _, o := range objects(t, values, "kubecast") {
+			if o.Metadata.Labels["grafana_dashboard"] == "1" {
+				got += o.Data["kubecast.json"]
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(values, diff)
+		}
+	}
+}

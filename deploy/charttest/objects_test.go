@@ -16,6 +16,7 @@ type object struct {
 		Name, Namespace     string
 		Labels, Annotations map[string]string
 	}
+	Data map[string]string
 	Spec struct {
 		PodSelector struct{ MatchLabels map[string]string }
 		Egress      []struct{ Ports []struct{ Port any } }
