@@ -112,18 +112,29 @@ func (c *Cluster) Kinds(ctx context.Context) ([]Kind, error) {
 // that the cluster prefers. An error wraps ErrNoKind or ErrUnavailable.
 func (c *Cluster) KindOf(ctx context.Context, group, name string) (Kind, error) {
 	return c.find(ctx, question{
-		name: name + " of group " + strconv.Quote(group),
-		in: func(catalog *catalog) (Kind, bool) {
-			for _, kind := range catalog.preferred {
-				if kind.Group == group && kind.Kind == name {
-					return kind, true
-				}
-			}
-			return Kind{}, false
-		},
+		name:   name + " of group " + strconv.Quote(group),
+		in:     func(catalog *catalog) (Kind, bool) { return catalog.kindOf(group, name) },
 		of:     func(gv schema.GroupVersion) bool { return gv.Group == group },
 		groups: []string{group},
 	})
+}
+
+// Knows is KindOf by what the cluster has said so far. It asks nobody.
+func (c *Cluster) Knows(group, name string) (Kind, bool) {
+	known, _ := c.known()
+	if known == nil {
+		return Kind{}, false
+	}
+	return known.kindOf(group, name)
+}
+
+func (c *catalog) kindOf(group, name string) (Kind, bool) {
+	for _, kind := range c.preferred {
+		if kind.Group == group && kind.Kind == name {
+			return kind, true
+		}
+	}
+	return Kind{}, false
 }
 
 // question is a search for one kind in a catalog.

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/kubecast/kubecast/internal/cluster"
 )
 
 // reorder has Kueue say another order.
@@ -102,6 +104,47 @@ func TestQueueStreamsTellNoMoreOftenThanTheyShould(t *testing.T) {
 			}
 			s.close()
 		}
+	})
+}
+
+// However far back in its ClusterQueue a job stands, whoever may see it does.
+func TestQueueStreamsShowJobsFarBack(t *testing.T) {
+	withKueue(t, func(t *testing.T, g *gateway, k *kueue) {
+		for i := range 1010 {
+			k.wait("b", fmt.Sprint("other", i), "line")
+		}
+		k.wait("a", "mine", "line")
+		g.stream("/queues/a/line").waits(time.Second, "1/1011 jobs.batch mine")
+	})
+}
+
+// A Workload that names a kind that nobody knows holds nobody up, also while the cluster does not say whether it has that.
+func TestQueueStreamsGoOnWhileTheClusterDoesNotSayItsKinds(t *testing.T) {
+	withKueue(t, func(t *testing.T, g *gateway, k *kueue) {
+		k.wait("a", "one", "line")
+		s := g.stream("/queues/a/line")
+		s.waits(time.Second, "1/1 jobs.batch one")
+		pass(5 * time.Second)
+		g.api.Hang("discovery")
+		defer g.api.Fail("discovery", 0)
+		k.hostile("a", "x", "line", map[string]any{"apiVersion": "none.example.com/v1", "kind": "None", "name": "x", "uid": "1", "controller": true})
+		s.waits(time.Second, "1/1 jobs.batch one", "2 hidden")
+		k.wait("a", "two", "line")
+		s.waits(time.Second, "1/1 jobs.batch one", "2 hidden", "3/3 jobs.batch two")
+	})
+}
+
+// Workloads that name many kinds that the cluster has, but that are no jobs', do not hide jobs.
+func TestKindsThatAreNoJobsHideNoJobs(t *testing.T) {
+	withKueue(t, func(t *testing.T, g *gateway, k *kueue) {
+		for i := range 40 {
+			kind := cluster.Kind{Group: "things.example.com", Version: "v1", Resource: fmt.Sprint("thing", i), Kind: fmt.Sprint("Thing", i), Namespaced: true, Watchable: true}
+			g.api.Serve(kind, true)
+			k.hostile("b", fmt.Sprint("x", i), "line", map[string]any{"apiVersion": "things.example.com/v1", "kind": kind.Kind, "name": "x", "uid": "1", "controller": true})
+		}
+		pass(5 * time.Second)
+		k.wait("a", "mine", "line")
+		g.stream("/queues/a/line").waits(time.Second, "1/41 jobs.batch mine")
 	})
 }
 

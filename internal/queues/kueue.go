@@ -167,6 +167,19 @@ func JobOf(workload *cluster.Object) Job {
 	return found
 }
 
+// jobs are the kinds that Kueue queues by itself.
+var jobs = map[Job]bool{
+	{Kind: "Pod"}: true, {Group: Group, Kind: "Workload"}: true, {Group: "batch", Kind: "Job"}: true, {Group: "jobset.x-k8s.io", Kind: "JobSet"}: true,
+	{Group: "apps", Kind: "Deployment"}: true, {Group: "apps", Kind: "StatefulSet"}: true, {Group: "leaderworkerset.x-k8s.io", Kind: "LeaderWorkerSet"}: true,
+	{Group: "kubeflow.org", Kind: "MPIJob"}: true, {Group: "kubeflow.org", Kind: "PyTorchJob"}: true, {Group: "kubeflow.org", Kind: "TFJob"}: true,
+	{Group: "kubeflow.org", Kind: "XGBoostJob"}: true, {Group: "kubeflow.org", Kind: "PaddleJob"}: true, {Group: "kubeflow.org", Kind: "JAXJob"}: true,
+	{Group: "trainer.kubeflow.org", Kind: "TrainJob"}: true, {Group: "ray.io", Kind: "RayJob"}: true, {Group: "ray.io", Kind: "RayCluster"}: true, {Group: "ray.io", Kind: "RayService"}: true,
+	{Group: "workload.codeflare.dev", Kind: "AppWrapper"}: true, {Group: "sparkoperator.k8s.io", Kind: "SparkApplication"}: true,
+}
+
+// IsJob reports whether Kueue queues objects of a kind by itself.
+func IsJob(group, kind string) bool { return jobs[Job{Group: group, Kind: kind}] }
+
 // Waits reports whether a Workload waits in its queue: it is active, has no quota and is not over.
 func Waits(workload *cluster.Object) bool {
 	status := workload.Path("status")

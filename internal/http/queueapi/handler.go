@@ -53,7 +53,7 @@ func New(opts Options) *Handler {
 	h := &Handler{opts: opts}
 	follow := pending.Options{Processors: opts.Processors, Linger: linger, None: opts.None}
 	if opts.Archive != nil {
-		follow.Owners, follow.Past = h.owned, h.pastOf
+		follow.Owners, follow.Past, follow.Kinds = h.owned, h.pastOf, opts.Archive.Kinds()
 	}
 	h.pending = pending.New(follow)
 	return h

@@ -1,7 +1,6 @@
 package pending
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -9,7 +8,6 @@ import (
 
 	"github.com/kubecast/kubecast/internal/backoff"
 	"github.com/kubecast/kubecast/internal/cluster"
-	"github.com/kubecast/kubecast/internal/queues"
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
@@ -23,13 +21,9 @@ const (
 	differs, differsMost = 250 * time.Millisecond, time.Minute
 	// asksSoon is for how long it is waited until it may be asked again, before it is told what the objects say.
 	asksSoon = 300 * time.Millisecond
-	// mostTold is of how many jobs it is known of which kind and whose they are.
-	mostTold = 1000
-	// mostKinds bounds of how many kinds jobs may be, since a Workload may name any, and mostLookUps how
-	// many of them are looked for at once.
-	mostKinds, mostLookUps = 16, 32
-	// kindsKept is for how long it is known that there is no kind of a name.
-	kindsKept = 30 * time.Second
+	// mostTold is of how many jobs of a ClusterQueue it is found out whose they are, and when they start, and
+	// mostOfOne of how many of each LocalQueue whose they are, wherever these stand.
+	mostTold, mostOfOne = 1000, 100
 )
 
 // line is a ClusterQueue that is followed, or, without a name, the objects of all queues. Its goroutine makes the snapshots.
@@ -52,29 +46,23 @@ type line struct {
 	changedAt time.Time // when the newest change came to be known
 	objects   bool      // queues' own objects have changed since the newest snapshot
 	stale     bool      // Kueue is to be asked again
+	kinds     kinds
 	owners    owners
 	starts    starts
 
-	looking sync.WaitGroup // for owners, and when jobs start
+	looking sync.WaitGroup // for kinds, owners, and when jobs start
 
 	// The goroutine's own.
 	order  cluster.PendingOrder
 	err    error // why there is no order
 	asks   bool  // Kueue is to be asked
 	unlike *backoff.Backoff
-	kinds  map[queues.Job]kindFound // by group and kind alone
-}
-
-type kindFound struct {
-	kind  cluster.Kind
-	known bool
-	until time.Time
 }
 
 func newLine(b *board, name, user string) *line {
 	l := &line{
 		board: b, name: name, user: user, wakes: stream.NewWakeChannel(), ready: make(chan struct{}), waiting: map[*Reader]stream.Waiter{},
-		changedAt: time.Now(), unlike: backoff.New(differs, differsMost), kinds: map[queues.Job]kindFound{},
+		changedAt: time.Now(), unlike: backoff.New(differs, differsMost),
 	}
 	l.life, l.stop = context.WithCancel(b.life)
 	l.wakes.Wake()
@@ -111,9 +99,9 @@ func (l *line) run(ctx context.Context) {
 			l.asks = false
 			l.ask(ctx)
 		}
-		alike := l.show(ctx, changedAt)
-		if again := l.again(changedAt, alike); again > 0 {
-			due.Reset(max(again, pace))
+		alike := l.show(changedAt)
+		if wait, again := l.again(changedAt, alike); again {
+			due.Reset(max(wait, pace))
 		}
 		backoff.Pause(ctx, pace)
 	}
@@ -141,25 +129,26 @@ func (l *line) ask(ctx context.Context) {
 	}
 }
 
-// again is after what it has to be looked again although nothing changes; 0: it has not.
-func (l *line) again(changedAt time.Time, alike bool) time.Duration {
+// again reports whether Kueue is to be asked again although nothing changes, and after what. That may be
+// over by now: to make a snapshot may have taken longer.
+func (l *line) again(changedAt time.Time, alike bool) (wait time.Duration, again bool) {
 	switch {
-	case l.name == "":
-		return 0
+	case l.name == "", !l.board.has(): // that there are queues is a change
+		return 0, false
 	case l.asks, l.err != nil, l.order.Asked.IsZero():
-		return time.Until(l.order.Until)
+		return time.Until(l.order.Until), true
 	case l.order.Asked.Before(changedAt.Add(settles)):
 		l.unlike.Reset()
-		return max(time.Until(l.order.Until), time.Until(changedAt.Add(settles)))
+		return max(time.Until(l.order.Until), time.Until(changedAt.Add(settles))), true
 	case !alike:
-		return l.unlike.Next()
+		return l.unlike.Next(), true
 	}
-	return 0
+	return 0, false
 }
 
 // show makes a snapshot, and tells whoever waits, if it says something new. It reports whether Kueue
 // says that those wait who do by the objects.
-func (l *line) show(ctx context.Context, changedAt time.Time) (alike bool) {
+func (l *line) show(changedAt time.Time) (alike bool) {
 	l.mu.Lock()
 	objects := l.objects
 	l.objects = false
@@ -178,7 +167,9 @@ func (l *line) show(ctx context.Context, changedAt time.Time) (alike bool) {
 	if l.err != nil {
 		slices.SortFunc(s.Places, func(a, b Place) int { return a.Job.rank.Compare(b.Job.rank) })
 	}
-	l.complete(ctx, s)
+	l.lookUpKinds(s)
+	l.lookUpOwners(s)
+	l.expect(s)
 	l.publish(s, objects)
 	return alike
 }
@@ -213,38 +204,6 @@ func (l *line) places() (places []Place, alike bool) {
 		}
 	}
 	return places, found == len(places) && wait == found
-}
-
-// complete adds of which kinds the first jobs are, and whose.
-func (l *line) complete(ctx context.Context, s *Snapshot) {
-	lookUps := 0
-	for i := range s.Places[:min(len(s.Places), mostTold)] {
-		p := &s.Places[i]
-		if p.Job == nil {
-			continue
-		}
-		of := queues.Job{Group: p.Job.Group, Kind: p.Job.Kind}
-		found, looked := l.kinds[of]
-		if !looked || !found.known && time.Now().After(found.until) {
-			if lookUps++; lookUps > mostLookUps {
-				continue
-			}
-			kind, err := l.board.kinds.Cluster().KindOf(ctx, of.Group, of.Kind)
-			found = kindFound{kind, err == nil, time.Now().Add(kindsKept)}
-			l.kinds[of] = found
-		}
-		isOne := slices.Contains(s.Kinds, found.kind)
-		if found.known && !isOne && len(s.Kinds) < mostKinds {
-			s.Kinds, isOne = append(s.Kinds, found.kind), true
-		}
-		p.Kind, p.Known = found.kind, found.known && isOne
-	}
-	if len(l.kinds) > 64*mostKinds { // strangers may name any
-		clear(l.kinds)
-	}
-	slices.SortFunc(s.Kinds, func(a, b cluster.Kind) int { return cmp.Compare(a.String(), b.String()) })
-	l.lookUpOwners(s)
-	l.expect(s)
 }
 
 // publish makes a snapshot the newest, if it says something new, and wakes whoever waits for one.

@@ -27,9 +27,14 @@ func (l *line) lookUpOwners(s *Snapshot) {
 	o := &l.owners
 	unknown := map[string][]string{}
 	waits := map[string]bool{}
-	for i := range s.Places[:min(len(s.Places), mostTold)] {
+	ofOne := map[LocalQueue]int{}
+	for i := range s.Places {
 		p := &s.Places[i]
 		if p.Job == nil || !p.Known {
+			continue
+		}
+		in := LocalQueue{p.Namespace, p.Queue}
+		if ofOne[in]++; i >= mostTold && ofOne[in] > mostOfOne {
 			continue
 		}
 		waits[p.Job.UID] = true

@@ -24,6 +24,7 @@ type Options struct {
 	Owners func(ctx context.Context, c *cluster.Cluster, user, kind string, uids []string) ([]Owned, error)
 	// Past are the last jobs of some LocalQueues, at most so many; nil: that is not known, and so not when jobs start.
 	Past       func(ctx context.Context, c *cluster.Cluster, user string, queues []LocalQueue, most int) ([]Past, error)
+	Kinds      []string      // kinds (resource[.group]) that are jobs' besides those that Kueue knows
 	Processors *budget.Queue // turns for looking through all Workloads
 	None       bool          // no cluster counts as having queues
 	Linger     time.Duration // for how long a queue is followed that nobody reads any more
