@@ -107,6 +107,31 @@ func TestQueueStreamsTellNoMoreOftenThanTheyShould(t *testing.T) {
 	})
 }
 
+// A queue that has just been made, and is not in the newest snapshot, is told soon. One that goes before that is told to be gone.
+func TestQueueStreamsBeginWithQueuesThatWereJustMade(t *testing.T) {
+	withKueue(t, func(t *testing.T, g *gateway, k *kueue) {
+		g.stream("/queues/whole").next()
+		for _, name := range []string{"stays", "goes"} {
+			pass(10 * time.Second)
+			putLine(g.api, "a", len(name)) // what comes right after this is in the next snapshot
+			pass(10 * time.Millisecond)
+			g.api.Put("localqueues", "a/"+name, "spec.clusterQueue=whole")
+			pass(10 * time.Millisecond)
+			s, began := g.stream("/queues/a/"+name), time.Now()
+			if name == "stays" {
+				if f := s.next(); f.field("name") != name || time.Since(began) > time.Second {
+					t.Errorf("after %v: %s %s", time.Since(began), f, f.data)
+				}
+				continue
+			}
+			g.api.Delete("localqueues", "a/"+name)
+			if left := s.end(); len(left) != 1 || left[0].String() != "goodbye gone" || time.Since(began) > 5*time.Second {
+				t.Errorf("after %v: %v", time.Since(began), left)
+			}
+		}
+	})
+}
+
 // However far back in its ClusterQueue a job stands, whoever may see it does.
 func TestQueueStreamsShowJobsFarBack(t *testing.T) {
 	withKueue(t, func(t *testing.T, g *gateway, k *kueue) {

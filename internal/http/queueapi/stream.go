@@ -102,6 +102,7 @@ type source struct {
 	number    uint64 // of the snapshot that was looked at last
 	sum       uint64 // of what the client was told last; 0: of nothing
 	notBefore time.Time
+	notLook   time.Time // it is not asked what may be seen before
 	due       time.Time
 	freshness eventstream.Freshness
 }
@@ -183,14 +184,23 @@ func (s *source) Read(_ context.Context, to eventstream.Sink) eventstream.Progre
 		s.Adopt()
 		s.number = 0
 	}
-	s.due = time.Time{}
+	if !s.due.IsZero() && !time.Now().Before(s.due) {
+		s.number, s.due = 0, time.Time{}
+	}
 	now, err := s.reader.Snapshot(to, s.number)
 	switch {
 	case err != nil:
 		return eventstream.Progress{Outcome: eventstream.Unavailable}
 	case now == nil || now.Number == s.number:
 		return eventstream.Progress{}
+	}
+	s.due = time.Time{}
+	switch {
 	case (sight{s.Visible.Shows()}).lacks(now.Kinds):
+		if time.Now().Before(s.notLook) {
+			s.due = s.notLook
+			return eventstream.Progress{}
+		}
 		return s.lookAgain(to, now.Kinds)
 	case !now.Upstream.Live:
 		s.freshness.Tell(to, s.prefix, now.Upstream)
@@ -201,6 +211,9 @@ func (s *source) Read(_ context.Context, to eventstream.Sink) eventstream.Progre
 	}
 	return s.tell(to, now)
 }
+
+// looksAgain is after what it is asked again what may be seen of jobs, of somebody who may not see their queue any more.
+const looksAgain = time.Second
 
 // lookAgain asks what may be seen of kinds that jobs have come to be of. Who reads for others does not know for whom.
 func (s *source) lookAgain(to eventstream.Sink, jobs []cluster.Kind) eventstream.Progress {
@@ -219,7 +232,7 @@ func (s *source) lookAgain(to eventstream.Sink, jobs []cluster.Kind) eventstream
 		case err != nil:
 			return eventstream.FailureOf(err, s.prefix)
 		case !ok: // it is asked about that anyway
-			visible = access.Nothing()
+			visible, s.notLook = access.Nothing(), time.Now().Add(looksAgain)
 		}
 		s.Permit(visible)
 		return eventstream.Progress{More: true}
@@ -275,7 +288,7 @@ func (s *source) isThere(now *pending.Snapshot, see sight) (p eventstream.Progre
 	o := see.get(snapshot, kind, s.asked.namespace, s.asked.name)
 	switch soon := s.opened.Add(lags); {
 	case o == nil && s.sum == 0 && time.Now().Before(soon):
-		s.number, s.due = now.Number, soon
+		s.number, s.due, p.More = now.Number, soon, true // so that the next snapshot wakes the session
 	case o == nil:
 		p.Outcome = eventstream.Gone
 	case s.asked.namespace != "" && o.Path("spec.clusterQueue").Str != s.reader.ClusterQueue():

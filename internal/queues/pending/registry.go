@@ -97,7 +97,9 @@ func (r *Registry) leave(l *line) {
 		defer r.mu.Unlock()
 		if l.readers == 0 && l.board.remove(l) == 0 {
 			l.board.stop()
-			delete(r.boards, l.board.kinds)
+			if r.boards[l.board.kinds] == l.board { // else it was ended before, and there is another
+				delete(r.boards, l.board.kinds)
+			}
 		}
 	})
 }

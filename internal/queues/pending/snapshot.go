@@ -53,7 +53,7 @@ type Snapshot struct {
 	Kinds        []cluster.Kind // of the jobs
 
 	indexed sync.Once
-	byUID   map[string]int
+	byJob   map[jobKey]int
 
 	mu    sync.Mutex
 	views map[any]*View
@@ -64,22 +64,27 @@ func (s *Start) says(as *Start) bool {
 	return s == as || s != nil && as != nil && s.From.Equal(as.From) && s.To.Equal(as.To)
 }
 
-// Find is the place of a job; nil: it has none.
+// jobKey names a job as its Workload does, which may name any uid, but stands in its own namespace.
+type jobKey struct{ namespace, name, uid string }
+
+func keyOf(j *Job) jobKey { return jobKey{j.Workload.GetNamespace(), j.Name, j.UID} }
+
+// Find is the first place of a job; nil: it has none.
 func (s *Snapshot) Find(namespace, name, uid string) *Place {
 	s.indexed.Do(func() {
-		s.byUID = make(map[string]int, len(s.Places))
+		s.byJob = make(map[jobKey]int, len(s.Places))
 		for i, p := range s.Places {
-			if p.Job != nil {
-				s.byUID[p.Job.UID] = i
+			if p.Job == nil {
+				continue
+			}
+			key := keyOf(p.Job)
+			if _, found := s.byJob[key]; !found {
+				s.byJob[key] = i
 			}
 		}
 	})
-	i, found := s.byUID[uid]
-	if !found {
-		return nil
-	}
-	if p := &s.Places[i]; p.Namespace == namespace && p.Job.Name == name { // a Workload may name any uid
-		return p
+	if i, found := s.byJob[jobKey{namespace, name, uid}]; found {
+		return &s.Places[i]
 	}
 	return nil
 }

@@ -44,7 +44,7 @@ const (
 
 // starts knows when the jobs of a line will start. It is found out beside the line's goroutine.
 type starts struct {
-	expected map[string]*Start // by uid
+	expected map[jobKey]*Start
 	busy     bool
 	next     time.Time // there is no forecast before
 	at       time.Time // when the newest was begun
@@ -74,7 +74,7 @@ func (l *line) expect(s *Snapshot) {
 	f := &l.starts
 	for i := range s.Places[:min(len(s.Places), mostTold)] {
 		if j := s.Places[i].Job; j != nil {
-			s.Places[i].Starts = f.expected[j.UID]
+			s.Places[i].Starts = f.expected[keyOf(j)]
 		}
 	}
 	now := time.Now()
@@ -136,12 +136,15 @@ func quotaOf(q queues.Queue) map[string]float64 {
 	return all
 }
 
+// mostSize is the largest share of what a queue has that a job counts for: it may borrow, but may also request anything.
+const mostSize = 16
+
 // sizeOf is the largest share of what a queue has that a job requests.
 func sizeOf(requests map[string]string, quota map[string]float64) (share float64) {
 	for name, text := range requests {
 		if has := quota[name]; has > 0 {
 			if quantity, err := resource.ParseQuantity(text); err == nil {
-				share = max(share, quantity.AsApproximateFloat64()/has)
+				share = min(mostSize, max(share, quantity.AsApproximateFloat64()/has))
 			}
 		}
 	}
@@ -170,7 +173,7 @@ func (l *line) forecast(state queueState) {
 			f.learned = began
 		}
 	}
-	expected := map[string]*Start{}
+	expected := map[jobKey]*Start{}
 	if f.queue != nil && len(state.quota) > 0 {
 		now := state.now.Sub(f.began)
 		state.Room = max(1, f.room)
@@ -182,7 +185,7 @@ func (l *line) forecast(state queueState) {
 		}
 		for i, interval := range f.queue.Starts(&state.State, now) {
 			if interval != nil {
-				expected[state.Waiting[i].ID] = startOf(state.now, *interval)
+				expected[keyOf(state.jobs[i])] = startOf(state.now, *interval)
 			}
 		}
 	}
@@ -265,20 +268,31 @@ func learn(ctx context.Context, past []Past, state *queueState) (q *forecast.Que
 	return q, began, room
 }
 
-// momentsOf are what befell jobs, in order, and at each how many that come it is looked.
+// momentsOf are what befell jobs, in order, and at each how many that come it is looked. A job comes before it begins,
+// and begins before it ends, whatever its times say: they are whole seconds, and of several clocks.
 func momentsOf(past []Past) (all []moment, looks int) {
 	for i := range past {
 		p := &past[i]
-		all = append(all, moment{p.Created, comes, p})
+		last := p.Created
+		all = append(all, moment{last, comes, p})
 		if !p.Started.IsZero() {
-			all = append(all, moment{p.Started, begins, p})
+			last = later(p.Started, last)
+			all = append(all, moment{last, begins, p})
 		}
 		if !p.Ended.IsZero() {
-			all = append(all, moment{p.Ended, ends, p})
+			all = append(all, moment{later(p.Ended, last), ends, p})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b moment) int { return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.what, b.what)) })
 	return all, len(past)/mostLooks + 1
+}
+
+// later is a time if it is after another, else the next one after that.
+func later(at, than time.Time) time.Time {
+	if at.After(than) {
+		return at
+	}
+	return than.Add(1)
 }
 
 // playback is a past while it is played.
@@ -294,9 +308,7 @@ type playback struct {
 func (p *playback) take(m moment) {
 	j := m.job
 	if m.what == comes {
-		if j.Started.IsZero() || !j.Started.Before(j.Created) {
-			p.waiting = append(p.waiting, j)
-		}
+		p.waiting = append(p.waiting, j)
 		return
 	}
 	if i := slices.Index(p.waiting, j); i >= 0 {
@@ -308,7 +320,7 @@ func (p *playback) take(m moment) {
 		p.queue.Started(j.UID, m.at.Sub(p.began))
 	case p.running[j]:
 		delete(p.running, j)
-		p.queue.Ended(classOf(j.Namespace, j.Queue, j.Name), j.Ended.Sub(j.Started))
+		p.queue.Ended(classOf(j.Namespace, j.Queue, j.Name), max(0, j.Ended.Sub(j.Started)))
 	default:
 		p.queue.Left(j.UID)
 	}
@@ -318,7 +330,7 @@ func (p *playback) take(m moment) {
 func (p *playback) look(at time.Time) {
 	p.state.Running, p.state.Waiting = p.state.Running[:0], p.state.Waiting[:0]
 	for j := range p.running {
-		p.state.Running = append(p.state.Running, forecast.Running{Class: classOf(j.Namespace, j.Queue, j.Name), Size: p.sizes[j], For: at.Sub(j.Started)})
+		p.state.Running = append(p.state.Running, forecast.Running{Class: classOf(j.Namespace, j.Queue, j.Name), Size: p.sizes[j], For: max(0, at.Sub(j.Started))})
 	}
 	for _, j := range p.waiting[:min(len(p.waiting), mostPlayed)] {
 		p.state.Waiting = append(p.state.Waiting, forecast.Waiting{ID: j.UID, Class: classOf(j.Namespace, j.Queue, j.Name), Size: p.sizes[j]})

@@ -108,3 +108,35 @@ func TestJobsThatDifferByTheirEndsAreOfOneClass(t *testing.T) {
 		}
 	}
 }
+
+// Times of the history are whole seconds: a job may have come, begun and ended within one. It neither waits nor runs afterwards.
+func TestJobsOfOneMomentComeBeginAndEnd(t *testing.T) {
+	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	past := []Past{
+		{UID: "begins at once", Created: at, Started: at, Ended: at.Add(time.Hour)},
+		{UID: "ends at once", Created: at, Started: at.Add(time.Minute), Ended: at.Add(time.Minute)},
+		{UID: "never begins", Created: at, Ended: at},
+		{UID: "all at once", Created: at, Started: at, Ended: at},
+		{UID: "begins before", Created: at, Started: at.Add(-time.Second), Ended: at.Add(-time.Second)},
+	}
+	p := playback{queue: forecast.NewQueue(1), began: at, running: map[*Past]bool{}}
+	moments, _ := momentsOf(past)
+	for _, m := range moments {
+		if p.take(m); m.what == begins && slices.Contains(p.waiting, m.job) {
+			t.Errorf("what %s still waits", m.job.UID)
+		}
+	}
+	for _, j := range p.waiting {
+		t.Errorf("what %s waits for ever", j.UID)
+	}
+	for j := range p.running {
+		t.Errorf("what %s runs for ever", j.UID)
+	}
+}
+
+// What somebody requested who requested anything is no measure of what a queue gives out.
+func TestAbsurdRequestsAreBounded(t *testing.T) {
+	if share := sizeOf(map[string]string{"cpu": "1e18"}, map[string]float64{"cpu": 1}); share != mostSize {
+		t.Errorf("%v", share)
+	}
+}
