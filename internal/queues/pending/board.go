@@ -25,7 +25,7 @@ func nameOf(o *cluster.Object) name { return name{o.GetNamespace(), o.GetName()}
 type board struct {
 	registry *Registry
 	kinds    *cache.Kinds
-	user     string // in whose turn all Workloads are looked through
+	user     string // who came first
 	life     context.Context
 	stop     context.CancelFunc
 
@@ -136,6 +136,16 @@ func (b *board) follow(ctx context.Context) error {
 	return ctx.Err()
 }
 
+// payer is in whose turn all Workloads are looked through: a present reader.
+func (b *board) payer() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, l := range b.lines {
+		return l.payer()
+	}
+	return b.user
+}
+
 // following is the board's reading of LocalQueues, ClusterQueues and Workloads, in this order.
 type following struct {
 	*board
@@ -154,7 +164,7 @@ func (f *following) disarm() {
 
 // build reads all from the present state. It is false if the context has ended.
 func (f *following) build(ctx context.Context) bool {
-	task := budget.NewTask(ctx, f.registry.opts.Processors, f.user)
+	task := budget.NewTask(ctx, f.registry.opts.Processors, f.payer())
 	defer task.Rest()
 	upstream, snapshots := upstreamOf(f.stores), make([]*cache.Snapshot, len(f.stores))
 	for i, store := range f.stores {

@@ -30,7 +30,6 @@ const (
 type line struct {
 	board *board
 	name  string
-	user  string // in whose turn is looked up whose jobs are
 	life  context.Context
 	stop  context.CancelFunc
 	wakes *stream.WakeChannel
@@ -41,6 +40,7 @@ type line struct {
 	idle    *time.Timer // ends it; nil while it is read
 
 	mu        sync.Mutex
+	users     []string // of its readers, or the last who was one
 	snapshot  *Snapshot
 	waiting   map[*Reader]stream.Waiter
 	changedAt time.Time // when the newest change came to be known
@@ -59,14 +59,39 @@ type line struct {
 	unlike *backoff.Backoff
 }
 
-func newLine(b *board, name, user string) *line {
+func newLine(b *board, name string) *line {
 	l := &line{
-		board: b, name: name, user: user, wakes: stream.NewWakeChannel(), ready: make(chan struct{}), waiting: map[*Reader]stream.Waiter{},
+		board: b, name: name, wakes: stream.NewWakeChannel(), ready: make(chan struct{}), waiting: map[*Reader]stream.Waiter{},
 		changedAt: time.Now(), unlike: backoff.New(differs, differsMost),
 	}
 	l.life, l.stop = context.WithCancel(b.life)
 	l.wakes.Wake()
 	return l
+}
+
+// joins counts a reader more, and leaves one less.
+func (l *line) joins(user string, isFirst bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if isFirst {
+		l.users = l.users[:0]
+	}
+	l.users = append(l.users, user)
+}
+
+func (l *line) leaves(user string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if i := slices.Index(l.users, user); i >= 0 && len(l.users) > 1 {
+		l.users = slices.Delete(l.users, i, i+1)
+	}
+}
+
+// payer is in whose turn it is asked for all: the reader who is there for longest.
+func (l *line) payer() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.users[0]
 }
 
 // changed tells that something of the queue has changed; objects: it is of queues' own objects.

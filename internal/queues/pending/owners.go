@@ -64,7 +64,7 @@ func (l *line) askOwners(unknown map[string][]string) {
 	registry := l.board.registry
 	var found []Owned
 	for kind, uids := range unknown {
-		some, err := registry.opts.Owners(l.life, l.board.kinds.Cluster(), l.user, kind, uids)
+		some, err := registry.opts.Owners(l.life, l.board.kinds.Cluster(), l.payer(), kind, uids)
 		if err == nil {
 			found = append(found, some...)
 		}

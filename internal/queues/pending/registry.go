@@ -58,7 +58,7 @@ func (r *Registry) Run(ctx context.Context) {
 }
 
 // Read returns a reader of a ClusterQueue; "": of the objects of all queues, without jobs. It must be
-// closed. The user pays for what is looked up for the queue as long as nobody else does.
+// closed. The user who has read the queue for longest pays for what is looked up for it.
 func (r *Registry) Read(kinds *cache.Kinds, clusterQueue, user string) (*Reader, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -72,8 +72,12 @@ func (r *Registry) Read(kinds *cache.Kinds, clusterQueue, user string) (*Reader,
 		r.running.Go(func() { b.run(b.life) })
 	}
 	l := b.lines[clusterQueue]
-	if l == nil {
-		l = newLine(b, clusterQueue, user)
+	isNew := l == nil
+	if isNew {
+		l = newLine(b, clusterQueue)
+	}
+	l.joins(user, l.readers == 0)
+	if isNew {
 		b.add(l)
 		r.running.Go(func() { l.run(l.life) })
 	}
@@ -82,13 +86,14 @@ func (r *Registry) Read(kinds *cache.Kinds, clusterQueue, user string) (*Reader,
 		l.idle.Stop()
 		l.idle = nil
 	}
-	return &Reader{registry: r, line: l}, nil
+	return &Reader{registry: r, line: l, user: user}, nil
 }
 
 // leave counts a reader less.
-func (r *Registry) leave(l *line) {
+func (r *Registry) leave(l *line, user string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	l.leaves(user)
 	if l.readers--; l.readers > 0 {
 		return
 	}
@@ -108,6 +113,7 @@ func (r *Registry) leave(l *line) {
 type Reader struct {
 	registry  *Registry
 	line      *line
+	user      string
 	uncounted bool // others read in its place
 }
 
@@ -146,7 +152,7 @@ func (r *Reader) Suspend() {
 }
 
 // Clone returns another reader of the queue, which reads for others, and not longer than they do.
-func (r *Reader) Clone() *Reader { return &Reader{r.registry, r.line, true} }
+func (r *Reader) Clone() *Reader { return &Reader{registry: r.registry, line: r.line, uncounted: true} }
 
 // ClusterQueue is the queue that is read.
 func (r *Reader) ClusterQueue() string { return r.line.name }
@@ -168,6 +174,6 @@ func (r *Reader) Kinds() []cluster.Kind {
 func (r *Reader) Close() {
 	r.Suspend()
 	if !r.uncounted {
-		r.registry.leave(r.line)
+		r.registry.leave(r.line, r.user)
 	}
 }

@@ -167,7 +167,7 @@ func (l *line) forecast(state queueState) {
 	began := time.Now()
 	f := &l.starts
 	if f.queue == nil || began.Sub(f.learned) > learnsAgain {
-		past, err := l.board.registry.opts.Past(l.life, l.board.kinds.Cluster(), l.user, state.locals, mostPast)
+		past, err := l.board.registry.opts.Past(l.life, l.board.kinds.Cluster(), l.payer(), state.locals, mostPast)
 		if err == nil {
 			f.queue, f.began, f.room = learn(l.life, past, &state)
 			f.learned = began
