@@ -34,8 +34,9 @@ type Options struct {
 	Processors   *budget.Queue    // turns for long work
 	WriteTimeout time.Duration    // a client that takes no byte for so long is disconnected
 	Codings      *coding.Codings  // in which pages are sent; nil: none
-	// Places are where jobs stand that wait in queues, by uid, as far as the caller may know; nil: nobody says so.
-	Places func(ctx context.Context, id auth.Identity, kinds *cache.Kinds, cluster string, jobs []*history.Job) map[string]*wire.Place
+	// Places begins an answer in which is told where jobs stand that wait in queues. What it returns says that of some
+	// jobs, by uid, as far as the caller may know, and may wait; nil: nobody says so.
+	Places func(id auth.Identity, kinds *cache.Kinds, cluster string) func(ctx context.Context, jobs []*history.Job) map[string]*wire.Place
 }
 
 // Handler answers requests for the history.
@@ -199,7 +200,12 @@ func (h *Handler) jobs(ctx context.Context, p *page, id auth.Identity, g access.
 	var uses map[string]history.Use
 	var pods []wire.Run
 	var places map[string]*wire.Place
+	var placesOf func(context.Context, []*history.Job) map[string]*wire.Place
+	if h.opts.Places != nil {
+		placesOf = h.opts.Places(id, g.Kinds, t.Cluster)
+	}
 	return fill(p, q.limit, func(most int) (jobs []*history.Job, err error) {
+		p.task.Rest() // database and queues are waited for without a turn
 		jobs, kept, err = p.from.JobsAndKept(ctx, g.Kinds.Cluster(), t.Qualified(), q.filter, after, most)
 		if err == nil {
 			err = linked.read(ctx, jobs[:min(len(jobs), chunk)]) // a further one only says that there are more
@@ -207,8 +213,8 @@ func (h *Handler) jobs(ctx context.Context, p *page, id auth.Identity, g access.
 		if err == nil {
 			uses, err = p.from.Uses(ctx, g.Kinds.Cluster(), t.Qualified(), jobs, now)
 		}
-		if err == nil && h.opts.Places != nil && len(jobs) > 0 {
-			places = h.opts.Places(ctx, id, g.Kinds, t.Cluster, jobs[:min(len(jobs), chunk)])
+		if err == nil && placesOf != nil {
+			places = placesOf(ctx, jobs[:min(len(jobs), chunk)])
 		}
 		if err == nil && len(jobs) > 0 && len(q.filter.UIDs) == 1 {
 			pods, err = h.podsOf(ctx, p, g, t, q)

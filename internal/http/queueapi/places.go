@@ -20,30 +20,35 @@ const (
 	mostQueues = 16
 )
 
-// Places are where jobs of the history stand that wait, by uid, as far as the caller may list their queues. What is
-// not known in time is left out.
-func (h *Handler) Places(ctx context.Context, id auth.Identity, kinds *cache.Kinds, in string, jobs []*history.Job) map[string]*wire.Place {
-	ctx, cancel := context.WithTimeout(ctx, placesWithin)
-	defer cancel()
-	found, looked := map[string]*wire.Place{}, map[pending.LocalQueue]*pending.Snapshot{}
-	for _, j := range jobs {
-		if j.Queue == "" || j.State.Ended() || j.State == history.Deleted || j.State == history.Running {
-			continue
+// Places begins an answer of the history, for a caller, about a cluster. What it returns says where jobs stand that
+// wait, by uid, as far as the caller may list their queues. What is not known in time is left out.
+func (h *Handler) Places(id auth.Identity, kinds *cache.Kinds, in string) func(context.Context, []*history.Job) map[string]*wire.Place {
+	looked, left := map[pending.LocalQueue]*pending.Snapshot{}, placesWithin
+	return func(ctx context.Context, jobs []*history.Job) map[string]*wire.Place {
+		began := time.Now()
+		defer func() { left -= time.Since(began) }()
+		ctx, cancel := context.WithTimeout(ctx, left)
+		defer cancel()
+		found := map[string]*wire.Place{}
+		for _, j := range jobs {
+			if j.Queue == "" || j.State.Ended() || j.State == history.Deleted || j.State == history.Running {
+				continue
+			}
+			of := pending.LocalQueue{Namespace: j.Namespace, Name: j.Queue}
+			s, known := looked[of]
+			if !known && len(looked) < mostQueues {
+				s = h.snapshot(ctx, id, kinds, question{cluster: in, namespace: of.Namespace, name: of.Name})
+				looked[of] = s
+			}
+			if s == nil {
+				continue
+			}
+			if p := s.Find(j.Namespace, j.Name, j.UID); p != nil && p.Queue == j.Queue {
+				found[j.UID] = &wire.Place{Position: number(p.Local), ClusterPosition: number(p.Whole), Starts: startsOf(p)}
+			}
 		}
-		of := pending.LocalQueue{Namespace: j.Namespace, Name: j.Queue}
-		s, known := looked[of]
-		if !known && len(looked) < mostQueues {
-			s = h.snapshot(ctx, id, kinds, question{cluster: in, namespace: of.Namespace, name: of.Name})
-			looked[of] = s
-		}
-		if s == nil {
-			continue
-		}
-		if p := s.Find(j.Namespace, j.Name, j.UID); p != nil && p.Queue == j.Queue {
-			found[j.UID] = &wire.Place{Position: number(p.Local), ClusterPosition: number(p.Whole), Starts: startsOf(p)}
-		}
+		return found
 	}
-	return found
 }
 
 // snapshot is what is known of a queue that a caller may list; nil: there is none, or it is not known in time.
@@ -90,7 +95,7 @@ func (h *Handler) owned(ctx context.Context, c *cluster.Cluster, user, kind stri
 // pastAtOnce is how many jobs of a past are read at once.
 const pastAtOnce = 500
 
-// pastOf reads the last jobs of some LocalQueues from the history.
+// pastOf reads the last jobs of some LocalQueues from the history, of each kind as many.
 func (h *Handler) pastOf(ctx context.Context, c *cluster.Cluster, user string, of []pending.LocalQueue, most int) (found []pending.Past, err error) {
 	wanted := map[pending.LocalQueue]bool{}
 	filter := store.Filter{Within: []store.Place{}}
@@ -99,10 +104,10 @@ func (h *Handler) pastOf(ctx context.Context, c *cluster.Cluster, user string, o
 		filter.Queues = append(filter.Queues, q.Name)
 		filter.Within = append(filter.Within, store.Place{Namespace: q.Namespace})
 	}
-	from := h.opts.Archive.For(user)
-	for _, kind := range h.opts.Archive.Kinds() {
+	from, kindsOfJobs := h.opts.Archive.For(user), h.opts.Archive.Kinds()
+	for _, kind := range kindsOfJobs {
 		after := store.JobAfter{}
-		for read := 0; read < most; {
+		for read := 0; read < most/len(kindsOfJobs); {
 			jobs, err := from.Jobs(ctx, c, kind, filter, after, pastAtOnce)
 			if err != nil {
 				return nil, err

@@ -48,7 +48,7 @@ type line struct {
 	stale     bool      // Kueue is to be asked again
 	kinds     kinds
 	owners    owners
-	starts    starts
+	starts    *starts // has a lock of its own
 
 	looking sync.WaitGroup // for kinds, owners, and when jobs start
 
@@ -59,12 +59,14 @@ type line struct {
 	unlike *backoff.Backoff
 }
 
+// newLine makes a line. The caller holds the registry's lock.
 func newLine(b *board, name string) *line {
 	l := &line{
 		board: b, name: name, wakes: stream.NewWakeChannel(), ready: make(chan struct{}), waiting: map[*Reader]stream.Waiter{},
 		changedAt: time.Now(), unlike: backoff.New(differs, differsMost),
 	}
 	l.life, l.stop = context.WithCancel(b.life)
+	l.starts = b.registry.startsOf(b.kinds, name, l.wakes.Wake)
 	l.wakes.Wake()
 	return l
 }

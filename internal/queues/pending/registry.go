@@ -38,12 +38,15 @@ type Registry struct {
 	life    context.Context // ends with Run
 	stop    context.CancelFunc
 	boards  map[*cache.Kinds]*board
+	starts  map[startsKey]*starts
 	running sync.WaitGroup
+
+	learning chan struct{} // who finds out when jobs start
 }
 
 // New returns a registry that follows nothing.
 func New(opts Options) *Registry {
-	r := &Registry{opts: opts, boards: map[*cache.Kinds]*board{}}
+	r := &Registry{opts: opts, boards: map[*cache.Kinds]*board{}, starts: map[startsKey]*starts{}, learning: make(chan struct{}, 1)}
 	r.life, r.stop = context.WithCancel(context.Background())
 	return r
 }

@@ -2,14 +2,16 @@ package pending
 
 import (
 	"cmp"
-	"context"
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/kubecast/kubecast/internal/budget"
+	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/forecast"
 	"github.com/kubecast/kubecast/internal/queues"
 )
@@ -33,6 +35,8 @@ const Confidence = forecast.Confidence
 const (
 	// forecastPace is how often it is forecast at most, and forecastAge how old a forecast becomes while jobs wait.
 	forecastPace, forecastAge = 10 * time.Second, time.Minute
+	// tooOld is how old a forecast may be that is told while there is no newer one.
+	tooOld = 2 * forecastAge
 	// forecastShare is by how much longer than a forecast took there is none.
 	forecastShare = 20
 	// learnsAgain is how often the history is read.
@@ -40,10 +44,41 @@ const (
 	// mostPast is how many of its last jobs a queue is learnt from, and mostLooks at how many moments of
 	// these it is forecast what then came, for mostPlayed jobs each.
 	mostPast, mostLooks, mostPlayed = 2000, 150, 300
+	// lookCost is what a forecast costs for each job, as bytes that are looked at (budget.Task).
+	lookCost = 32 << 10
 )
 
-// starts knows when the jobs of a line will start. It is found out beside the line's goroutine.
+// startsOf is what is known of when jobs of a ClusterQueue start. The caller holds the lock.
+func (r *Registry) startsOf(kinds *cache.Kinds, clusterQueue string, wake func()) *starts {
+	now := time.Now()
+	maps.DeleteFunc(r.starts, func(_ startsKey, f *starts) bool {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		return !f.busy && now.Sub(f.used) > learnsAgain
+	})
+	key := startsKey{kinds, clusterQueue}
+	f := r.starts[key]
+	if f == nil {
+		f = &starts{}
+		r.starts[key] = f
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.used, f.wake = now, wake
+	return f
+}
+
+type startsKey struct {
+	kinds        *cache.Kinds
+	clusterQueue string
+}
+
+// starts knows when the jobs of a ClusterQueue will start. It is found out beside the line's goroutine, and
+// outlives the line, so that who looks now and then finds what was found out for whoever looked before.
 type starts struct {
+	mu       sync.Mutex
+	wake     func()    // the line that follows the queue now
+	used     time.Time // when a line began with it
 	expected map[jobKey]*Start
 	busy     bool
 	next     time.Time // there is no forecast before
@@ -69,15 +104,18 @@ func (l *line) expect(s *Snapshot) {
 	state, ids := l.state(s)
 	state.quota = quotaOf(queues.ClusterQueue(whole))
 	state.Strict = whole.Path("spec.queueingStrategy").Str == "StrictFIFO"
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	f := &l.starts
+	f := l.starts
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now := time.Now()
+	if now.Sub(f.at) > tooOld {
+		f.expected = nil
+	}
 	for i := range s.Places[:min(len(s.Places), mostTold)] {
 		if j := s.Places[i].Job; j != nil {
 			s.Places[i].Starts = f.expected[keyOf(j)]
 		}
 	}
-	now := time.Now()
 	if f.busy || now.Before(f.next) || slices.Equal(ids, f.of) && now.Before(f.at.Add(forecastAge)) || l.err != nil {
 		return
 	}
@@ -165,12 +203,23 @@ func classOf(namespace, queue, name string) string {
 // forecast finds out when jobs start, from what the history has of their queue.
 func (l *line) forecast(state queueState) {
 	began := time.Now()
-	f := &l.starts
+	f, r := l.starts, l.board.registry
+	select {
+	case r.learning <- struct{}{}: // one queue at a time is learnt
+		defer func() { <-r.learning }()
+	case <-r.life.Done():
+		return
+	}
+	// Whoever looked may have left meanwhile: the next one finds what was found out.
+	task := budget.NewTask(r.life, r.opts.Processors, l.payer())
+	defer task.Rest()
 	if f.queue == nil || began.Sub(f.learned) > learnsAgain {
-		past, err := l.board.registry.opts.Past(l.life, l.board.kinds.Cluster(), l.payer(), state.locals, mostPast)
+		past, err := r.opts.Past(r.life, l.board.kinds.Cluster(), l.payer(), state.locals, mostPast)
 		if err == nil {
-			f.queue, f.began, f.room = learn(l.life, past, &state)
-			f.learned = began
+			queue, since, room := learn(task, past, &state)
+			if task.Err() == nil {
+				f.queue, f.began, f.room, f.learned = queue, since, room, began
+			}
 		}
 	}
 	expected := map[jobKey]*Start{}
@@ -190,12 +239,13 @@ func (l *line) forecast(state queueState) {
 		}
 	}
 	pause := max(forecastPace, forecastShare*time.Since(began))
-	l.mu.Lock()
+	f.mu.Lock()
 	f.expected, f.busy, f.next = expected, false, time.Now().Add(pause)
-	l.mu.Unlock()
-	l.wakes.Wake()
-	time.AfterFunc(pause, l.wakes.Wake)
-	time.AfterFunc(max(pause, forecastAge), l.wakes.Wake)
+	wake := f.wake
+	f.mu.Unlock()
+	wake()
+	time.AfterFunc(pause, wake)
+	time.AfterFunc(max(pause, forecastAge), wake)
 }
 
 // startOf is an interval as it is told: no finer than it can be meant.
@@ -230,7 +280,7 @@ const (
 
 // learn plays the past of a queue, and forecasts at some of its moments what came then. Room is how
 // much of the queue was given out at most at a time, which may be more than its own.
-func learn(ctx context.Context, past []Past, state *queueState) (q *forecast.Queue, began time.Time, room float64) {
+func learn(task *budget.Task, past []Past, state *queueState) (q *forecast.Queue, began time.Time, room float64) {
 	moments, looks := momentsOf(past)
 	if len(moments) == 0 {
 		return forecast.NewQueue(1), time.Now(), 0
@@ -255,14 +305,16 @@ func learn(ctx context.Context, past []Past, state *queueState) (q *forecast.Que
 	p := playback{queue: q, began: began, sizes: sizes, running: map[*Past]bool{}, state: forecast.State{Room: max(1, room), Strict: state.Strict}}
 	came := 0
 	for _, m := range moments {
-		if ctx.Err() != nil {
-			break
-		}
 		p.take(m)
-		if m.what == comes {
-			if came++; came%looks == 0 {
-				p.look(m.at)
-			}
+		if m.what != comes {
+			continue
+		}
+		if came++; came%looks != 0 {
+			continue
+		}
+		p.look(m.at)
+		if !task.Step(lookCost * (1 + len(p.state.Waiting) + len(p.state.Running))) {
+			break
 		}
 	}
 	return q, began, room

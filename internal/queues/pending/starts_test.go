@@ -8,12 +8,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kubecast/kubecast/internal/budget"
 	"github.com/kubecast/kubecast/internal/forecast"
 )
 
 // A queue that has only its history says of jobs that come when they will start, and is right as often as it says.
 func TestStartsAreLearntFromTheHistoryAlone(t *testing.T) {
 	within, said := 0, 0
+	turns := budget.NewQueue(1, 0, 0)
 	for seed := range uint64(15) {
 		all := simulated(rand.New(rand.NewPCG(seed, 0)), 700)
 		now := all[600].Created
@@ -22,7 +24,9 @@ func TestStartsAreLearntFromTheHistoryAlone(t *testing.T) {
 		for _, j := range all[:600] {
 			past = append(past, j.asOf(now))
 		}
-		q, began, room := learn(t.Context(), past, state)
+		task := budget.NewTask(t.Context(), turns, "alice")
+		q, began, room := learn(task, past, state)
+		task.Rest()
 		if room > 1.01 {
 			t.Fatalf("%v was given out", room)
 		}
