@@ -165,11 +165,30 @@ func TestKindsThatAreNoJobsHideNoJobs(t *testing.T) {
 		for i := range 40 {
 			kind := cluster.Kind{Group: "things.example.com", Version: "v1", Resource: fmt.Sprint("thing", i), Kind: fmt.Sprint("Thing", i), Namespaced: true, Watchable: true}
 			g.api.Serve(kind, true)
-			k.hostile("b", fmt.Sprint("x", i), "line", map[string]any{"apiVersion": "things.example.com/v1", "kind": kind.Kind, "name": "x", "uid": "1", "controller": true})
+			k.hostile("b", fmt.Sprint("x", i), "line", map[string]any{"apiVersion": "things.example.com/v1", "kind": kind.Kind, "name": "x", "uid": "uid-x", "controller": true})
 		}
 		pass(5 * time.Second)
 		k.wait("a", "mine", "line")
 		g.stream("/queues/a/line").waits(time.Second, "1/41 jobs.batch mine")
+		if got := toldOf(t, g.get("/queues/whole").body); got[len(got)-1] != "1/41 jobs.batch mine" {
+			t.Errorf("%q", got)
+		}
+	})
+}
+
+// However many kinds Workloads name that nobody knows, one that comes to be known is looked for, too.
+func TestAKindIsFoundAmongManyThatAreNone(t *testing.T) {
+	withKueue(t, func(t *testing.T, g *gateway, k *kueue) {
+		k.wait("a", "one", "line")
+		s := g.stream("/queues/a/line?limit=1000")
+		s.waits(time.Second, "1/1 jobs.batch one")
+		pass(10 * time.Second)
+		for i := range 100 {
+			k.hostile("b", fmt.Sprint("x", i), "line", map[string]any{"apiVersion": "none.example.com/v1", "kind": fmt.Sprint("None", i), "name": "x", "uid": "1", "controller": true})
+		}
+		g.api.Serve(cluster.Kind{Group: "new.example.com", Version: "v1", Resource: "trains", Kind: "Train", Namespaced: true, Watchable: true}, true)
+		k.hostile("a", "two", "line", map[string]any{"apiVersion": "new.example.com/v1", "kind": "Train", "name": "two", "uid": "uid-two", "controller": true})
+		s.waits(5*time.Second, "1/1 jobs.batch one", "2/102 trains.new.example.com two")
 	})
 }
 

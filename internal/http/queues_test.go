@@ -66,10 +66,15 @@ func (k *kueue) wait(namespace, name, line string, more ...string) {
 // workload makes or changes a job's Workload.
 func (k *kueue) workload(namespace, name, line string, more ...string) (key string) {
 	key = namespace + "/job-" + name
-	k.gateway.api.Put("workloads", key, append(more, "spec.queueName="+line, apitest.Set("spec.podSets", []any{map[string]any{"name": "main", "count": 3, "template": map[string]any{
-		"spec": map[string]any{"containers": []any{map[string]any{"name": "main", "resources": map[string]any{"requests": map[string]any{"cpu": "500m", "nvidia.com/gpu": 1}}}}},
-	}}}), apitest.Set("metadata.ownerReferences", []any{map[string]any{"apiVersion": "batch/v1", "kind": "Job", "name": name, "uid": "uid-" + name, "controller": true}}))...)
+	k.gateway.api.Put("workloads", key, append(more, "spec.queueName="+line, threePods(), apitest.Set("metadata.ownerReferences", []any{map[string]any{"apiVersion": "batch/v1", "kind": "Job", "name": name, "uid": "uid-" + name, "controller": true}}))...)
 	return key
+}
+
+// threePods are what a Workload asks for.
+func threePods() string {
+	return apitest.Set("spec.podSets", []any{map[string]any{"name": "main", "count": 3, "template": map[string]any{
+		"spec": map[string]any{"containers": []any{map[string]any{"name": "main", "resources": map[string]any{"requests": map[string]any{"cpu": "500m", "nvidia.com/gpu": 1}}}}},
+	}}})
 }
 
 func (k *kueue) set(away int, version string) {
@@ -269,7 +274,7 @@ func hasNoQueues(t *testing.T, g *gateway) {
 // hostile puts a Workload at the end of a LocalQueue that claims to be another's.
 func (k *kueue) hostile(namespace, name, line string, owner map[string]any) {
 	k.wait(namespace, name, line)
-	k.gateway.api.Put("workloads", namespace+"/job-"+name, "spec.queueName="+line, apitest.Set("metadata.ownerReferences", []any{owner}))
+	k.gateway.api.Put("workloads", namespace+"/job-"+name, "spec.queueName="+line, threePods(), apitest.Set("metadata.ownerReferences", []any{owner}))
 }
 
 // Whoever may make Workloads may write any owner into them: of a kind that nobody has or that cannot

@@ -180,7 +180,8 @@ type seenKind struct {
 }
 
 const (
-	// mostKinds bounds of how many kinds it is asked what may be seen, since a Workload may name any. Jobs of more are hidden.
+	// mostKinds bounds of how many kinds it is asked what may be seen, since a Workload may name any. Jobs of more are hidden,
+	// but for those of kinds that Kueue knows.
 	mostKinds = 16
 	// longestName bounds names and uids: longer ones are no object's.
 	longestName = 253
@@ -215,7 +216,7 @@ func (s *jobsSeen) of(ctx context.Context, name queues.Job) *seenKind {
 		return known
 	}
 	known := &seenKind{}
-	if len(s.kinds) >= mostKinds {
+	if len(s.kinds) >= mostKinds && !queues.IsJob(name.Group, name.Kind) {
 		return known
 	}
 	s.kinds[name] = known

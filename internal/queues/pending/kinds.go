@@ -30,8 +30,9 @@ const (
 	mostKinds = 24
 	// mostLookUps is how many kinds are looked for at once, and mostNamed of how many it is known whether they are.
 	mostLookUps, mostNamed = 32, 1024
-	// kindsKept is for how long it is known that there is no kind of a name.
-	kindsKept = 30 * time.Second
+	// kindsKept is for how long it is known that there is no kind of a name, and kindsSoon of one that was looked
+	// for once: it may have been installed right before.
+	kindsKept, kindsSoon = 30 * time.Second, 2 * time.Second
 )
 
 // lookUpKinds says of which kinds the jobs are, as far as that is known, and has it found out of the others.
@@ -106,13 +107,17 @@ func (l *line) askKind(of queues.Job) {
 	l.mu.Lock()
 	k := &l.kinds
 	delete(k.asking, of)
-	k.known[of] = kindFound{kind, err == nil, time.Now().Add(kindsKept)}
+	kept := kindsKept
+	if _, again := k.known[of]; !again && len(k.known) < mostNamed/2 {
+		kept = kindsSoon
+	}
+	k.known[of] = kindFound{kind, err == nil, time.Now().Add(kept)}
 	wake := err == nil || k.more
 	l.mu.Unlock()
 	if wake {
 		l.wakes.Wake()
 	}
-	if err != nil && !errors.Is(err, cluster.ErrNoKind) { // so that it is not hidden for longer than it has to be
-		time.AfterFunc(kindsKept, l.wakes.Wake)
+	if err != nil && (kept == kindsSoon || !errors.Is(err, cluster.ErrNoKind)) { // it is not hidden for longer than it has to be
+		time.AfterFunc(kept, l.wakes.Wake)
 	}
 }
