@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/auditrecord"
 	"github.com/kubecast/kubecast/internal/http/eventstream"
@@ -80,40 +81,24 @@ func (s *Server) history(w http.ResponseWriter, r *http.Request) error {
 	return s.past.Answer(w, r, id)
 }
 
-// queue answers what is below /queues, of any cluster.
-func (s *Server) queue(w http.ResponseWriter, r *http.Request) error {
-	id, err := s.signin.Caller(r)
-	accepted := reply.Negotiate(r.Header)
-	if trace := auditrecord.Of(r.Context()); trace != nil && err == nil {
-		trace.Asked(accepted, r.URL.Query())
+// streamOr answers with an event stream, if one is asked for, else by a function: what is told of queues, or the caller.
+func (s *Server) streamOr(answer func(http.ResponseWriter, *http.Request, auth.Identity) error) func(http.ResponseWriter, *http.Request) error {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		id, err := s.signin.Caller(r)
+		accepted := reply.Negotiate(r.Header)
+		if trace := auditrecord.Of(r.Context()); trace != nil && err == nil {
+			trace.Asked(accepted, r.URL.Query())
+		}
+		switch {
+		case err == nil && accepted == reply.FormEvents:
+			return s.streams.Other(w, r, id)
+		case accepted == reply.FormEvents:
+			return s.streams.Refuse(w, r, err)
+		case err != nil:
+			return err
+		}
+		return answer(w, r, id)
 	}
-	switch {
-	case err == nil && accepted == reply.FormEvents:
-		return s.streams.Other(w, r, id)
-	case accepted == reply.FormEvents:
-		return s.streams.Refuse(w, r, err)
-	case err != nil:
-		return err
-	}
-	return s.queues.Answer(w, r, id)
-}
-
-// notifications answers what the caller is told, as a list or as an event stream.
-func (s *Server) notifications(w http.ResponseWriter, r *http.Request) error {
-	id, err := s.signin.Caller(r)
-	accepted := reply.Negotiate(r.Header)
-	if trace := auditrecord.Of(r.Context()); trace != nil && err == nil {
-		trace.Asked(accepted, r.URL.Query())
-	}
-	switch {
-	case err == nil && accepted == reply.FormEvents:
-		return s.streams.Other(w, r, id)
-	case accepted == reply.FormEvents:
-		return s.streams.Refuse(w, r, err)
-	case err != nil:
-		return err
-	}
-	return s.told.List(w, r, id)
 }
 
 // logLines answers what is below /logs, as an event stream or as lines of text.

@@ -298,12 +298,12 @@ func (s *Server) route(r chi.Router) {
 			r.Get(base+path, s.answer("kubernetes", s.resource))
 		}
 		for _, path := range []string{queueapi.Path, queueapi.Path + "/{name}", queueapi.Path + "/{namespace}/{name}"} {
-			r.Get(base+path, s.answer("queues", s.queue))
+			r.Get(base+path, s.answer("queues", s.streamOr(s.queues.Answer)))
 		}
 	}
 	r.Get(historyapi.Prefix+"/*", s.answer("history", s.history))
 	r.Get(logstream.Prefix+"/*", s.answer("logs", s.logLines))
-	r.Get(notifications.Path, s.answer("notifications", s.notifications))
+	r.Get(notifications.Path, s.answer("notifications", s.streamOr(s.told.List)))
 	r.Post(notifications.ReadPath, s.answer("notifications", s.signedIn(s.told.MarkRead)))
 	r.Get(notifications.SettingsPath, s.answer("notifications", s.signedIn(s.told.Settings)))
 	r.Put(notifications.SettingsPath, s.answer("notifications", s.signedIn(s.told.ChangeSettings)))
