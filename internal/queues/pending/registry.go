@@ -41,12 +41,12 @@ type Registry struct {
 	starts  map[startsKey]*starts
 	running sync.WaitGroup
 
-	learning chan struct{} // who finds out when jobs start
+	learning *budget.Queue // of who finds out when jobs start: one at a time
 }
 
 // New returns a registry that follows nothing.
 func New(opts Options) *Registry {
-	r := &Registry{opts: opts, boards: map[*cache.Kinds]*board{}, starts: map[startsKey]*starts{}, learning: make(chan struct{}, 1)}
+	r := &Registry{opts: opts, boards: map[*cache.Kinds]*board{}, starts: map[startsKey]*starts{}, learning: budget.NewQueue(1, 0, 0)}
 	r.life, r.stop = context.WithCancel(context.Background())
 	return r
 }

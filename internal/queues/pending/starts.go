@@ -202,14 +202,13 @@ func classOf(namespace, queue, name string) string {
 
 // forecast finds out when jobs start, from what the history has of their queue.
 func (l *line) forecast(state queueState) {
-	began := time.Now()
 	f, r := l.starts, l.board.registry
-	select {
-	case r.learning <- struct{}{}: // one queue at a time is learnt
-		defer func() { <-r.learning }()
-	case <-r.life.Done():
-		return
+	release, err := r.learning.Take(r.life, l.payer())
+	if err != nil {
+		return // the gateway ends
 	}
+	defer release()
+	began := time.Now()
 	// Whoever looked may have left meanwhile: the next one finds what was found out.
 	task := budget.NewTask(r.life, r.opts.Processors, l.payer())
 	defer task.Rest()
