@@ -129,10 +129,17 @@ func startUp(t *testing.T, devcluster, dir string, args ...string) *instance {
 		close(i.done)
 	}()
 	t.Cleanup(func() {
+		if t.Failed() { // it may be about to say that a component has died, and how
+			select {
+			case <-i.done:
+			case <-time.After(3 * time.Second):
+			}
+		}
 		i.cmd.Process.Kill()
 		<-i.done
 		if t.Failed() {
 			t.Logf("devcluster said, and ended with %v:\n%s", i.err, i.stderr)
+			t.Logf("the end of the API server's log:\n%s", lastLines(i.dir.log("kube-apiserver"), 30))
 		}
 	})
 	ready := false
