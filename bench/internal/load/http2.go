@@ -6,11 +6,9 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"sync"
-	"time"
 )
 
 // shared is a connection of HTTP/2 with the streams of some clients of a group.
@@ -101,30 +99,9 @@ func (c *Client) addHTTP2(reader *client, t Target, lastEventID string, snapshot
 	reader.stream.state = inData
 	reader.head()
 	c.mu.Unlock()
-	go c.readHTTP2(reader, stream, response.Body)
+	go func() {
+		defer response.Body.Close()
+		c.readAll(reader, stream, response.Body)
+	}()
 	return nil
-}
-
-// readHTTP2 reads a stream until it ends.
-func (c *Client) readHTTP2(reader *client, stream *sharedStream, body io.ReadCloser) {
-	defer body.Close()
-	buf := make([]byte, 16<<10)
-	for {
-		n, err := body.Read(buf)
-		now := time.Now().UnixNano()
-		c.mu.Lock()
-		if reader.conn != stream {
-			c.mu.Unlock()
-			return // closed by us
-		}
-		if failed := reader.read(buf[:n], now); failed != nil {
-			err = failed
-		}
-		if err != nil {
-			c.drop(reader, err)
-			c.mu.Unlock()
-			return
-		}
-		c.mu.Unlock()
-	}
 }

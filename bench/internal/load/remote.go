@@ -113,7 +113,7 @@ func (c *Client) connectOne(reader *client, target Target, id string, snapshot b
 		reader.begin(-1, snapshot)
 		reader.conn = conn
 		c.mu.Unlock()
-		go c.readTLS(reader, conn)
+		go c.readAll(reader, conn, conn)
 		return nil
 	}
 	fd, err := connect(target, reader.index, target.request(reader.index, id))

@@ -4,6 +4,7 @@ package load
 
 import (
 	"crypto/tls"
+	"io"
 	"net"
 	"time"
 )
@@ -24,12 +25,12 @@ func connectTLS(t Target, request []byte) (net.Conn, error) {
 	return conn, nil
 }
 
-// readTLS reads a connection until it ends. Each connection has its own goroutine, so this client costs more than the
-// one without TLS. Comparisons of latencies have to take that into account.
-func (c *Client) readTLS(reader *client, conn net.Conn) {
+// readAll reads a client's stream over TLS until it ends, or the client has another connection. Each stream has its own
+// goroutine, so this client costs more than the one without TLS. Comparisons of latencies have to take that into account.
+func (c *Client) readAll(reader *client, conn io.Closer, from io.Reader) {
 	buf := make([]byte, 16<<10) // no TLS record is larger
 	for {
-		n, err := conn.Read(buf)
+		n, err := from.Read(buf)
 		now := time.Now().UnixNano()
 		c.mu.Lock()
 		if reader.conn != conn {
