@@ -2,6 +2,7 @@ package queueapi
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/kubecast/kubecast/internal/auth"
@@ -95,7 +96,7 @@ func (h *Handler) owned(ctx context.Context, c *cluster.Cluster, user, kind stri
 // pastAtOnce is how many jobs of a past are read at once.
 const pastAtOnce = 500
 
-// pastOf reads the last jobs of some LocalQueues from the history, of each kind as many.
+// pastOf reads the last jobs of some LocalQueues from the history, of all kinds together.
 func (h *Handler) pastOf(ctx context.Context, c *cluster.Cluster, user string, of []pending.LocalQueue, most int) (found []pending.Past, err error) {
 	wanted := map[pending.LocalQueue]bool{}
 	filter := store.Filter{Within: []store.Place{}}
@@ -104,28 +105,28 @@ func (h *Handler) pastOf(ctx context.Context, c *cluster.Cluster, user string, o
 		filter.Queues = append(filter.Queues, q.Name)
 		filter.Within = append(filter.Within, store.Place{Namespace: q.Namespace})
 	}
-	from, kindsOfJobs := h.opts.Archive.For(user), h.opts.Archive.Kinds()
-	for _, kind := range kindsOfJobs {
-		after := store.JobAfter{}
-		for read := 0; read < most/len(kindsOfJobs); {
-			jobs, err := from.Jobs(ctx, c, kind, filter, after, pastAtOnce)
-			if err != nil {
-				return nil, err
+	// A batch of each kind first, so that the newest of all are among them, and then more of those that have more.
+	from, left, after := h.opts.Archive.For(user), slices.Clone(h.opts.Archive.Kinds()), map[string]store.JobAfter{}
+	for read := 0; len(left) > 0; {
+		kind := left[0]
+		left = left[1:]
+		jobs, err := from.Jobs(ctx, c, kind, filter, after[kind], pastAtOnce)
+		if err != nil {
+			return nil, err
+		}
+		for _, j := range jobs {
+			after[kind] = store.JobAfter{Created: j.Created, UID: j.UID}
+			if j.Parent.UID != "" || !wanted[pending.LocalQueue{Namespace: j.Namespace, Name: j.Queue}] {
+				continue
 			}
-			for _, j := range jobs {
-				after = store.JobAfter{Created: j.Created, UID: j.UID}
-				if j.Parent.UID != "" || !wanted[pending.LocalQueue{Namespace: j.Namespace, Name: j.Queue}] {
-					continue
-				}
-				p := pending.Past{UID: j.UID, Namespace: j.Namespace, Name: j.Name, Queue: j.Queue, Requests: j.Requests, Created: j.Created.Std(), Started: j.Started.Std(), Ended: j.Ended.Std()}
-				if p.Ended.IsZero() {
-					p.Ended = j.Deleted.Std()
-				}
-				found = append(found, p)
+			p := pending.Past{UID: j.UID, Namespace: j.Namespace, Name: j.Name, Queue: j.Queue, Requests: j.Requests, Created: j.Created.Std(), Started: j.Started.Std(), Ended: j.Ended.Std()}
+			if p.Ended.IsZero() {
+				p.Ended = j.Deleted.Std()
 			}
-			if read += len(jobs); len(jobs) < pastAtOnce {
-				break
-			}
+			found = append(found, p)
+		}
+		if read += len(jobs); len(jobs) == pastAtOnce && read < most {
+			left = append(left, kind)
 		}
 	}
 	return found, nil

@@ -35,7 +35,7 @@ const Confidence = forecast.Confidence
 const (
 	// forecastPace is how often it is forecast at most, and forecastAge how old a forecast becomes while jobs wait.
 	forecastPace, forecastAge = 10 * time.Second, time.Minute
-	// tooOld is how old a forecast may be that is told while there is no newer one.
+	// tooOld is how old a forecast may be that nobody has looked at since.
 	tooOld = 2 * forecastAge
 	// forecastShare is by how much longer than a forecast took there is none.
 	forecastShare = 20
@@ -64,6 +64,9 @@ func (r *Registry) startsOf(kinds *cache.Kinds, clusterQueue string, wake func()
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if !f.busy && now.Sub(f.at) > tooOld {
+		f.expected = nil
+	}
 	f.used, f.wake = now, wake
 	return f
 }
@@ -107,15 +110,12 @@ func (l *line) expect(s *Snapshot) {
 	f := l.starts
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	now := time.Now()
-	if now.Sub(f.at) > tooOld {
-		f.expected = nil
-	}
 	for i := range s.Places[:min(len(s.Places), mostTold)] {
 		if j := s.Places[i].Job; j != nil {
 			s.Places[i].Starts = f.expected[keyOf(j)]
 		}
 	}
+	now := time.Now()
 	if f.busy || now.Before(f.next) || slices.Equal(ids, f.of) && now.Before(f.at.Add(forecastAge)) || l.err != nil {
 		return
 	}
@@ -202,18 +202,18 @@ func classOf(namespace, queue, name string) string {
 
 // forecast finds out when jobs start, from what the history has of their queue.
 func (l *line) forecast(state queueState) {
-	f, r := l.starts, l.board.registry
-	release, err := r.learning.Take(r.life, l.payer())
+	f, r, user := l.starts, l.board.registry, l.payer()
+	release, err := r.learning.Take(r.life, user)
 	if err != nil {
 		return // the gateway ends
 	}
 	defer release()
 	began := time.Now()
 	// Whoever looked may have left meanwhile: the next one finds what was found out.
-	task := budget.NewTask(r.life, r.opts.Processors, l.payer())
+	task := budget.NewTask(r.life, r.opts.Processors, user)
 	defer task.Rest()
 	if f.queue == nil || began.Sub(f.learned) > learnsAgain {
-		past, err := r.opts.Past(r.life, l.board.kinds.Cluster(), l.payer(), state.locals, mostPast)
+		past, err := r.opts.Past(r.life, l.board.kinds.Cluster(), user, state.locals, mostPast)
 		if err == nil {
 			queue, since, room := learn(task, past, &state)
 			if task.Err() == nil {
