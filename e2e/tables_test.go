@@ -121,8 +121,11 @@ func asUnstructured(t *testing.T, manifest map[string]any) *unstructured.Unstruc
 }
 
 // sameTable compares a table of the API server, which includes the objects, with the gateway's table of the same
-// objects. The ages must be those of some moment during the request.
-func sameTable(ours *table.Table, theirs apiTable, began, ended time.Time) error {
+// objects. The ages must be those of some moment during the request. Where the kind has a status of its own, it must be
+// what stands in the column.
+func sameTable(of schema.GroupResource, ours *table.Table, theirs apiTable, began, ended time.Time) error {
+	status := table.Status(of)
+	at := slices.IndexFunc(theirs.ColumnDefinitions, func(c metav1.TableColumnDefinition) bool { return c.Name == "Status" })
 	var columns []metav1.TableColumnDefinition
 	if err := json.Unmarshal(ours.AppendColumns(nil), &columns); err != nil {
 		return err
@@ -149,6 +152,9 @@ func sameTable(ours *table.Table, theirs apiTable, began, ended time.Time) error
 			if difference = cmp.Diff(want, have); difference == "" {
 				break
 			}
+		}
+		if status != nil && status(o) != want.Cells[at] {
+			return fmt.Errorf("%s is %q, at the API server %q\n%s", o.Key(), status(o), want.Cells[at], compact.String())
 		}
 		if difference != "" {
 			return fmt.Errorf("%s (-API server +ours):\n%s\n%s", o.Key(), difference, compact.String())
@@ -201,7 +207,7 @@ func TestTablesEqualTheAPIServers(t *testing.T) {
 				if len(theirs.Rows) < atLeast {
 					t.Errorf("%d rows, not at least %d", len(theirs.Rows), atLeast)
 				}
-				if err := sameTable(ours, theirs, began, time.Now()); err != nil {
+				if err := sameTable(gvr.GroupResource(), ours, theirs, began, time.Now()); err != nil {
 					t.Fatal(err)
 				}
 				time.Sleep(500 * time.Millisecond)
@@ -272,7 +278,7 @@ func TestTablesOfAllKindsEqualTheAPIServers(t *testing.T) {
 				}
 				ours := table.For(context.Background(), c, kind)
 				describeAlike(theirs.ColumnDefinitions, ours.Columns())
-				if err := sameTable(ours, theirs, began, time.Now()); err != nil {
+				if err := sameTable(schema.GroupResource{Group: of.Group, Resource: resource.Name}, ours, theirs, began, time.Now()); err != nil {
 					t.Error(err)
 				}
 			})
@@ -435,7 +441,7 @@ func TestTablesOfCustomResourcesEqualTheAPIServers(t *testing.T) {
 		if len(theirs.Rows) != len(runValues)+2 {
 			t.Fatalf("%d rows, not %d", len(theirs.Rows), len(runValues)+2)
 		}
-		if err := sameTable(table.For(context.Background(), c, kind), theirs, began, time.Now()); err != nil {
+		if err := sameTable(schema.GroupResource{}, table.For(context.Background(), c, kind), theirs, began, time.Now()); err != nil {
 			t.Error(err)
 		}
 	}

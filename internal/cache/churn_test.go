@@ -82,7 +82,7 @@ func newWorld(t *testing.T, seed uint64, restores bool, seen map[string]int) *wo
 			if w.IntN(3) == 0 {
 				field = []string{"spec.node=a", "spec.node!=a", "spec.node="}[w.IntN(3)]
 			}
-			parsed, err := ParseSelector(selector, field)
+			parsed, err := Paths{}.Selector(selector, field)
 			if err != nil {
 				t.Fatal(err)
 			}

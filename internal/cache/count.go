@@ -16,22 +16,22 @@ import (
 
 // Grouping says by which values objects are counted: those at one path, or the pairs at two.
 type Grouping struct {
-	text  string
-	paths []string // for gjson
+	text   string
+	values []value
 }
 
-// ParseGrouping reads one or two paths with a comma between them, written as in field selectors.
-func ParseGrouping(text string) (Grouping, error) {
+// Grouping reads one or two paths with a comma between them, written as in field selectors.
+func (p Paths) Grouping(text string) (Grouping, error) {
 	g := Grouping{text: text}
 	for part := range strings.SplitSeq(text, ",") {
-		path, err := fieldPath(strings.TrimSpace(part))
+		at, err := p.parse(part)
 		if err != nil {
 			return Grouping{}, err
 		}
-		g.paths = append(g.paths, path)
+		g.values = append(g.values, at)
 	}
-	if len(g.paths) > maxGrouped {
-		return Grouping{}, fmt.Errorf("%d paths are more than %d", len(g.paths), maxGrouped)
+	if len(g.values) > maxGrouped {
+		return Grouping{}, fmt.Errorf("%d paths are more than %d", len(g.values), maxGrouped)
 	}
 	return g, nil
 }
@@ -45,8 +45,8 @@ func (g Grouping) String() string { return g.text }
 type group [maxGrouped]string
 
 func (g Grouping) of(o *cluster.Object) (values group) {
-	for i, path := range g.paths {
-		values[i] = fieldValue(o, path)
+	for i := range g.values {
+		values[i] = g.values[i].text(o)
 	}
 	return values
 }
@@ -164,7 +164,7 @@ func (t *Tally) AppendJSON(dst []byte, most int) []byte {
 		// An error means invalid UTF-8, which the API server never sends. As much as can be written
 		// is written even then.
 		values := at.group()
-		if len(t.by.paths) == 1 {
+		if len(t.by.values) == 1 {
 			dst, _ = jsontext.AppendQuote(append(dst, `{"value":`...), values[0])
 		} else {
 			dst, _ = jsontext.AppendQuote(append(dst, `{"values":[`...), values[0])

@@ -36,10 +36,10 @@ var fieldLabels = map[schema.GroupResource]map[string]fieldLabel{
 // absentPath is a path that no object has.
 const absentPath = "metadata.name.absent"
 
-// labelled returns the term with which a field of a kind is compared, without the value.
-func labelled(of schema.GroupResource, field string) (fieldTerm, error) {
+// labelled returns the term with which a field of a kind is compared, without what it is compared with.
+func (p Paths) labelled(field string) (fieldTerm, error) {
 	field = strings.TrimSpace(field)
-	label, is := fieldLabels[of][field]
+	label, is := fieldLabels[p.Resource][field]
 	term := fieldTerm{field: field, or: label.or, unset: label.unset}
 	switch {
 	case is && label.path == "":
@@ -48,6 +48,6 @@ func labelled(of schema.GroupResource, field string) (fieldTerm, error) {
 		term.field = label.path
 	}
 	var err error
-	term.path, err = fieldPath(term.field)
+	term.value, err = p.parse(term.field)
 	return term, err
 }

@@ -53,7 +53,7 @@ func TestFieldsThatAreNotSetHaveTheAPIServersValues(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := ParseSelectorOf(c.kind, "", c.selector)
+		s, err := Paths{Resource: c.kind}.Selector("", c.selector)
 		if err != nil {
 			t.Errorf("%s: %v", c.selector, err)
 			continue

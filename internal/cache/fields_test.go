@@ -65,7 +65,7 @@ func TestFieldSelectors(t *testing.T) {
 		"spec.containers.0.image!=two":    true,
 		"spec.containers.00000.image=one": true,
 	} {
-		parsed, err := ParseSelector("", selector)
+		parsed, err := Paths{}.Selector("", selector)
 		if err != nil {
 			t.Errorf("%q: %v", selector, err)
 		} else if got := parsed.Matches(o); got != want {
@@ -73,15 +73,15 @@ func TestFieldSelectors(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"status.phase", "=x", ".=x", "a..b=x", "a.=x", ".a=x", "a=b=c", `a=b\`, `a=b\c`} {
-		if _, err := ParseSelector("", bad); err == nil || !strings.HasPrefix(err.Error(), "unable to parse fieldSelector: ") {
+		if _, err := (Paths{}).Selector("", bad); err == nil || !strings.HasPrefix(err.Error(), "unable to parse fieldSelector: ") {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}
-	if _, err := ParseSelector("a in (", ""); err == nil || !strings.HasPrefix(err.Error(), "unable to parse labelSelector: ") {
+	if _, err := (Paths{}).Selector("a in (", ""); err == nil || !strings.HasPrefix(err.Error(), "unable to parse labelSelector: ") {
 		t.Errorf("%v", err)
 	}
 	for _, text := range []string{"", " "} {
-		if s, err := ParseSelector(text, ""); err != nil || !s.Empty() || s.Match() != nil {
+		if s, err := (Paths{}).Selector(text, ""); err != nil || !s.Empty() || s.Match() != nil {
 			t.Errorf("%q is not empty: %v", text, err)
 		}
 	}
@@ -123,7 +123,7 @@ func FuzzSelectors(f *testing.F) {
 	f.Add("a in (b)", `a.{x}.!"y".[0]=z`, `{"metadata":{"name":"a","resourceVersion":"1"},"a":{"{x}":{"!\"y\"":{"[0]":"z"}}}}`)
 	f.Add("", `a.\u00e9.?=z`, `{"metadata":{"name":"a","resourceVersion":"1"},"a":{"\u00e9":{"?":"z"}}}`)
 	f.Fuzz(func(t *testing.T, labelSelector, fieldSelector, text string) {
-		selector, err := ParseSelector(labelSelector, fieldSelector)
+		selector, err := Paths{}.Selector(labelSelector, fieldSelector)
 		if err != nil || jsontext.NewDecoder(strings.NewReader(text)).SkipValue() != nil {
 			return
 		}

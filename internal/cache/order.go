@@ -29,26 +29,26 @@ type Order struct {
 }
 
 type orderTerm struct {
-	path       string // for gjson
+	value
 	descending bool
 }
 
 const maxOrderTerms = 8
 
-// ParseOrder reads comma-separated paths, written as in field selectors. A - before a path means that the greatest
-// value comes first.
-func ParseOrder(text string) (Order, error) {
+// Order reads comma-separated paths, written as in field selectors. A - before a path means that the greatest value
+// comes first.
+func (p Paths) Order(text string) (Order, error) {
 	if text == "" {
 		return Order{}, nil
 	}
 	o := Order{text: text}
 	for part := range strings.SplitSeq(text, ",") {
 		field, descending := strings.CutPrefix(strings.TrimSpace(part), "-")
-		path, err := fieldPath(field)
+		at, err := p.parse(field)
 		if err != nil {
 			return Order{}, err
 		}
-		o.terms = append(o.terms, orderTerm{path, descending})
+		o.terms = append(o.terms, orderTerm{at, descending})
 	}
 	if len(o.terms) > maxOrderTerms {
 		return Order{}, fmt.Errorf("%d paths are more than %d", len(o.terms), maxOrderTerms)
@@ -93,6 +93,16 @@ func (o Order) Fits(key SortKey) bool {
 	return len(key.Values) == len(o.terms) && !slices.ContainsFunc(key.Values, func(v SortValue) bool {
 		return v.Class < SortBool || v.Class > SortMissing || len(v.Text) > sortedText
 	})
+}
+
+func (v *value) sortValue(o *cluster.Object) SortValue {
+	if v.derived == nil {
+		return sortValue(o.Path(v.path))
+	}
+	if text := v.derived(o); text != "" {
+		return SortValue{Class: SortText, Text: prefix(text)}
+	}
+	return SortValue{Class: SortMissing}
 }
 
 func sortValue(r gjson.Result) SortValue {
@@ -190,8 +200,8 @@ func (o Order) values(object *cluster.Object) []SortValue {
 		return nil
 	}
 	values := make([]SortValue, len(o.terms))
-	for i, term := range o.terms {
-		values[i] = sortValue(object.Path(term.path))
+	for i := range o.terms {
+		values[i] = o.terms[i].sortValue(object)
 	}
 	return values
 }

@@ -14,7 +14,7 @@ import (
 
 func parseOrder(t testing.TB, text string) Order {
 	t.Helper()
-	o, err := ParseOrder(text)
+	o, err := Paths{}.Order(text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func TestSortedListIsWalkedFromAnyPlace(t *testing.T) {
 
 func TestBadOrdersAreRefused(t *testing.T) {
 	for _, text := range []string{"-", ",", "a,", "a..b", "--", strings.Repeat("a,", maxOrderTerms) + "a"} {
-		if o, err := ParseOrder(text); err == nil && text != "--" {
+		if o, err := (Paths{}).Order(text); err == nil && text != "--" {
 			t.Errorf("%q is %v", text, o)
 		}
 	}
@@ -125,7 +125,7 @@ func TestCountsAreByValue(t *testing.T) {
 		"metadata.labels.app":                `[{"value":"web","count":2},{"value":"","count":1},{"value":"db","count":1}]`,
 		"metadata.labels.app, metadata.none": `[{"values":["web",""],"count":2},{"values":["",""],"count":1},{"values":["db",""],"count":1}]`,
 	} {
-		grouping, err := ParseGrouping(by)
+		grouping, err := Paths{}.Grouping(by)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -135,7 +135,7 @@ func TestCountsAreByValue(t *testing.T) {
 		}
 	}
 	for _, by := range []string{"", "a,", "a,b,c", "a..b"} {
-		if _, err := ParseGrouping(by); err == nil {
+		if _, err := (Paths{}).Grouping(by); err == nil {
 			t.Errorf("%q is taken", by)
 		}
 	}
@@ -144,7 +144,7 @@ func TestCountsAreByValue(t *testing.T) {
 // A tally of what came, changed and went is the count of what is there. Values that are the same
 // text one after the other are not the same group, and a copy stays as it was.
 func TestTallyIsTheCountOfWhatIsThere(t *testing.T) {
-	grouping, err := ParseGrouping("metadata.labels.a,metadata.labels.b")
+	grouping, err := Paths{}.Grouping("metadata.labels.a,metadata.labels.b")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +197,7 @@ func FuzzOrder(f *testing.F) {
 	f.Add("-a,b.0,-metadata.name", uint64(2))
 	f.Add(`a\.b,\`, uint64(3))
 	f.Fuzz(func(t *testing.T, text string, seed uint64) {
-		order, err := ParseOrder(text)
+		order, err := Paths{}.Order(text)
 		if err != nil {
 			return
 		}

@@ -2,14 +2,11 @@ package cache
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/tidwall/gjson"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/selection"
 
 	"github.com/kubecast/kubecast/internal/cluster"
@@ -31,31 +28,31 @@ type Selector struct {
 
 type fieldTerm struct {
 	field string // its path, with keys as users write them
-	path  string // for gjson
+	value
 	or    string // another path, where the value is if the first has none; "" if there is none
 	unset string // the value of an object that has none
-	value string
+	want  string
 	not   bool
 }
 
 // plain reports whether the term compares the value at its path, and nothing else. An index by that
 // path then has what it asks for.
-func (f *fieldTerm) plain() bool { return f.or == "" && f.unset == "" }
+func (f *fieldTerm) plain() bool { return f.or == "" && f.unset == "" && f.derived == nil }
 
 // holds reports whether the term holds for an object.
 func (f *fieldTerm) holds(o *cluster.Object) bool {
-	value := fieldValue(o, f.path)
-	if value == "" && f.or != "" {
-		value = fieldValue(o, f.or)
+	text := f.text(o)
+	if text == "" && f.or != "" {
+		text = fieldValue(o, f.or)
 	}
-	return f.holdsFor(value)
+	return f.holdsFor(text)
 }
 
 func (f *fieldTerm) holdsFor(value string) bool {
 	if value == "" {
 		value = f.unset
 	}
-	return (value == f.value) != f.not
+	return (value == f.want) != f.not
 }
 
 // What a selector may ask for is bounded, since each object and each change is matched against it.
@@ -66,16 +63,11 @@ const (
 	tooManyConditions = "%d requirements are more than the %d that one may have"
 )
 
-// ParseSelector is ParseSelectorOf for a kind that is not built in: each field is a path.
-func ParseSelector(labelSelector, fieldSelector string) (Selector, error) {
-	return ParseSelectorOf(schema.GroupResource{}, labelSelector, fieldSelector)
-}
-
-// ParseSelectorOf reads both selectors in Kubernetes' syntax; either may be empty. A field by which
-// the API server selects objects of that kind has the value that it has there. Any other is a path
-// of the object; a dot within a key is written \. in it. A path that an object lacks has the value
-// "".
-func ParseSelectorOf(of schema.GroupResource, labelSelector, fieldSelector string) (Selector, error) {
+// Selector reads both selectors in Kubernetes' syntax; either may be empty. A field by which the API
+// server selects objects of that kind has the value that it has there. Any other is a path of the
+// object, or $status; a dot within a key is written \. in it. A path that an object lacks has the
+// value "".
+func (p Paths) Selector(labelSelector, fieldSelector string) (Selector, error) {
 	s := Selector{text: strconv.Quote(labelSelector) + strconv.Quote(fieldSelector)}
 	if labelSelector != "" {
 		parsed, err := labels.Parse(labelSelector)
@@ -108,11 +100,11 @@ func ParseSelectorOf(of schema.GroupResource, labelSelector, fieldSelector strin
 		return Selector{}, fmt.Errorf("fieldSelector: "+tooManyConditions, terms, maxRequirements)
 	}
 	for _, r := range parsed.Requirements() {
-		term, err := labelled(of, r.Field)
+		term, err := p.labelled(r.Field)
 		if err != nil {
 			return Selector{}, fmt.Errorf("unable to parse fieldSelector: %w", err)
 		}
-		term.value, term.not = r.Value, r.Operator == selection.NotEquals
+		term.want, term.not = r.Value, r.Operator == selection.NotEquals
 		s.fields = append(s.fields, term)
 	}
 	s.tree = newTerms(s.fields)
@@ -173,47 +165,4 @@ func (s Selector) Match() func(*cluster.Object) bool {
 		return nil
 	}
 	return s.Matches
-}
-
-func fieldValue(o *cluster.Object, path string) string { return o.Path(path).String() }
-
-// fieldPath turns a field as users write it into a path for gjson, in which nothing is a wildcard or a modifier.
-func fieldPath(field string) (string, error) {
-	keys, err := SplitPath(field)
-	if err != nil {
-		return "", err
-	}
-	for i, key := range keys {
-		keys[i] = gjson.Escape(key)
-	}
-	return strings.Join(keys, "."), nil
-}
-
-// SplitPath splits a path as users write it (status.phase, spec.containers.0.image, metadata.labels.a\.b/c) into its
-// keys. An empty key is an error that names the path; so are more keys than maxPathKeys.
-func SplitPath(path string) (keys []string, err error) {
-	var key strings.Builder
-	escaped := false
-	for _, c := range []byte(strings.TrimSpace(path)) {
-		switch {
-		case escaped:
-			key.WriteByte(c)
-			escaped = false
-		case c == '\\':
-			escaped = true
-		case c == '.':
-			keys = append(keys, key.String())
-			key.Reset()
-		default:
-			key.WriteByte(c)
-		}
-	}
-	keys = append(keys, key.String())
-	switch {
-	case slices.Contains(keys, ""):
-		return nil, fmt.Errorf("%q is not a path of an object", path)
-	case len(keys) > maxPathKeys:
-		return nil, fmt.Errorf("a path of %d keys is longer than the %d that one may have", len(keys), maxPathKeys)
-	}
-	return keys, nil
 }

@@ -65,7 +65,7 @@ func someSelector(t testing.TB, rng *rand.Rand) (text string, selector Selector)
 	t.Helper()
 	text = someLabelSelector(rng)
 	field := []string{"", "", "spec.node=n1", "spec.node!=n1", "spec.node=", "spec.node=7", "metadata.name=a-3", "metadata.namespace!=a,spec.node=n2"}[rng.IntN(8)]
-	selector, err := ParseSelector(text, field)
+	selector, err := Paths{}.Selector(text, field)
 	if err != nil {
 		t.Fatalf("%q, %q: %v", text, field, err)
 	}
@@ -77,7 +77,7 @@ func TestLabelSelectorsMeanWhatTheyMeanInKubernetes(t *testing.T) {
 	matched := 0
 	for range 5000 {
 		text := someLabelSelector(rng)
-		ours, err := ParseSelector(text, "")
+		ours, err := Paths{}.Selector(text, "")
 		if err != nil {
 			t.Fatalf("%q: %v", text, err)
 		}

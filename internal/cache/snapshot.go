@@ -85,7 +85,7 @@ func (s *Snapshot) indexFor(selector Selector) (_ *index, value string, rest Sel
 				rest = selector
 				rest.fields = slices.Concat(selector.fields[:i], selector.fields[i+1:])
 				rest.tree = newTerms(rest.fields)
-				return p, f.value, rest
+				return p, f.want, rest
 			}
 		}
 	}

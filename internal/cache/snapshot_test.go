@@ -20,11 +20,11 @@ func TestSnapshotsAreReadWhileTheStateChanges(t *testing.T) {
 	store.topic.Begin(1)
 	store.upstream.setSynced()
 	const changes = 5000
-	selector, err := ParseSelector("app=web", "")
+	selector, err := Paths{}.Selector("app=web", "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	byNode, err := ParseSelector("", "spec.node=n1")
+	byNode, err := Paths{}.Selector("", "spec.node=n1")
 	if err != nil {
 		t.Fatal(err)
 	}

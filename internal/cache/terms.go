@@ -22,16 +22,16 @@ type node struct {
 }
 
 // newTerms returns nil for fewer than two fields: for one, gjson reads no further than it has to.
-// Nor is there a tree for a field whose value may be in one of two places.
+// Nor is there a tree for a field whose value may be in one of two places, or is derived.
 func newTerms(fields []fieldTerm) *terms {
-	if len(fields) < 2 || slices.ContainsFunc(fields, func(f fieldTerm) bool { return f.or != "" }) {
+	if len(fields) < 2 || slices.ContainsFunc(fields, func(f fieldTerm) bool { return f.or != "" || f.derived != nil }) {
 		return nil
 	}
 	t := &terms{}
 	for _, f := range fields {
 		keys, err := SplitPath(f.field)
 		if err != nil {
-			return nil // cannot be: ParseSelector refuses it
+			return nil // cannot be: Paths.Selector refuses it
 		}
 		at := &t.root
 		for _, key := range keys {

@@ -51,7 +51,7 @@ func TestFieldsReadAtOnceAreThoseReadOneByOne(t *testing.T) {
 			conditions = append(conditions, paths[rng.IntN(len(paths))]+[]string{"=", "!="}[rng.IntN(2)]+[]string{"", "v", "1"}[rng.IntN(3)])
 		}
 		text := strings.Join(conditions, ",")
-		s, err := ParseSelector("", text)
+		s, err := Paths{}.Selector("", text)
 		if err != nil {
 			t.Fatal(err, text)
 		}
@@ -63,7 +63,7 @@ func TestFieldsReadAtOnceAreThoseReadOneByOne(t *testing.T) {
 			if value == "" {
 				value = f.unset
 			}
-			want = want && (value == f.value) != f.not
+			want = want && (value == f.want) != f.not
 		}
 		s.tree = newTerms(s.fields)
 		if got := s.Matches(o); got != want {
@@ -89,7 +89,7 @@ func BenchmarkSelectorOfManyFields(b *testing.B) {
 		for i := range terms {
 			conditions = append(conditions, fmt.Sprintf("status.x%d!=y", i))
 		}
-		s, err := ParseSelector("", strings.Join(conditions, ","))
+		s, err := Paths{}.Selector("", strings.Join(conditions, ","))
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -47,18 +47,18 @@ func TestWhatClientsLeftIsNotComputedOn(t *testing.T) {
 				return task.Step(bytes + 1<<20) // so that the clock is looked at
 			}
 			query := g.newRequest(ctx, "GET", "/api/v1/pods?"+query, nil).URL.Query()
-			selector, err := cache.ParseSelector("", query.Get("fieldSelector"))
+			selector, err := cache.Paths{}.Selector("", query.Get("fieldSelector"))
 			if err != nil {
 				t.Fatal(err)
 			}
-			order, err := cache.ParseOrder(query.Get("sort"))
+			order, err := cache.Paths{}.Order(query.Get("sort"))
 			if err != nil {
 				t.Fatal(err)
 			}
 			objects := access.Part{Target: access.Target{Resource: "pods"}}.List(store.Snapshot(), selector.Stepping(step), "", "")
 			switch {
 			case query.Has("countBy"):
-				by, err := cache.ParseGrouping(query.Get("countBy"))
+				by, err := cache.Paths{}.Grouping(query.Get("countBy"))
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kubecast/kubecast/internal/budget"
+	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/http/render"
 )
@@ -76,7 +77,7 @@ func TestRenderingsAreForgotten(t *testing.T) {
 	inBubble(t, func(t *testing.T, g *gateway) {
 		g.api.Put("pods", "team-a/web", "spec.n:=1")
 		o := g.latest("web", 1)
-		want := fields(t, "spec.n").Of(o.JSON())
+		want := fields(t, "spec.n").Of(o)
 		for range 3 {
 			s := g.stream("/api/v1/pods?fields=spec.n")
 			if f := s.next(); f.data != want {
@@ -96,7 +97,7 @@ func TestRenderingsAreForgotten(t *testing.T) {
 
 func fields(t testing.TB, text string) *render.Fields {
 	t.Helper()
-	f, err := render.ParseFields(text)
+	f, err := render.ParseFields(cache.Paths{}, text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,14 +110,14 @@ func BenchmarkSnapshotOfFields(b *testing.B) {
 	b.Run("made", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			f.Of(o.JSON())
+			f.Of(o)
 		}
 	})
 	b.Run("found", func(b *testing.B) {
 		b.ReportAllocs()
 		memory := budget.NewMemory(keptBytes)
 		for b.Loop() {
-			o.Texts().Get(memory, "u", f.Variant, func() string { return f.Of(o.JSON()) })
+			o.Texts().Get(memory, "u", f.Variant, func() string { return f.Of(o) })
 		}
 	})
 }

@@ -156,11 +156,7 @@ var listed = map[groupResource][]cell{
 		}},
 		{column("Reclaim Policy", "string", corev1.PersistentVolumeSpec{}.SwaggerDoc()["persistentVolumeReclaimPolicy"]), text("spec.persistentVolumeReclaimPolicy")},
 		{column("Status", "string", corev1.PersistentVolumeStatus{}.SwaggerDoc()["phase"]), func(r *row, o *cluster.Object) {
-			if o.Path("metadata.deletionTimestamp").Exists() {
-				r.text("Terminating")
-			} else {
-				r.text(o.Path("status.phase").Str)
-			}
+			r.text(volumeStatus(o))
 		}},
 		{column("Claim", "string", corev1.PersistentVolumeSpec{}.SwaggerDoc()["claimRef"]), func(r *row, o *cluster.Object) {
 			claim := o.Path("spec.claimRef")

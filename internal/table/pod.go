@@ -20,18 +20,7 @@ type podStatus struct {
 func printPod(r *row, o *cluster.Object) {
 	p := partsOf(o)
 	s := podStatusOf(p)
-	phase := p.status.Get("phase").Str
-	if phase == "Succeeded" || phase == "Failed" {
-		r.conditions = completed[phase]
-	}
-	if p.metadata.Get("deletionTimestamp").Exists() {
-		switch {
-		case p.status.Get("reason").Str == "NodeLost":
-			s.reason = "Unknown"
-		case phase != "Succeeded" && phase != "Failed":
-			s.reason = "Terminating"
-		}
-	}
+	r.conditions = completed[p.status.Get("phase").Str]
 	restarts := strconv.Itoa(s.restarts)
 	if s.restarts != 0 && !s.lastRestart.IsZero() {
 		restarts += " (" + r.since(s.lastRestart) + " ago)"
@@ -89,6 +78,14 @@ func podStatusOf(p parts) podStatus {
 	if !initializing || conditionStatus(conditions, "Initialized") == "True" {
 		s.restarts, s.lastRestart = sidecarRestarts.count, sidecarRestarts.last
 		s.run(p.status.Get("containerStatuses"), conditions)
+	}
+	if p.metadata.Get("deletionTimestamp").Exists() {
+		switch phase := p.status.Get("phase").Str; {
+		case p.status.Get("reason").Str == "NodeLost":
+			s.reason = "Unknown"
+		case phase != "Succeeded" && phase != "Failed":
+			s.reason = "Terminating"
+		}
 	}
 	return s
 }

@@ -12,7 +12,7 @@ import (
 
 func printNamespace(r *row, o *cluster.Object) {
 	r.name(o)
-	r.text(o.Path("status.phase").Str)
+	r.text(phase(o))
 	r.age(o)
 }
 
@@ -24,10 +24,6 @@ func printConfigMap(r *row, o *cluster.Object) {
 
 func printClaim(r *row, o *cluster.Object) {
 	p := partsOf(o)
-	phase := p.status.Get("phase").Str
-	if p.metadata.Get("deletionTimestamp").Exists() {
-		phase = "Terminating"
-	}
 	volume, capacity, modes := p.spec.Get("volumeName").Str, "", ""
 	if volume != "" {
 		capacity, modes = quantity(p.status.Get("capacity.storage").Str), accessModes(p.status.Get("accessModes"))
@@ -37,7 +33,7 @@ func printClaim(r *row, o *cluster.Object) {
 		class = old.Str
 	}
 	r.name(o)
-	r.text(phase)
+	r.text(volumeStatus(o))
 	r.text(volume)
 	r.text(capacity)
 	r.text(modes)
@@ -46,6 +42,16 @@ func printClaim(r *row, o *cluster.Object) {
 	r.age(o)
 	r.text(orUnset(p.spec.Get("volumeMode")))
 }
+
+// volumeStatus is that of a PersistentVolume, or of a claim.
+func volumeStatus(o *cluster.Object) string {
+	if o.Path("metadata.deletionTimestamp").Exists() {
+		return "Terminating"
+	}
+	return phase(o)
+}
+
+func phase(o *cluster.Object) string { return o.Path("status.phase").Str }
 
 func orUnset(value gjson.Result) string {
 	if !isSet(value) {

@@ -50,6 +50,17 @@ func Ready() []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(builtins)), func(kind string) bool { return kind == Jobs })
 }
 
+// StateOf returns what reads the state of a kind's objects by its built-in rule, as of a job that was
+// never seen before; nil for a kind without such a rule. The state is "" where an object says nothing
+// of it.
+func StateOf(kind string) func(*cluster.Object) string {
+	rule, known := builtins[kind]
+	if !known {
+		return nil
+	}
+	return func(o *cluster.Object) string { return string(rule.read(o, nil).State) }
+}
+
 // reading is an object as built-in rules see it.
 type reading struct {
 	object       *cluster.Object

@@ -10,8 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/http/auditrecord"
 	"github.com/kubecast/kubecast/internal/http/reply"
+	"github.com/kubecast/kubecast/internal/objectstatus"
 )
 
 // Target is what a Kubernetes path names: all objects of a resource in a cluster, those of a namespace, or one
@@ -107,6 +109,11 @@ func (t Target) Request(cluster, verb string) auth.Request {
 // GroupResource is the kind that is named, in any version.
 func (t Target) GroupResource() schema.GroupResource {
 	return schema.GroupResource{Group: t.Group, Resource: t.Resource}
+}
+
+// Paths reads paths of the objects of the kind that is named.
+func (t Target) Paths() cache.Paths {
+	return cache.Paths{Resource: t.GroupResource(), Status: objectstatus.Of(t.GroupResource())}
 }
 
 // Read is the target in the form of the audit log.

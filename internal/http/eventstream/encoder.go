@@ -121,7 +121,7 @@ func (e *serverSentEvents) changed(m message) (name, data string) {
 	if m.view.fields == nil { // whole objects are sent as they are kept, so nothing has to be rendered
 		return m.change.String(), m.object.JSON()
 	}
-	return m.change.String(), e.made(m.object, m.view.fields.Variant, func() string { return m.view.fields.Of(m.object.JSON()) })
+	return m.change.String(), e.made(m.object, m.view.fields.Variant, func() string { return m.view.fields.Of(m.object) })
 }
 
 // patched is the data of an event of that name; "" if it is better to send the whole object.
@@ -139,7 +139,7 @@ func (e *serverSentEvents) patched(m message) string {
 		variant += " " + m.view.fields.Variant
 	}
 	return e.made(m.object, variant, func() string {
-		return render.Patched(m.view.fields, m.object.UID(), m.object.GetResourceVersion(), m.base.JSON(), m.object.JSON())
+		return render.Patched(m.view.fields, m.base, m.object)
 	})
 }
 

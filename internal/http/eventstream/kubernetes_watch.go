@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubecast/kubecast/internal/auth"
-	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/conn"
@@ -183,7 +182,7 @@ type kubernetesWatchRequest struct {
 // changes" and "Streaming lists"). As at the API server, unknown parameters are ignored.
 func parseKubernetesWatch(t access.Target, query url.Values, accepted reply.Form) (req kubernetesWatchRequest, err error) {
 	req.watch.target = t
-	if req.view, err = render.ParseView(query, accepted); err != nil {
+	if req.view, err = render.ParseView(t.Paths(), query, accepted); err != nil {
 		return req, err
 	}
 	for _, key := range []string{"sort", "countBy"} {
@@ -191,7 +190,7 @@ func parseKubernetesWatch(t access.Target, query url.Values, accepted reply.Form
 			return req, reply.BadRequest("%s: has no meaning for a watch", key)
 		}
 	}
-	if req.watch.selector, err = cache.ParseSelectorOf(t.GroupResource(), query.Get("labelSelector"), query.Get("fieldSelector")); err != nil {
+	if req.watch.selector, err = t.Paths().Selector(query.Get("labelSelector"), query.Get("fieldSelector")); err != nil {
 		return req, reply.BadSelector(err)
 	}
 	req.watch.selector = req.watch.selector.Search(query.Get("search"))

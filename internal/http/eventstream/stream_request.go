@@ -271,11 +271,11 @@ func parseWatch(name string, t access.Target, own, defaults url.Values) (watchRe
 	}
 	w := watchRequest{name: name, target: t}
 	var err error
-	if w.selector, err = cache.ParseSelectorOf(t.GroupResource(), get("labelSelector"), get("fieldSelector")); err != nil {
+	if w.selector, err = t.Paths().Selector(get("labelSelector"), get("fieldSelector")); err != nil {
 		return w, reply.BadRequest("%s%s", prefix(name), err)
 	}
 	w.selector = w.selector.Search(get("search"))
-	if w.view, w.conflate, err = ParseView(get); err != nil {
+	if w.view, w.conflate, err = ParseView(t.Paths(), get); err != nil {
 		return w, reply.BadRequest("%s%s", prefix(name), err)
 	}
 	initial := get("sendInitialEvents")
@@ -298,9 +298,9 @@ func parseWatch(name string, t access.Target, own, defaults url.Values) (watchRe
 
 // ParseView reads the parameters that say how much of each object the client wants, and at most how often; conflate is
 // 0 if it does not say.
-func ParseView(get func(string) string) (v View, conflate time.Duration, err error) {
+func ParseView(of cache.Paths, get func(string) string) (v View, conflate time.Duration, err error) {
 	if text := get("fields"); text != "" {
-		if v.fields, err = render.ParseFields(text); err != nil {
+		if v.fields, err = render.ParseFields(of, text); err != nil {
 			return v, 0, err
 		}
 	}

@@ -136,7 +136,7 @@ func onPods(t *testing.T, test func(*apitest.API, *page)) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		order, err := cache.ParseOrder("spec.n")
+		order, err := cache.Paths{}.Order("spec.n")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -86,12 +86,12 @@ func parse(path string, query url.Values) (req request, err error) {
 			return req, reply.BadRequest("%s: given more than once", key)
 		}
 	}
-	if req.selector, err = cache.ParseSelectorOf(t.GroupResource(), query.Get("labelSelector"), query.Get("fieldSelector")); err != nil {
+	if req.selector, err = t.Paths().Selector(query.Get("labelSelector"), query.Get("fieldSelector")); err != nil {
 		return req, reply.BadRequest("%s", err)
 	}
 	req.selector = req.selector.Search(query.Get("search"))
 	req.fields = query.Get("fields")
-	if req.view, req.conflate, err = eventstream.ParseView(query.Get); err != nil {
+	if req.view, req.conflate, err = eventstream.ParseView(t.Paths(), query.Get); err != nil {
 		return req, reply.BadRequest("%s", err)
 	}
 	if req.counts {
@@ -101,7 +101,7 @@ func parse(path string, query url.Values) (req request, err error) {
 }
 
 func (req *request) parseCounts(query url.Values) (err error) {
-	if req.by, err = cache.ParseGrouping(query.Get("countBy")); err != nil {
+	if req.by, err = req.target.Paths().Grouping(query.Get("countBy")); err != nil {
 		return reply.BadRequest("countBy: %s", err)
 	}
 	if req.conflate == 0 {
@@ -116,7 +116,7 @@ func (req *request) parseCounts(query url.Values) (err error) {
 }
 
 func (req *request) parsePage(query url.Values) (err error) {
-	if req.order, err = cache.ParseOrder(query.Get("sort")); err != nil {
+	if req.order, err = req.target.Paths().Order(query.Get("sort")); err != nil {
 		return reply.BadRequest("sort: %s", err)
 	}
 	if req.conflate == 0 {

@@ -39,11 +39,11 @@ func BenchmarkChange(b *testing.B) {
 	var asked []*query
 	orders := []string{"-metadata.creationTimestamp", "status.phase,metadata.name", "-status.startTime", "spec.nodeName", ""}
 	for i := range queries {
-		order, err := cache.ParseOrder(orders[i%len(orders)])
+		order, err := cache.Paths{}.Order(orders[i%len(orders)])
 		if err != nil {
 			b.Fatal(err)
 		}
-		selector, err := cache.ParseSelector(fmt.Sprintf("app=app-%d", i/5%3), "")
+		selector, err := cache.Paths{}.Selector(fmt.Sprintf("app=app-%d", i/5%3), "")
 		if err != nil {
 			b.Fatal(err)
 		}

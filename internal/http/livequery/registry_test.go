@@ -71,7 +71,7 @@ func withRing(t *testing.T, events, queries int, bytes int64, test func(*asked))
 
 // ask asks for the order by a path.
 func (a *asked) ask(sort, user string) (*Reader, error) {
-	order, err := cache.ParseOrder(sort)
+	order, err := cache.Paths{}.Order(sort)
 	if err != nil {
 		a.Fatal(err)
 	}

@@ -27,11 +27,11 @@ func TestNobodyIsGivenTheAnswerToAnotherQuestion(t *testing.T) {
 		all := sees(auth.Scope{All: true})
 		within, selected, sorted, labelled := all, all, all, all
 		within.Part.Target.Namespace = "a"
-		selected.Selector = must(cache.ParseSelector("", "metadata.name=1"))
-		labelled.Selector = must(cache.ParseSelector("app=web", ""))
-		sorted.Order = must(cache.ParseOrder("-metadata.namespace"))
+		selected.Selector = must(cache.Paths{}.Selector("", "metadata.name=1"))
+		labelled.Selector = must(cache.Paths{}.Selector("app=web", ""))
+		sorted.Order = must(cache.Paths{}.Order("-metadata.namespace"))
 		byName, byNamespace := all, all
-		byName.By, byNamespace.By = must(cache.ParseGrouping("metadata.name")), must(cache.ParseGrouping("metadata.namespace"))
+		byName.By, byNamespace.By = must(cache.Paths{}.Grouping("metadata.name")), must(cache.Paths{}.Grouping("metadata.namespace"))
 		queries := map[string]struct {
 			Query
 			before, after []string // in their order; or the values that are counted

@@ -53,7 +53,7 @@ func parse(path string, query url.Values) (q question, err error) {
 	if selects && (q.owner.Resource != "" || q.pods.Name != "") {
 		return q, reply.BadRequest("labelSelector and fieldSelector: the path names what is to be read already")
 	}
-	if q.selector, err = cache.ParseSelectorOf(q.pods.GroupResource(), query.Get("labelSelector"), query.Get("fieldSelector")); err != nil {
+	if q.selector, err = q.pods.Paths().Selector(query.Get("labelSelector"), query.Get("fieldSelector")); err != nil {
 		return q, reply.BadRequest("%s", err)
 	}
 	if text := query.Get("container"); text != "" {

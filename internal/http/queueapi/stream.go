@@ -29,7 +29,7 @@ func (h *Handler) Stream(name, path string, query url.Values) (eventstream.Opene
 	if !IsPath(path) {
 		return nil, reply.NotFound("queues are streamed at " + Path + ", and each below it")
 	}
-	_, conflate, err := eventstream.ParseView(func(key string) string {
+	_, conflate, err := eventstream.ParseView(cache.Paths{}, func(key string) string {
 		if key != "conflate" {
 			return ""
 		}

@@ -6,6 +6,8 @@ import (
 	"sync"
 
 	"github.com/tidwall/gjson"
+
+	"github.com/kubecast/kubecast/internal/cluster"
 )
 
 // Patched returns the data of an event that tells how the wanted fields of an object changed from one state to the
@@ -17,8 +19,12 @@ import (
 // is the same but written in another way is told as changed, which is longer, but true. Libraries decode both states
 // and build the patch from that. This costs thirty times as much (BenchmarkPatched), in memory above all. It would be
 // needed for each event, and for each client that watches with patches of other fields.
-func Patched(fields *Fields, uid, version, before, after string) string {
-	if !isObject(before) || !isObject(after) {
+func Patched(fields *Fields, before, after *cluster.Object) string {
+	return patched(fields, after.UID(), after.GetResourceVersion(), fields.source(before), fields.source(after))
+}
+
+func patched(fields *Fields, uid, version string, before, after source) string {
+	if !isObject(before.json) || !isObject(after.json) {
 		return ""
 	}
 	var tree fieldTree
@@ -33,9 +39,12 @@ func Patched(fields *Fields, uid, version, before, after string) string {
 	d.patch = append(d.patch, version...)
 	d.patch = append(d.patch, `","patch":`...)
 	begin := len(d.patch)
-	d.objects(tree, before, after, 0)
+	d.objects(tree, before.json, after.json, 0)
+	if before.status != after.status {
+		d.patch = appendStatus(d.patch, after.status)
+	}
 	size := len(d.patch) - begin
-	if d.inexact || size >= len(after) {
+	if d.inexact || size >= len(after.json) {
 		return ""
 	}
 	if fields != nil && size > shortPatch && size >= fields.size(after) {

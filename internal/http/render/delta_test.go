@@ -10,13 +10,16 @@ import (
 	"testing"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
+
+	"github.com/kubecast/kubecast/internal/cache"
+	"github.com/kubecast/kubecast/internal/cluster"
 )
 
 // mergePatch is the patch alone.
-func mergePatch(t testing.TB, fields *Fields, before, after string) string {
+func mergePatch(t testing.TB, fields *Fields, before, after source) string {
 	t.Helper()
 	const head, tail = `{"uid":"u","resourceVersion":"2","patch":`, `}`
-	data := Patched(fields, "u", "2", before, after)
+	data := patched(fields, "u", "2", before, after)
 	if data == "" {
 		return ""
 	}
@@ -114,9 +117,9 @@ func TestPatchIsExactOrNone(t *testing.T) {
 	} {
 		var fields *Fields
 		if test.fields != "" {
-			fields, _ = ParseFields(test.fields)
+			fields, _ = ParseFields(cache.Paths{}, test.fields)
 		}
-		if got := mergePatch(t, fields, test.before, test.after); got != test.want {
+		if got := mergePatch(t, fields, source{json: test.before}, source{json: test.after}); got != test.want {
 			t.Errorf("%s from %s to %s: %s, want %s", test.fields, test.before, test.after, got, test.want)
 		}
 	}
@@ -126,32 +129,50 @@ func TestPatchIsExactOrNone(t *testing.T) {
 // one before, and no more than that.
 func TestRandomPatchesAreExact(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	fields, _ := ParseFields("k1,k2.k3,k4.k0.k1,long")
+	derives := cache.Paths{Status: func(*cluster.Object) string { return "" }}
+	fields, _ := ParseFields(derives, "k1,k2.k3,$status,k4.k0.k1,long")
+	statuses := []string{"", "Running", `"null`}
 	var told, none int
 	for range 2_000 {
 		before := randomObject(random, 0)
 		after := altered(random, before)
-		one, _ := json.Marshal(before)
-		next, _ := json.Marshal(after)
-		for _, fields := range []*Fields{nil, fields} {
-			patch := mergePatch(t, fields, string(one), string(next))
+		one, next := source{status: statuses[random.IntN(3)]}, source{status: statuses[random.IntN(3)]}
+		one.json, next.json = written(before), written(after)
+		for _, fields := range []*Fields{fields, nil} {
+			if fields == nil {
+				one.status, next.status = "", ""
+			}
+			patch := mergePatch(t, fields, one, next)
 			if patch == "" {
 				none++
 				continue
 			}
 			told++
-			had, want := fields.Of(string(one)), value(t, fields.Of(string(next)))
+			had, want := part(fields, one), value(t, part(fields, next))
 			if got := merged(value(t, had), value(t, patch)); !reflect.DeepEqual(got, want) {
-				t.Fatalf("%s\nto %s\npatch %s\ngives %v", one, next, patch, got)
+				t.Fatalf("%v\nto %v\npatch %s\ngives %v", one, next, patch, got)
 			}
 			if got, want := withoutNulls(byLibrary(t, had, patch), false), withoutNulls(want, false); !reflect.DeepEqual(got, want) {
-				t.Fatalf("%s\nto %s\npatch %s\ngives %v by the library", one, next, patch, got)
+				t.Fatalf("%v\nto %v\npatch %s\ngives %v by the library", one, next, patch, got)
 			}
 		}
 	}
 	if told < none/4 {
 		t.Errorf("%d patches, and %d times none", told, none)
 	}
+}
+
+// part is what is told of an object.
+func part(fields *Fields, of source) string {
+	if fields == nil {
+		return of.json
+	}
+	return string(fields.append(nil, of))
+}
+
+func written(object any) string {
+	text, _ := json.Marshal(object)
+	return string(text)
 }
 
 func randomValue(random *rand.Rand, depth int) any {
@@ -212,7 +233,7 @@ func TestDeepObjectsAreNotReadAtEachLevel(t *testing.T) {
 	nested := func(n int) string {
 		return strings.Repeat(`{"a":`, 9000) + fmt.Sprint(n) + strings.Repeat("}", 9000)
 	}
-	if patch := mergePatch(t, nil, nested(1), nested(2)); patch != "" {
+	if patch := mergePatch(t, nil, source{json: nested(1)}, source{json: nested(2)}); patch != "" {
 		t.Errorf("patch of %d bytes", len(patch))
 	}
 }
@@ -227,12 +248,12 @@ func BenchmarkPatched(b *testing.B) {
 			`"spec":{"containers":[{"name":"main","env":[{}%s]}]},"status":{"phase":"Running"}}`, version, env.String())
 	}
 	before, after := pod(1), pod(2)
-	fields, _ := ParseFields("metadata,spec,x")
+	fields, _ := ParseFields(cache.Paths{}, "metadata,spec,x")
 	for name, fields := range map[string]*Fields{"whole": nil, "fields": fields} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				Patched(fields, "u", "2", before, after)
+				patched(fields, "u", "2", source{json: before}, source{json: after})
 			}
 		})
 	}

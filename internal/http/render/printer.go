@@ -56,10 +56,10 @@ func (p *Printer) Item(o *cluster.Object) []byte {
 	case p.view.Form.IsMetadata():
 		p.buf = table.AppendMetadata(p.buf, o, p.view.Form.MetaVersion())
 		if p.view.Fields != nil {
-			p.buf = p.view.Fields.root.project(nil, gjson.ParseBytes(p.buf))
+			p.buf = p.view.Fields.append(nil, source{string(p.buf), p.view.Fields.source(o).status})
 		}
 	case p.view.Fields != nil:
-		p.buf = p.view.Fields.root.project(p.buf, gjson.Parse(o.JSON()))
+		p.buf = p.view.Fields.append(p.buf, p.view.Fields.source(o))
 	default:
 		p.buf = append(p.buf, o.JSON()...)
 	}

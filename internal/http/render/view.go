@@ -5,6 +5,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/http/reply"
 )
 
@@ -15,13 +16,13 @@ type View struct {
 	Include metav1.IncludeObjectPolicy // in the rows of a table
 }
 
-func ParseView(query url.Values, accepted reply.Form) (v View, err error) {
+func ParseView(of cache.Paths, query url.Values, accepted reply.Form) (v View, err error) {
 	v.Form = accepted
 	if text := query.Get("fields"); text != "" {
 		if accepted.IsTable() {
 			return v, reply.BadRequest("fields: a table has columns in place of fields")
 		}
-		if v.Fields, err = ParseFields(text); err != nil {
+		if v.Fields, err = ParseFields(of, text); err != nil {
 			return v, reply.BadRequest("%s", err)
 		}
 	}

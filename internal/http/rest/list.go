@@ -26,7 +26,7 @@ func (h *Handler) get(w http.ResponseWriter, r *http.Request, id auth.Identity, 
 	if err != nil {
 		return err
 	}
-	v, err := render.ParseView(query, accepted)
+	v, err := render.ParseView(t.Paths(), query, accepted)
 	if err != nil {
 		return err
 	}

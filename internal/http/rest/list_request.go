@@ -29,14 +29,14 @@ type listRequest struct {
 }
 
 func parseList(t access.Target, query url.Values, accepted reply.Form) (req listRequest, err error) {
-	if req.View, err = render.ParseView(query, accepted); err != nil {
+	if req.View, err = render.ParseView(t.Paths(), query, accepted); err != nil {
 		return req, err
 	}
-	if req.selector, err = cache.ParseSelectorOf(t.GroupResource(), query.Get("labelSelector"), query.Get("fieldSelector")); err != nil {
+	if req.selector, err = t.Paths().Selector(query.Get("labelSelector"), query.Get("fieldSelector")); err != nil {
 		return req, reply.BadSelector(err)
 	}
 	req.selector = req.selector.Search(query.Get("search"))
-	if req.order, err = cache.ParseOrder(query.Get("sort")); err != nil {
+	if req.order, err = t.Paths().Order(query.Get("sort")); err != nil {
 		return req, reply.BadRequest("sort: %s", err)
 	}
 	if req.limit, err = limitOf(query); err != nil {
@@ -63,7 +63,7 @@ func parseList(t access.Target, query url.Values, accepted reply.Form) (req list
 	if req.counting = query.Has("countBy"); !req.counting {
 		return req, nil
 	}
-	if req.countBy, err = cache.ParseGrouping(query.Get("countBy")); err != nil {
+	if req.countBy, err = t.Paths().Grouping(query.Get("countBy")); err != nil {
 		return req, reply.BadRequest("countBy: %s", err)
 	}
 	for _, other := range []string{"sort", "fields", "continue", "offset"} {

@@ -1,0 +1,92 @@
+package cache
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tidwall/gjson"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubecast/kubecast/internal/cluster"
+)
+
+// Paths reads paths of a kind's objects as users write them, in selectors, orders and groupings.
+// The zero value is that of a kind that is not built in, and has no $status.
+type Paths struct {
+	Resource schema.GroupResource
+	// Status derives the value at $status from an object; nil: it is "".
+	Status func(*cluster.Object) string
+}
+
+// StatusPath is the path of what is derived from an object: what it is doing, in a word.
+const StatusPath = "$status"
+
+// value is where a value of an object is: at a path of its JSON, or derived from all of it.
+type value struct {
+	path    string                       // for gjson
+	derived func(*cluster.Object) string // in place of the path, unless it is nil
+}
+
+// parse reads one path.
+func (p Paths) parse(text string) (value, error) {
+	if strings.TrimSpace(text) != StatusPath {
+		path, err := fieldPath(text)
+		return value{path: path}, err
+	}
+	if p.Status == nil {
+		return value{derived: func(*cluster.Object) string { return "" }}, nil
+	}
+	return value{derived: p.Status}, nil
+}
+
+// text is an object's value as selectors and counts compare it; "" if it has none.
+func (v *value) text(o *cluster.Object) string {
+	if v.derived != nil {
+		return v.derived(o)
+	}
+	return fieldValue(o, v.path)
+}
+
+func fieldValue(o *cluster.Object, path string) string { return o.Path(path).String() }
+
+// fieldPath turns a field as users write it into a path for gjson, in which nothing is a wildcard or a modifier.
+func fieldPath(field string) (string, error) {
+	keys, err := SplitPath(field)
+	if err != nil {
+		return "", err
+	}
+	for i, key := range keys {
+		keys[i] = gjson.Escape(key)
+	}
+	return strings.Join(keys, "."), nil
+}
+
+// SplitPath splits a path as users write it (status.phase, spec.containers.0.image, metadata.labels.a\.b/c) into its
+// keys. An empty key is an error that names the path; so are more keys than maxPathKeys.
+func SplitPath(path string) (keys []string, err error) {
+	var key strings.Builder
+	escaped := false
+	for _, c := range []byte(strings.TrimSpace(path)) {
+		switch {
+		case escaped:
+			key.WriteByte(c)
+			escaped = false
+		case c == '\\':
+			escaped = true
+		case c == '.':
+			keys = append(keys, key.String())
+			key.Reset()
+		default:
+			key.WriteByte(c)
+		}
+	}
+	keys = append(keys, key.String())
+	switch {
+	case slices.Contains(keys, ""):
+		return nil, fmt.Errorf("%q is not a path of an object", path)
+	case len(keys) > maxPathKeys:
+		return nil, fmt.Errorf("a path of %d keys is longer than the %d that one may have", len(keys), maxPathKeys)
+	}
+	return keys, nil
+}
