@@ -8,7 +8,7 @@ import (
 	"github.com/kubecast/kubecast/internal/ownerref"
 )
 
-// A job that runs is told how many of its pods cannot begin, of how many. Pods that run say
+// A job is told how many of its pods cannot begin, of how many, if it has several or runs. Pods that run say
 // nothing, and are not kept: they are counted for what controls them, as they come and go. So the
 // answer costs the same however many pods there are in the namespace.
 
@@ -30,8 +30,13 @@ func (w *Watch) WhyInPart(job ownerref.ID) (why history.Reason, known bool, step
 		return why, known, steps
 	}
 	why = best.Reason
-	why.Message = fmt.Sprintf("%d of %d pods: %s", pods.Stuck, pods.All, why.Message)
+	why.Message = inPart(pods, why.Message)
 	return why, known, steps
+}
+
+// inPart is a message with of how many pods it is said. history.Reason.Words knows how it begins.
+func inPart(pods ownerref.Tally, message string) string {
+	return fmt.Sprintf("%d of %d pods: %s", pods.Stuck, pods.All, message)
 }
 
 // isStuck reports whether a pod says that it cannot begin.

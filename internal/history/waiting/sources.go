@@ -1,6 +1,7 @@
 package waiting
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -181,37 +182,55 @@ func pendingTopology(status gjson.Result) (statement, bool) {
 	return from(admitted, aQueueHolds, history.WorkloadSays)
 }
 
-// failingCheck is the first of Kueue's admission checks that has not passed.
+// failingCheck is what counts most of Kueue's admission checks that have not passed: one that was rejected or is tried again
+// says more than one that has not been answered.
 func failingCheck(status gjson.Result) (said statement, ok bool) {
+	most := 0
 	status.Get("admissionChecks").ForEach(func(_, check gjson.Result) bool {
-		if state := check.Get("state").Str; state == "Ready" || state == "" {
+		state := check.Get("state").Str
+		if state == "Ready" || state == "" || ok && checkWeighs[state] <= most {
 			return true
 		}
 		message := check.Get("name").Str
 		if text := check.Get("message").Str; text != "" {
 			message += ": " + text
 		}
-		said, ok = statement{weight: aQueueHolds, Reason: history.Reason{
-			At: history.ParseTime(check.Get("lastTransitionTime").Str), Reason: "AdmissionCheck" + check.Get("state").Str, Message: message, Source: history.WorkloadSays,
-		}}, true
-		return false
+		said, ok, most = statement{weight: aQueueHolds, Reason: history.Reason{
+			At: history.ParseTime(check.Get("lastTransitionTime").Str), Reason: "AdmissionCheck" + state, Message: message, Source: history.WorkloadSays,
+		}}, true, checkWeighs[state]
+		return true
 	})
 	return said, ok
 }
 
+var checkWeighs = map[string]int{"Rejected": 2, "Retry": 1}
+
 // podGroup says that there is no room for all pods of the group together. Volcano says so by a condition that remains
-// when there is room again, Kubernetes by one that does not.
+// when there is room again, Kubernetes by one that does not. A group of Volcano's that is not let into its queue has no
+// condition, but for its phase.
 func podGroup(o *cluster.Object) (statement, bool) {
 	status := o.Path("status")
 	if c := pods.Condition(status, "PodGroupInitiallyScheduled"); c.Get("status").Str == "False" {
 		return from(c, aGroupFindsNoNodes, "PodGroup")
 	}
+	phase := status.Get("phase").Str
 	c := pods.Condition(status, "Unschedulable")
-	waits := slices.Contains([]string{"", "Pending", "Inqueue", "Unknown"}, status.Get("phase").Str)
-	if c.Get("status").Str != "True" || !waits {
-		return statement{}, false
+	if c.Get("status").Str == "True" && slices.Contains([]string{"", "Pending", "Inqueue", "Unknown"}, phase) {
+		if said, ok := from(c, aGroupFindsNoNodes, "PodGroup"); ok {
+			return said, ok
+		}
 	}
-	return from(c, aGroupFindsNoNodes, "PodGroup")
+	queue := cmp.Or(o.Path("spec.queue").Str, "default")
+	said := func(w weight, message string) (statement, bool) {
+		return statement{weight: w, Reason: history.Reason{Reason: phase, Message: message, Source: "PodGroup"}}, true
+	}
+	switch phase {
+	case "Pending":
+		return said(aGroupFindsNoNodes, "the queue "+queue+" has not let it in yet")
+	case "Inqueue":
+		return said(aQueueWaitsForPods, "the queue "+queue+" has let it in, and its pods are waited for")
+	}
+	return statement{}, false
 }
 
 // from is what a condition says; one without a reason says nothing.

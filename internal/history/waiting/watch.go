@@ -292,8 +292,14 @@ func (w *Watch) Why(job ownerref.ID) (why history.Reason, known bool, steps int)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	best, known, steps := w.best(job)
-	if best != nil {
-		why = best.Reason
+	if best == nil {
+		return why, known, steps
+	}
+	if why = best.Reason; best.isStuck() && w.counts {
+		pods, further := w.objects.Sum(job)
+		if steps += further; pods.All > 1 && pods.Stuck > 0 {
+			why.Message = inPart(pods, why.Message)
+		}
 	}
 	return why, known, steps
 }

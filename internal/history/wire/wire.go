@@ -32,7 +32,7 @@ type Job struct {
 	DeletedAt    history.Time              `json:"deletedAt"`
 	Durations    map[history.State]float64 `json:"durations"` // in seconds
 	Requests     map[string]string         `json:"requests"`
-	Reasons      []history.Reason          `json:"reasons"`  // why it waits or waited, the newest last
+	Reasons      []Reason                  `json:"reasons"`  // why it waits or waited, the newest last
 	Cause        *history.Cause            `json:"cause"`    // why it is in its state; null: that is not known, or its state has none
 	Progress     *history.Progress         `json:"progress"` // null: not known
 	// Parent is the job of which it is a part; null: of none that its reader may see. Children are
@@ -47,6 +47,12 @@ type Job struct {
 	Preemptions *int   `json:"preemptions"`
 	PodCount    *int64 `json:"podCount"`
 	Pods        []Run  `json:"pods,omitzero"` // the newest first; nil where they are not told
+}
+
+// Reason is why a job waits, or waited.
+type Reason struct {
+	history.Reason
+	Text string `json:"text"` // in one short sentence
 }
 
 // Queue is the queue of a job: its name, and of one that waits its place in it, if that is known.
@@ -113,7 +119,7 @@ func JobOf(j *history.Job, cluster, resource string, now history.Time) Job {
 		Cluster: cluster, Resource: resource, Namespace: j.Namespace, NamespaceUID: known(j.NamespaceUID), Name: j.Name, UID: j.UID, Owner: j.Owner, Queue: Queue{Name: j.Queue},
 		State: j.State, Since: j.Since, Reason: j.Reason, Message: j.Message, Attempt: j.Attempt,
 		CreatedAt: j.Created, StartedAt: j.Started, EndedAt: j.Ended, DeletedAt: j.Deleted,
-		Durations: make(map[history.State]float64, len(j.Spent)+1), Requests: j.Requests, Reasons: j.Reasons, Cause: j.Cause,
+		Durations: make(map[history.State]float64, len(j.Spent)+1), Requests: j.Requests, Reasons: make([]Reason, len(j.Reasons)), Cause: j.Cause,
 	}
 	if j.Progress.Of != 0 {
 		told.Progress = &j.Progress
@@ -124,8 +130,8 @@ func JobOf(j *history.Job, cluster, resource string, now history.Time) Job {
 	if told.Requests == nil {
 		told.Requests = map[string]string{}
 	}
-	if told.Reasons == nil {
-		told.Reasons = []history.Reason{}
+	for i, r := range j.Reasons {
+		told.Reasons[i] = Reason{r, r.Words()}
 	}
 	spent := func(state history.State, d time.Duration) {
 		told.Durations[state] += d.Round(time.Millisecond).Seconds()

@@ -129,7 +129,13 @@ export interface PastJob {
   /** By state, how long it has been in it, in seconds. */
   readonly durations: Readonly<Record<string, number>>;
   /** Why it waits or waited, the newest last. */
-  readonly reasons: readonly { readonly at: number; readonly reason: string; readonly message: string }[];
+  readonly reasons: readonly {
+    readonly at: number;
+    readonly reason: string;
+    readonly message: string;
+    /** The same in one short sentence; empty of an older gateway. */
+    readonly text?: string;
+  }[];
   /** Why it is in its state; undefined where it is not known, or the state has none. */
   readonly cause?: Cause | undefined;
   /** How much of it is done; undefined where that is not known. */
@@ -197,7 +203,7 @@ function readJob(data: JsonObject): PastJob {
     endedAt: time(data.endedAt),
     deletedAt: time(data.deletedAt),
     durations: isJsonObject(data.durations) ? (data.durations as Record<string, number>) : {},
-    reasons: Array.isArray(reasons) ? reasons.filter(isJsonObject).map((one) => ({ at: Date.parse(text(one.at)), reason: text(one.reason), message: text(one.message) })) : [],
+    reasons: Array.isArray(reasons) ? reasons.filter(isJsonObject).map((one) => ({ at: Date.parse(text(one.at)), reason: text(one.reason), message: text(one.message), text: text(one.text) })) : [],
     cause: readCause(data.cause),
     progress: isJsonObject(progress) && typeof progress.done === 'number' && typeof progress.of === 'number' ? { done: progress.done, of: progress.of } : undefined,
     parent: isJsonObject(parent) ? { resource: text(parent.resource), name: text(parent.name), uid: text(parent.uid) } : undefined,

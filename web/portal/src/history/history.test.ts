@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { causesAmong, patched } from './HistoryPage.tsx';
 import { outcomeOf } from './outcome.ts';
 import { JobList } from './JobList.ts';
-import { whyNow, whyOf } from '../state/why.ts';
+import { saidInFull, whyNow, whyOf } from '../state/why.ts';
 
 /** A history whose newest job is the last one, told in pages of 100 as the gateway does. */
 function history(names: number[]): Kubecast {
@@ -85,6 +85,12 @@ test('a line says why in the words of the cause, else in those of the object, wh
   expect(whyOf({ reason: 'BackoffLimitExceeded', message: '' })).toBe('BackoffLimitExceeded');
   const waits = { state: 'Queued', durations: {}, since: 10, cause, reason: 'Pending', message: 'no quota', reasons: [{ at: 5, reason: 'Pending', message: '' }] };
   expect(whyNow(waits)).toBe('<b>main was OOM-killed</b>');
+  const unschedulable = { ...waits, state: 'Pending', cause: undefined, reason: 'Unschedulable', message: '0/3 nodes are available: 3 Insufficient cpu.' };
+  const told = { at: 20, reason: unschedulable.reason, message: unschedulable.message, text: 'no node fits: too little cpu free (all 3)' };
+  expect(whyNow({ ...unschedulable, reasons: [told] })).toBe('Unschedulable: no node fits: too little cpu free (all 3)');
+  expect(saidInFull({ ...unschedulable, reasons: [told] })).toBe(unschedulable.message);
+  expect(whyNow({ ...unschedulable, reasons: [{ ...told, message: 'of before' }] })).toBe(`Unschedulable: ${unschedulable.message}`);
+  expect(saidInFull({ ...unschedulable, reasons: [] })).toBe('');
   expect(whyNow({ ...waits, reasons: [{ at: 20, reason: 'Pending', message: 'no quota' }] })).toBe('Pending: no quota · <b>main was OOM-killed</b>');
 });
 

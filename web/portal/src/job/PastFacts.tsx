@@ -9,7 +9,7 @@ import { outcomeOf } from '../history/outcome.ts';
 import { useReading } from '../polling/polling.ts';
 import { StateIcon, StateMark } from '../state/StateMark.tsx';
 import { stateName } from '../state/texts.ts';
-import { whyNow } from '../state/why.ts';
+import { saidInFull, whyNow } from '../state/why.ts';
 import { formatHours, formatNumber } from '../texts/format.ts';
 import { formatView, linkToObject, parseView, type View } from '../view/view.ts';
 import { ends } from './life.ts';
@@ -28,10 +28,16 @@ export function Why({ past, view, there }: { past: PastJob; view: View; /** Whet
   const why = whyNow(past);
   if (!why) return null;
   const { pod, reason } = past.cause ?? {};
+  const full = saidInFull(past);
   return (
     <section className="job-why" data-state={state} aria-labelledby="job-why">
       <h2 id="job-why">{t.why[state] ?? t.whySo}</h2>
       <p translate="no">{why}</p>
+      {full && (
+        <p className="job-why-more" translate="no">
+          {full}
+        </p>
+      )}
       {pod && (
         <p className="job-why-more">
           {t.whyPod}{' '}

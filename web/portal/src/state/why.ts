@@ -5,12 +5,24 @@ import { outcomeOf } from '../history/outcome.ts';
 export const whyOf = ({ cause, reason, message }: { readonly cause?: Cause | undefined; readonly reason: string; readonly message: string }): string =>
   cause?.text ?? [reason, message].filter(Boolean).join(': ');
 
+type Waiting = Pick<PastJob, 'state' | 'durations' | 'since' | 'cause' | 'reason' | 'message' | 'reasons'>;
+
+/** What is said of why a job waits, in the gateway's words where it has them. */
+const inWords = ({ reason, message, reasons }: Pick<PastJob, 'reason' | 'message' | 'reasons'>): string => {
+  const last = reasons.at(-1);
+  const text = last?.reason === reason && last.message === message ? last.text : undefined;
+  return whyOf({ reason, message: text && text !== reason ? text : message });
+};
+
 /** The same of a job as it is now: one that waits again is told for what, and then why it came to that. That all went well needs no reason. */
-export const whyNow = (job: Pick<PastJob, 'state' | 'durations' | 'since' | 'cause' | 'reason' | 'message' | 'reasons'>): string => {
+export const whyNow = (job: Waiting): string => {
   if (outcomeOf(job) === 'Succeeded') return '';
-  const why = whyOf(job);
+  const why = job.cause?.text ?? inWords(job);
   const waits = job.state === 'Queued' || job.state === 'Retrying';
   const last = job.reasons.at(-1);
   if (!waits || !job.cause || !job.reason || last?.reason !== job.reason || last.at <= job.since) return why;
-  return `${whyOf({ reason: job.reason, message: job.message })} · ${why}`;
+  return `${inWords(job)} · ${why}`;
 };
+
+/** What its object says, where that is not all in whyNow. */
+export const saidInFull = (job: Waiting): string => (outcomeOf(job) !== 'Succeeded' && job.message && !whyNow(job).includes(job.message) && !job.cause ? job.message : '');
