@@ -1,6 +1,7 @@
 package clients
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -19,6 +20,7 @@ type gateway struct {
 	stage   *stage
 	dir     string
 	address string
+	history string // the configuration of its history; "" for none
 	process *process.Process
 	logs    []string
 }
@@ -55,7 +57,7 @@ func (g *gateway) start(t *testing.T, config string) {
 		t.Fatal(err)
 	}
 	file := filepath.Join(g.dir, "gateway.yaml")
-	if err := os.WriteFile(file, []byte("auth: {anonymous: true}\nhistory: {database: none}\n"+config), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte("auth: {anonymous: true}\nhistory:\n  "+cmp.Or(g.history, "database: none")+"\n"+config), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	g.process, err = process.Start(process.Options{Path: program, Args: []string{"serve", "--config", file,

@@ -33,6 +33,15 @@ web_test() {
 	return 1
 }
 
+# python_test runs the Python client's own tests; the conformance suite, and those at a real gateway, are Go's and the SDK's.
+python_test() {
+	local log=$logs/python
+	(cd clients/python && PYTHONPATH=src PYTHONDONTWRITEBYTECODE=1 python3 -W error -m unittest discover -s tests 2>&1) | tee "$log"
+	[ "${PIPESTATUS[0]}" = 0 ] && return
+	why "$(grep -A 12 -E '^(FAIL|ERROR):' "$log" | head -n 40)"
+	return 1
+}
+
 # need COMMAND PACKAGE… installs Debian packages unless the command is there.
 need() {
 	local command=$1
@@ -77,6 +86,7 @@ need gcc gcc libc6-dev || { echo "gcc is needed for go test -race" >&2; exit 1; 
 need chromium chromium fonts-dejavu-core || skipped+=("the portal in Chromium: chromium is not installed")
 need firefox-esr firefox-esr || skipped+=("the SDK in Firefox: firefox-esr is not installed")
 { need WebKitWebDriver webkit2gtk-driver && need Xvfb xvfb; } || skipped+=("the SDK in WebKit: webkit2gtk-driver or xvfb is not installed")
+need python3 python3 || skipped+=("the Python client: python3 is not installed")
 export PATH=$PATH:/usr/sbin # where Debian keeps servers
 need nginx nginx-light || skipped+=("streams through nginx: nginx is not installed")
 need haproxy haproxy || skipped+=("streams through HAProxy: haproxy is not installed")
@@ -92,6 +102,7 @@ part "devcluster" go_test devcluster -race
 part "chart" go_test deploy/charttest -count=1
 part "alerts" go_test deploy/alerttest -count=1
 part "release" go_test release -count=1
+part "Python client" python_test
 part "SDK and portal" web_test test
 if command -v chromium >/dev/null; then
 	part "in browsers" web_test e2e
