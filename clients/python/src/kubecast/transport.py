@@ -53,6 +53,7 @@ class Transport:
         ``silence`` is after how many seconds without a byte the connection counts as broken. ``opened`` is called
         before anything is sent, with what can be closed from then on.
         """
+        address = self._address(path, query)
         sent = {"Accept": accept, "Accept-Encoding": "identity", **(headers or {})}
         token = self._token() if callable(self._token) else self._token
         if token:
@@ -77,7 +78,7 @@ class Transport:
             connection.connect()
             connection.sock.settimeout(timeout)
             opened(answer)
-            connection.request("GET" if data is None else "POST", self._address(path, query), body=data, headers=sent)
+            connection.request("GET" if data is None else "POST", address, body=data, headers=sent)
             answer.response = connection.getresponse()
         except (OSError, http.client.HTTPException) as error:
             answer.close()
