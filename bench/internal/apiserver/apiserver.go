@@ -27,7 +27,8 @@ import (
 // Kind is a kind that a server has.
 type Kind struct {
 	Group, Version, Resource, Kind string
-	Objects                        int // how many there are
+	Whole                          bool // of the cluster, and not of namespaces
+	Objects                        int  // how many there are
 	Render                         Render
 }
 
@@ -184,7 +185,7 @@ func (s *Server) resources(group string) (all []metav1.APIResource) {
 	verbs := []string{"get", "list", "watch"}
 	for _, k := range s.kinds {
 		if group == k.group() {
-			all = append(all, metav1.APIResource{Name: k.Resource, Kind: k.Kind.Kind, Namespaced: true, Verbs: verbs})
+			all = append(all, metav1.APIResource{Name: k.Resource, Kind: k.Kind.Kind, Namespaced: !k.Whole, Verbs: verbs})
 		}
 	}
 	if group == "/api/v1" {

@@ -38,6 +38,7 @@ type group struct {
 	stats   Stats
 	base    uint64        // events with lower numbers do not count
 	fresh   time.Duration // nor older ones; 0: however old they are
+	passed  time.Duration // between changes, of which one tells those before it; 0: it does not
 	clients []*client
 	closing bool            // connections that end are no failure
 	shared  map[int]*shared // connections of HTTP/2, by number
@@ -143,6 +144,12 @@ func (c *client) change(m mark.Mark) {
 	}
 	if m.Seq < c.newest {
 		stats.Disordered++
+	}
+	if last := max(c.newest, c.group.base-1); c.group.passed > 0 {
+		for seq := last + 1; seq < m.Seq; seq++ {
+			stats.Delivered++
+			stats.Latency.Add(time.Duration(c.now-m.At) + time.Duration(m.Seq-seq)*c.group.passed)
+		}
 	}
 	c.newest = max(c.newest, m.Seq)
 	stats.Delivered++

@@ -141,6 +141,9 @@ type Begin struct {
 	// Fresh is how old a change may be that counts; 0: any. On a live page appears what has changed
 	// long before, when another object leaves.
 	Fresh time.Duration
+	// Passed is how long after each other changes are made, if a client that is told one is told with it those that
+	// it was not told before; 0: it is not.
+	Passed time.Duration
 }
 
 // Begin forgets the measurements before.
@@ -151,7 +154,7 @@ func (c *Client) Begin(args Begin, _ *process.None) error {
 	if err != nil {
 		return err
 	}
-	g.base, g.fresh = args.Seq, args.Fresh
+	g.base, g.fresh, g.passed = args.Seq, args.Fresh, args.Passed
 	g.stats = Stats{Clients: g.stats.Clients, Open: g.stats.Open, Error: g.stats.Error, Live: g.stats.Live, Lost: g.stats.Lost}
 	for _, reader := range g.clients {
 		clear(reader.seen)

@@ -172,7 +172,7 @@ func (s *stream) line(line []byte) {
 
 func nameOf(name []byte) eventName {
 	switch string(name) {
-	case "added", "modified", "deleted", "patched", "line":
+	case "added", "modified", "deleted", "patched", "line", "queue":
 		return nameObject
 	case "synced":
 		return nameSynced

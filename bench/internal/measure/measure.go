@@ -72,12 +72,15 @@ type Sample struct {
 
 // Emit makes events, and measures a group of clients until all have got them.
 func (b *Bench) Emit(s *Server, group string, clients int, what source.Emit) (Sample, error) {
-	var result Sample
-	next, err := s.Next()
-	if err != nil {
+	return b.EmitTo(s, load.Begin{Group: group}, clients, what)
+}
+
+// EmitTo is Emit with more said of what counts; its Seq is the next event's.
+func (b *Bench) EmitTo(s *Server, begin load.Begin, clients int, what source.Emit) (result Sample, err error) {
+	if begin.Seq, err = s.Next(); err != nil {
 		return result, err
 	}
-	if err := b.Load.Call("Begin", load.Begin{Group: group, Seq: next}, nil); err != nil {
+	if err := b.Load.Call("Begin", begin, nil); err != nil {
 		return result, err
 	}
 	before, err := b.used(s)
@@ -88,7 +91,7 @@ func (b *Bench) Emit(s *Server, group string, clients int, what source.Emit) (Sa
 	if err := s.Source.Call("Emit", what, nil); err != nil {
 		return result, err
 	}
-	await := load.Await{Group: group, Until: load.Delivered, Count: uint64(what.Count), Quiet: Quiet}
+	await := load.Await{Group: begin.Group, Until: load.Delivered, Count: uint64(what.Count), Quiet: Quiet}
 	if err := b.Load.Call("Await", await, &result.Stats); err != nil {
 		return result, err
 	}
