@@ -32,7 +32,7 @@ func rendered(t *testing.T, name, namespace string) (objects []*unstructured.Uns
 		t.Fatal(err)
 	}
 	elsewhere := strings.NewReplacer("namespace: kubecast", "namespace: "+namespace, "namespace: security", "namespace: "+namespace,
-		"name: kubecast-gateway", "name: "+namespace+"-gateway", "kubecast/revoked", namespace+"/revoked", "security/revoked", namespace+"/revoked")
+		"kubecast:gateway", namespace+":gateway", "kubecast/revoked", namespace+"/revoked", "security/revoked", namespace+"/revoked")
 	decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(elsewhere.Replace(string(text))), 4096)
 	for {
 		object := &unstructured.Unstructured{}

@@ -93,7 +93,7 @@ func TestManifestsAreWhatTheGatewayNeeds(t *testing.T) {
 	}
 	isRole := func(o *unstructured.Unstructured) bool { return o.GetKind() == "ClusterRole" }
 	s.applyRendered(t, "sar", "kubecast", isRole)
-	s.kubectl(t, "", "create", "clusterrolebinding", "kubecast-sar", "--clusterrole=kubecast-gateway-kubecast", "--serviceaccount=kubecast:gateway")
+	s.kubectl(t, "", "create", "clusterrolebinding", "kubecast-sar", "--clusterrole=kubecast:gateway-kubecast", "--serviceaccount=kubecast:gateway")
 	t.Cleanup(func() { s.kubectl(t, "", "delete", "clusterrolebinding", "kubecast-sar", "--wait=false") })
 	eventually(t, "mode sar", func() error { return served(g) })
 	robot := strings.TrimSpace(s.kubectl(t, "", "create", "token", "gateway", "-n", "kubecast", "--audience", "kubecast"))

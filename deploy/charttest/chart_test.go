@@ -140,8 +140,14 @@ func TestWhatWouldNotWorkIsRefused(t *testing.T) {
 		"metrics: {podMonitor: {enabled: true}}": "keys.existingSecret",
 		"{replicas: 2, keys: {existingSecret: k}, config: {history: {database: sqlite}}}":                           "/replicas",
 		"{autoscaling: {enabled: true}, keys: {existingSecret: k}, config: {history: {database: \"sqlite:///x\"}}}": "/autoscaling/enabled",
-		"config: {kinds: {allow: [\"*\"]}}":                        "rbac.extraRules",
-		"config: {kinds: {allow: null}}":                           "rbac.extraRules",
+		"config: {kinds: {allow: [\"*\"]}}":              "rbac.extraRules",
+		"config: {kinds: {allow: null}}":                 "rbac.extraRules",
+		"config: {kinds: {allow: [pods, \"*.ray.io\"]}}": "Name its kinds, or say in rbac.extraRules what of ray.io",
+		"{config: {kinds: {allow: [\"*.ray.io\"]}}, rbac: {extraRules: [{apiGroups: [apps], resources: [deployments], verbs: [get]}]}}": "what of ray.io",
+		"podLabels: {app.kubernetes.io/name: other}":        "podLabels has app.kubernetes.io/name",
+		"commonLabels: {app.kubernetes.io/instance: other}": "commonLabels has app.kubernetes.io/instance",
+		"podAnnotations: {checksum/config: x}":              "podAnnotations has checksum/config",
+		"{keys: {existingSecret: k}, metrics: {podMonitor: {enabled: true, labels: {app.kubernetes.io/component: x}}}}": "metrics.podMonitor.labels has",
 		"terminationGracePeriodSeconds: 20":                        "at least 30",
 		"{terminationGracePeriodSeconds: 60, config: {drain: 1m}}": "at least 70",
 		"ingress: {enabled: true}":                                 "ingress.host",
@@ -277,6 +283,27 @@ func TestRulesAreThoseOfTheManifest(t *testing.T) {
 		lines = append(lines, strings.TrimPrefix(line, "  "))
 	}
 	mustBe(t, "../chart/files/rules.yaml", strings.Join(lines, ""))
+}
+
+// The owners' policies that the chart makes are those of deploy/owners.yaml, with those who are trusted, too.
+func TestOwnersAreThoseOfTheManifest(t *testing.T) {
+	text, err := os.ReadFile("../owners.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustBe(t, "../chart/files/owners.yaml", string(text))
+	files, err := render4(parse(t, "owners: {enabled: true, trusted: [{kind: ServiceAccount, name: operator, namespace: ray}]}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	documents := strings.Split(files["kubecast/templates/owners.yaml"], "\n---\n")
+	var binding struct{ Subjects []struct{ Kind, Name string } }
+	if err := yaml.UnmarshalStrict([]byte(documents[len(documents)-1]), &map[string]any{}); err != nil {
+		t.Error(err)
+	}
+	if err := yaml.Unmarshal([]byte(documents[len(documents)-1]), &binding); err != nil || len(binding.Subjects) != 3 || binding.Subjects[2].Name != "operator" {
+		t.Errorf("%v: %v", err, binding)
+	}
 }
 
 // The dashboard that the chart installs is deploy/grafana's, and what Grafana's sidecar looks for has its label.

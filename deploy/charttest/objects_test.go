@@ -52,7 +52,7 @@ func objects(t *testing.T, values, namespace string) (all []object) {
 func TestReleasesShareNothingOutsideOfTheirNamespace(t *testing.T) {
 	long := strings.Repeat("n", 62)
 	const values = "config: {auth: {revocations: {configMap: shared/revoked}}}"
-	releases := []struct{ namespace, values string }{{long + "1", values}, {long + "2", values}, {long + "1", values + "\nfullnameOverride: other"}}
+	releases := []struct{ namespace, values string }{{long + "1", values}, {long + "2", values}, {long + "1", values + "\nfullnameOverride: other"}, {"a", values + "\nfullnameOverride: b-c"}, {"a-b", values + "\nfullnameOverride: c"}}
 	seen, elsewhere := map[string]bool{}, 0
 	for _, r := range releases {
 		for _, o := range objects(t, r.values, r.namespace) {
@@ -67,7 +67,7 @@ func TestReleasesShareNothingOutsideOfTheirNamespace(t *testing.T) {
 			elsewhere++
 		}
 	}
-	if elsewhere != 12 {
+	if elsewhere != 20 {
 		t.Errorf("%d objects are elsewhere: %v", elsewhere, seen)
 	}
 }

@@ -47,6 +47,16 @@ func caseValues(t *testing.T, name string) map[string]any {
 	return parse(t, string(text))
 }
 
+// chartDefaults are the values that the chart has itself.
+func chartDefaults(t *testing.T) map[string]any {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(chartDir, "values.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parse(t, string(text))
+}
+
 func parse(t *testing.T, text string) map[string]any {
 	t.Helper()
 	values := map[string]any{}
@@ -60,11 +70,15 @@ func parse(t *testing.T, text string) map[string]any {
 func render4(values map[string]any) (map[string]string, error) { return renderIn("kubecast", values) }
 
 func renderIn(namespace string, values map[string]any) (map[string]string, error) {
+	return renderAs("gateway", namespace, values)
+}
+
+func renderAs(release, namespace string, values map[string]any) (map[string]string, error) {
 	chart, err := loader.Load(chartDir)
 	if err != nil {
 		return nil, err
 	}
-	options := common.ReleaseOptions{Name: "gateway", Namespace: namespace, Revision: 1, IsInstall: true}
+	options := common.ReleaseOptions{Name: release, Namespace: namespace, Revision: 1, IsInstall: true}
 	all, err := util.ToRenderValues(chart, values, options, common.DefaultCapabilities)
 	if err != nil {
 		return nil, err

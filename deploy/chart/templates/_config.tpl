@@ -57,6 +57,7 @@
 {{- end }}
 {{- include "kubecast.configClusters" (dict "config" $c "root" .) }}
 {{- include "kubecast.configKinds" $c }}
+{{- include "kubecast.configAddresses" $c }}
 {{- include "kubecast.configHistory" (dict "config" $c "root" .) }}
 {{- range list "ops" "tls" "auth" "stream" "history" "kinds" "cache" }}
 {{- if not (index $c .) }}{{ $_ := unset $c . }}{{ end }}
@@ -117,10 +118,31 @@
 {{- end }}
 {{- end }}
 
+{{- /* Nor has any other address a password. */}}
+{{- define "kubecast.configAddresses" -}}
+{{- $addresses := dict "config.tracing.endpoint" (dig "tracing" "endpoint" "" .) }}
+{{- range $i, $issuer := dig "auth" "jwt" list . }}
+{{- $_ := set $addresses (printf "config.auth.jwt[%d].issuer" $i) (dig "issuer" "" $issuer) }}
+{{- $_ := set $addresses (printf "config.auth.jwt[%d].jwksURL" $i) (dig "jwksURL" "" $issuer) }}
+{{- end }}
+{{- range $i, $webhook := .webhooks }}
+{{- $_ := set $addresses (printf "config.webhooks[%d].url" $i) (dig "url" "" $webhook) }}
+{{- end }}
+{{- range $key, $address := $addresses }}
+{{- if regexMatch "^[a-z]+://[^/?#]*@" $address }}{{ fail (printf "%s has a password, which would be in a ConfigMap" $key) }}{{ end }}
+{{- end }}
+{{- end }}
+
+{{- define "kubecast.port" -}}
+{{- $port := .listen | splitList ":" | last }}
+{{- if not (regexMatch "^[1-9][0-9]{0,4}$" $port) }}{{ fail (printf "%s has no port, such as :8080" .key) }}{{ end }}
+{{- $port }}
+{{- end }}
+
 {{- define "kubecast.httpPort" -}}
-{{- (include "kubecast.config" . | fromYaml).listen | splitList ":" | last }}
+{{- include "kubecast.port" (dict "key" "config.listen" "listen" (include "kubecast.config" . | fromYaml).listen) }}
 {{- end }}
 
 {{- define "kubecast.opsPort" -}}
-{{- (include "kubecast.config" . | fromYaml).opsListen | splitList ":" | last }}
+{{- include "kubecast.port" (dict "key" "config.opsListen" "listen" (include "kubecast.config" . | fromYaml).opsListen) }}
 {{- end }}

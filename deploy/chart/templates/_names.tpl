@@ -2,17 +2,23 @@
 {{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" }}
 {{- end }}
 
+{{- /* A longer name is cut, and ends with a hash of the whole, so that those of two releases differ. Services are named by it. */}}
 {{- define "kubecast.fullname" -}}
-{{- $name := include "kubecast.name" . }}
-{{- if .Values.fullnameOverride }}{{ .Values.fullnameOverride | trunc 50 | trimSuffix "-" }}
-{{- else if contains $name .Release.Name }}{{ .Release.Name | trunc 50 | trimSuffix "-" }}
-{{- else }}{{ printf "%s-%s" .Release.Name $name | trunc 50 | trimSuffix "-" }}
+{{- $name := .Values.fullnameOverride }}
+{{- if not $name }}
+{{- $name = .Release.Name }}
+{{- if not (contains (include "kubecast.name" .) $name) }}{{ $name = printf "%s-%s" $name (include "kubecast.name" .) }}{{ end }}
 {{- end }}
+{{- if gt (len $name) 50 }}{{ $name = printf "%s-%s" ($name | trunc 41 | trimSuffix "-") (sha256sum $name | trunc 8) }}{{ end }}
+{{- if not (regexMatch "^[a-z]([-a-z0-9]*[a-z0-9])?$" $name) }}
+{{- fail (printf "%s cannot name a Service, which begins with a letter and has letters, digits and - only: set fullnameOverride" (quote $name)) }}
+{{- end }}
+{{- $name }}
 {{- end }}
 
-{{- /* What has no namespace is named with the release's, so that two releases do not share it. */}}
+{{- /* What has no namespace is named with the release's, so that two releases do not share it. Neither part has a colon. */}}
 {{- define "kubecast.clusterName" -}}
-{{- printf "%s-%s" .Release.Namespace (include "kubecast.fullname" .) | trunc 253 | trimSuffix "-" }}
+{{- printf "%s:%s" .Release.Namespace (include "kubecast.fullname" .) }}
 {{- end }}
 
 {{- define "kubecast.serviceAccount" -}}
@@ -31,9 +37,24 @@ app.kubernetes.io/component: gateway
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimAll "-_." }}
 app.kubernetes.io/version: {{ .Values.image.tag | default .Chart.AppVersion | trunc 63 | trimAll "-_." | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- range $key, $_ := .Values.commonLabels }}
+{{- if has $key (include "kubecast.keysOfLabels" . | fromJsonArray) }}{{ fail (printf "commonLabels has %s, which the chart gives" $key) }}{{ end }}
+{{- end }}
 {{- with .Values.commonLabels }}
 {{ toYaml . }}
 {{- end }}
+{{- end }}
+
+{{- define "kubecast.keysOfLabels" -}}
+["helm.sh/chart","app.kubernetes.io/name","app.kubernetes.io/instance","app.kubernetes.io/component","app.kubernetes.io/version","app.kubernetes.io/managed-by"]
+{{- end }}
+
+{{- /* All labels of something that has more, which win over commonLabels. */}}
+{{- define "kubecast.labelsAnd" -}}
+{{- range $key, $_ := .more }}
+{{- if has $key (include "kubecast.keysOfLabels" . | fromJsonArray) }}{{ fail (printf "%s has %s, which the chart gives" $.of $key) }}{{ end }}
+{{- end }}
+{{- merge (deepCopy .more) (include "kubecast.labels" .root | fromYaml) | toYaml }}
 {{- end }}
 
 {{- define "kubecast.labels" -}}

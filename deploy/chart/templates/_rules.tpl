@@ -8,6 +8,13 @@
 {{- if not $.Values.rbac.extraRules }}
 {{- fail "config.kinds.allow has \"*\", which no role can permit: its \"*\" takes Secrets along, and subresources such as nodes/proxy and pods/exec. Name kinds, such as pods, jobs.batch and *.ray.io, or say in rbac.extraRules what the gateway may read" }}
 {{- end }}
+{{- else if hasPrefix "*." . }}{{- /* Likewise. */}}
+{{- $group := trimPrefix "*." . }}
+{{- $permitted := false }}
+{{- range $.Values.rbac.extraRules }}{{ $permitted = or $permitted (has $group (.apiGroups | default list)) }}{{ end }}
+{{- if not $permitted }}
+{{- fail (printf "config.kinds.allow has %s, which no role can permit: the \"*\" of a role takes subresources along, and in some groups these lead further, as clusters/proxy. Name its kinds, or say in rbac.extraRules what of %s the gateway may read" . $group) }}
+{{- end }}
 {{- else if not (include "kubecast.matches" (dict "patterns" (dig "deny" list $c.kinds) "kind" .)) }}
 {{- $parts := splitList "." . }}
 {{- $group := join "." (rest $parts) }}
