@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -18,7 +19,10 @@ func (s *stage) behind(t *testing.T, core *gateway, token string, opts gatewayOp
 	if err != nil {
 		t.Fatal(err)
 	}
-	opts.kubeconfig = kubeconfigTo(t, s.cluster.Kubeconfig(), core.url, caPEM, token)
+	opts.kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
+	if err := s.cluster.KubeconfigTo(opts.kubeconfig, core.url, caPEM, token); err != nil {
+		t.Fatal(err)
+	}
 	return s.startGateway(t, opts)
 }
 

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/kubecast/kubecast/e2e/faultproxy"
 )
 
 // A permission that is taken away while only bindings cannot be read counts for a minute and no longer. Then streams
@@ -16,8 +18,8 @@ func TestRevocationIsHonouredThoughBindingsCannotBeRead(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)
 	s.namespaces(t, "blind")
-	p := s.startFaultProxy(t)
-	g := s.startGateway(t, gatewayOptions{kubeconfig: p.kubeconfig(t, s)})
+	p := faultproxy.Start(t, s.cluster)
+	g := s.startGateway(t, gatewayOptions{kubeconfig: p.Kubeconfig(t, s.cluster)})
 	g.waitReady(t)
 	revoke := s.allow(t, "blind", "", "configmaps")
 	token, err := s.token("blind")
@@ -26,9 +28,9 @@ func TestRevocationIsHonouredThoughBindingsCannotBeRead(t *testing.T) {
 	}
 	const path = "/api/v1/namespaces/blind/configmaps"
 	mustKnow(t, token, path, g)
-	failed, mend := p.fail(t, "", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", http.StatusInternalServerError)
+	failed, mend := p.Fail(t, "", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", http.StatusInternalServerError)
 	eventually(t, "the gateway cannot read bindings", func() error {
-		if p.times(failed) == 0 {
+		if p.Times(failed) == 0 {
 			return fmt.Errorf("it has not tried")
 		}
 		return nil

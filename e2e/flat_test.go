@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kubecast/kubecast/e2e/faultproxy"
 	"github.com/kubecast/kubecast/e2e/harness"
 	"github.com/kubecast/kubecast/internal/apitest"
 	"github.com/kubecast/kubecast/internal/certtest"
@@ -39,11 +40,11 @@ func TestNothingIsLeftOfClientsThatLeft(t *testing.T) {
 	s := onStage(t)
 	s.namespaces(t, "flat-a", "flat-b")
 	random := seed(t)
-	proxy := s.startFaultProxy(t)
+	proxy := faultproxy.Start(t, s.cluster)
 	certFile, keyFile := certtest.New(t, "gateway.test").Write(t, t.TempDir())
 	var gateways []*gateway
 	for _, opts := range []gatewayOptions{{}, {certFile: certFile, keyFile: keyFile}} {
-		opts.kubeconfig, opts.config = proxy.kubeconfig(t, s), "ops: {pprof: true}\nring: {events: 2000}\n" // which is full soon
+		opts.kubeconfig, opts.config = proxy.Kubeconfig(t, s.cluster), "ops: {pprof: true}\nring: {events: 2000}\n" // which is full soon
 		g := s.startGateway(t, opts)
 		g.waitReady(t)
 		gateways = append(gateways, g)
@@ -58,8 +59,8 @@ func TestNothingIsLeftOfClientsThatLeft(t *testing.T) {
 			visiting.Go(func() { v.visit(ctx) })
 		}
 		if n > 0 { // the first are what others are compared with
-			failing := []failing{500, 429, hangs, isCut, isHeld}[random.IntN(5)]
-			_, mend := proxy.fail(t, "", []string{"/apis/", "/api/v1/pods", "/"}[random.IntN(3)], failing)
+			failing := []faultproxy.Failing{500, 429, faultproxy.Hangs, faultproxy.IsCut, faultproxy.IsHeld}[random.IntN(5)]
+			_, mend := proxy.Fail(t, "", []string{"/apis/", "/api/v1/pods", "/"}[random.IntN(3)], failing)
 			time.Sleep(time.Duration(random.IntN(2000)) * time.Millisecond)
 			mend()
 		}

@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubecast/kubecast/e2e/faultproxy"
 	"github.com/kubecast/kubecast/e2e/harness"
 )
 
@@ -50,12 +51,12 @@ func TestRandomFaultsLeaveEveryClientRight(t *testing.T) {
 		s.allowTeam(t, namespace)
 	}
 	random := seed(t)
-	proxy := s.startFaultProxy(t)
+	proxy := faultproxy.Start(t, s.cluster)
 	m := &model{
 		stage:    s,
 		random:   random,
 		proxy:    proxy,
-		gateways: []*gateway{s.startGateway(t, gatewayOptions{listen: harness.Address(t), kubeconfig: proxy.kubeconfig(t, s)}), s.startGateway(t, secure)},
+		gateways: []*gateway{s.startGateway(t, gatewayOptions{listen: harness.Address(t), kubeconfig: proxy.Kubeconfig(t, s.cluster)}), s.startGateway(t, secure)},
 		churn: &churn{namespaces: []string{"model-a", "model-b", "model-c"}, test: "model", forgiving: true,
 			random: rand.New(rand.NewPCG(random.Uint64(), 2))},
 		void: map[string]int{},
@@ -116,7 +117,7 @@ func (w watched) String() string { return w.follower.name + " " + w.name }
 type model struct {
 	stage    *stage
 	random   *rand.Rand
-	proxy    *faultProxy // before the first gateway
+	proxy    *faultproxy.Proxy // before the first gateway
 	gateways []*gateway
 	urls     []string // of the gateways, which keep them when they are started again
 	viewers  []string // tokens
@@ -246,10 +247,10 @@ func (m *model) failRequests(t *testing.T) {
 	what := []struct{ verb, path string }{
 		{"", "/apis/rbac.authorization.k8s.io/"}, {"watch", "/api/v1/pods"}, {"list", "/api/v1/pods"}, {"", "/"},
 	}[m.random.IntN(4)]
-	how := []failing{500, 429, hangs, isCut, isHeld}[m.random.IntN(5)]
+	how := []faultproxy.Failing{500, 429, faultproxy.Hangs, faultproxy.IsCut, faultproxy.IsHeld}[m.random.IntN(5)]
 	lasting := time.Duration(m.random.IntN(3000)) * time.Millisecond
 	t.Logf("requests fail for %v: %s %s: %d", lasting, what.verb, what.path, how)
-	_, mend := m.proxy.fail(t, what.verb, what.path, how)
+	_, mend := m.proxy.Fail(t, what.verb, what.path, how)
 	time.Sleep(lasting)
 	mend()
 }

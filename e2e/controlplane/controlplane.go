@@ -88,6 +88,23 @@ func (c *ControlPlane) Stop() { c.process.Terminate(20 * time.Second) }
 // Kubeconfig is the path of the cluster-admin's kubeconfig.
 func (c *ControlPlane) Kubeconfig() string { return filepath.Join(c.opts.Dir, "kubeconfig") }
 
+// KubeconfigTo writes a copy of that file which leads to another server, with the token as its credentials if one is given.
+func (c *ControlPlane) KubeconfigTo(file, server string, caPEM []byte, token string) error {
+	config, err := clientcmd.LoadFromFile(c.Kubeconfig())
+	if err != nil {
+		return err
+	}
+	for _, cluster := range config.Clusters {
+		cluster.Server, cluster.CertificateAuthorityData = server, caPEM
+	}
+	for _, user := range config.AuthInfos {
+		if token != "" {
+			user.Token = token
+		}
+	}
+	return clientcmd.WriteToFile(*config, file)
+}
+
 // RESTConfig is the cluster-admin's configuration for client-go, without a limit of requests.
 func (c *ControlPlane) RESTConfig() (*rest.Config, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig())
