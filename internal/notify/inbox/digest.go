@@ -3,6 +3,7 @@ package inbox
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -58,9 +59,13 @@ func (i *Inbox) makeDigests(ctx context.Context) {
 	var news backoff.News
 	for ctx.Err() == nil {
 		more, err := i.makeDue(ctx)
-		if err == nil && time.Since(counted) > countEach {
+		if err == nil && !more {
+			i.metrics.oldestDue.made(time.Now())
+		}
+		// Those that cannot be made are counted as well: it is they who are overdue.
+		if time.Since(counted) > countEach {
 			counted = time.Now()
-			err = i.countDigests(ctx)
+			err = errors.Join(err, i.countDigests(ctx))
 		}
 		switch {
 		case err == nil:
@@ -107,7 +112,7 @@ func (i *Inbox) countDigests(ctx context.Context) error {
 		err := i.store.QueryRow(ctx, "SELECT COUNT(*), COALESCE("+i.store.Now()+" - MIN(due), 0) FROM inbox_heads WHERE due > 0").Scan(&waiting, &overdue)
 		if err == nil {
 			i.metrics.waiting.Set(float64(waiting))
-			i.metrics.overdue.Set(max(0, float64(overdue)/1000))
+			i.metrics.oldestDue.found(waiting > 0, time.Now().Add(-time.Duration(overdue)*time.Millisecond))
 		}
 		return err
 	})
