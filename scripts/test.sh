@@ -98,7 +98,7 @@ part "build" make --no-print-directory build controlplane devissuer devcontrolle
 part "Go" go_test . -race
 part "devcluster" go_test devcluster -race
 # These render, evaluate or run what stands outside of their modules, which Go's cache of results does not look at. They begin no
-# goroutines of ours.
+# goroutines of ours, but for the gateways that alerts are about, which have the race detector above.
 part "chart" go_test deploy/charttest -count=1
 part "alerts" go_test deploy/alerttest -count=1
 part "release" go_test release -count=1

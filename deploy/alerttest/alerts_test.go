@@ -1,6 +1,7 @@
 package alerttest
 
 import (
+	"fmt"
 	"log/slog"
 	"maps"
 	"os"
@@ -10,13 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/rulefmt"
-	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/prometheus/prometheus/promql/promqltest"
 	"github.com/prometheus/prometheus/rules"
-	"go.yaml.in/yaml/v3"
 )
 
 // gateway is what all series of one have.
@@ -38,7 +36,9 @@ var cases = []alertCase{
 	{"KubecastRestarts", "kubecast_build_info{G} 1x40\n  process_start_time_seconds{G} 10x3 20x3 30x3 40x30", 12, "3 times", "kubecast_build_info{G} 1x40\n  process_start_time_seconds{G} 10x3 20x30\n  process_start_time_seconds{job=\"other\"} 0+1x40"},
 	{"KubecastMemoryFull", "kubecast_build_info{G} 1x20\n  process_resident_memory_bytes{G} 1200x20\n  go_gc_gomemlimit_bytes{G} 1000x20", 5, "1.172kiB", "kubecast_build_info{G} 1x20\n  process_resident_memory_bytes{G} 1000x20\n  go_gc_gomemlimit_bytes{G} 1000x20\n  process_resident_memory_bytes{job=\"other\"} 1200x20\n  go_gc_gomemlimit_bytes{job=\"other\"} 1000x20"},
 	{"KubecastMemorySmall", "kubecast_memory_estimate_bytes{G} 2048x20\n  go_gc_gomemlimit_bytes{G} 1024x20", 10, "2kiB", "kubecast_memory_estimate_bytes{G} 1000x20\n  go_gc_gomemlimit_bytes{G} 1024x20"},
-	{"KubecastDescriptorsShort", "kubecast_build_info{G} 1x20\n  process_open_fds{G} 950x20\n  process_max_fds{G} 1000x20", 5, "95%", "kubecast_build_info{G} 1x20\n  process_open_fds{G} 850x20\n  process_max_fds{G} 1000x20\n  process_open_fds{job=\"other\"} 99x20\n  process_max_fds{job=\"other\"} 100x20"},
+	{"KubecastDescriptorsShort", descriptors(100, 950), 5, "95%", descriptors(600, 850) + "\n  process_open_fds{job=\"other\"} 99x20\n  process_max_fds{job=\"other\"} 100x20"},
+	{"KubecastDescriptorsShort", descriptors(700, 740), 5, "91.15%", descriptors(690, 740)},
+	{"KubecastDescriptorsShort", descriptors(100, 950), 5, "95%", "kubecast_connections{G} 900x20\n  kubecast_connections_limit{G} 0x20"},
 	{"KubecastEventsLate", "kubecast_stream_append_to_flush_seconds_bucket{G,le=\"0.25\"} 0+90x40\n  kubecast_stream_append_to_flush_seconds_count{G} 0+100x40", 11, "10%", "kubecast_stream_append_to_flush_seconds_bucket{G,le=\"0.25\"} 0+999x40\n  kubecast_stream_append_to_flush_seconds_count{G} 0+1000x40"},
 	{"KubecastResets", `kubecast_stream_resets_total{G,reason="slow"} 0+20x40`, 16, "slow", `kubecast_stream_resets_total{G,reason="slow"} 0+5x40`},
 	{"KubecastPermissionsUnconfirmed", `kubecast_rbac_unconfirmed_seconds{G,cluster="a"} 0 10 25`, 2, "Cluster a", `kubecast_rbac_unconfirmed_seconds{G,cluster="a"} 0 10 20 0`},
@@ -71,6 +71,11 @@ func limits(streams, requests string) string {
 		`kubecast_http_requests_total{G,code="429"} ` + requests + "\n  kubecast_http_requests_total{G,code=\"200\"} 0+900x30\n  kubecast_connections_refused_total{G} 0x30"
 }
 
+// descriptors are those of a gateway that may have 1,000 files open, and connections as it then allows at a limit of 1,024.
+func descriptors(connections, files int) string {
+	return fmt.Sprintf("kubecast_build_info{G} 1x20\n  kubecast_connections{G} %dx20\n  kubecast_connections_limit{G} 768x20\n  process_open_fds{G} %dx20\n  process_max_fds{G} 1000x20", connections, files)
+}
+
 // recorders are two replicas, of which the first records, or not.
 func recorders(first string) string {
 	return `kubecast_history_recording{job="a",cluster="a",kind="jobs.batch"} ` + first + "\n  kubecast_history_recording{job=\"b\",cluster=\"a\",kind=\"jobs.batch\"} 0x9"
@@ -83,40 +88,18 @@ func senders(first string) string {
 // alerts are the manifest's, by their names.
 func alerts(t *testing.T) map[string]rulefmt.Rule {
 	t.Helper()
-	file, err := os.Open("../prometheus.yaml")
+	rules, err := Rules("../prometheus.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = file.Close() }()
 	all := map[string]rulefmt.Rule{}
-	for decoder := yaml.NewDecoder(file); ; {
-		var manifest struct {
-			Kind string
-			Spec yaml.Node
+	for _, rule := range rules {
+		if all[rule.Alert].Alert != "" {
+			t.Errorf("there are two of %s", rule.Alert)
 		}
-		if err := decoder.Decode(&manifest); err != nil {
-			return all
-		}
-		if manifest.Kind != "PrometheusRule" {
-			continue
-		}
-		text, err := yaml.Marshal(&manifest.Spec)
-		if err != nil {
-			t.Fatal(err)
-		}
-		groups, faults := rulefmt.Parse(text, false, model.UTF8Validation, parser.NewParser(parser.Options{}), slog.Default())
-		if faults != nil {
-			t.Fatal(faults)
-		}
-		for _, group := range groups.Groups {
-			for _, rule := range group.Rules {
-				if all[rule.Alert].Alert != "" {
-					t.Errorf("there are two of %s", rule.Alert)
-				}
-				all[rule.Alert] = rule
-			}
-		}
+		all[rule.Alert] = rule
 	}
+	return all
 }
 
 // An alert fires once what it is about has lasted for as long as it says, and not for what only looks like it.
@@ -155,7 +138,7 @@ func firesAt(t *testing.T, rule rulefmt.Rule, series string, minutes int) (after
 	storage := promqltest.LoadedStorage(t, "load 1m\n  "+strings.ReplaceAll(series, "{G", "{"+gateway)+"\n")
 	defer func() { _ = storage.Close() }()
 	engine := promqltest.NewTestEngine(t, false, 0, promqltest.DefaultMaxSamplesPerQuery)
-	expr, err := parser.NewParser(parser.Options{}).ParseExpr(rule.Expr)
+	expr, err := Parser.ParseExpr(rule.Expr)
 	if err != nil {
 		t.Fatal(err)
 	}

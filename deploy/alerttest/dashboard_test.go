@@ -71,7 +71,7 @@ func metrics(t *testing.T) map[string][]string {
 // checkQuery checks that a query is one, and that the metrics that it names have the labels by which it selects and groups.
 func checkQuery(t *testing.T, of, expression string, known map[string][]string) {
 	t.Helper()
-	expr, err := parser.NewParser(parser.Options{}).ParseExpr(expression)
+	expr, err := Parser.ParseExpr(expression)
 	if err != nil {
 		t.Errorf("%s asks for %s: %v", of, expression, err)
 		return

@@ -1,0 +1,156 @@
+package faults
+
+import (
+	"database/sql"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	_ "github.com/jackc/pgx/v5/stdlib"
+	_ "modernc.org/sqlite"
+
+	"github.com/kubecast/kubecast/e2e/harness"
+	"github.com/kubecast/kubecast/internal/history/dbtest"
+)
+
+// execute has a database do something that its gateway does not.
+func execute(t *testing.T, driver, address, statement string, args ...any) {
+	t.Helper()
+	if driver == "sqlite" {
+		address = "file:" + address + "?_pragma=busy_timeout(5000)"
+	}
+	db, err := sql.Open(driver, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	if _, err := db.ExecContext(t.Context(), statement, args...); err != nil {
+		t.Fatalf("%s: %v", statement, err)
+	}
+}
+
+// run has a job of a user live until it is complete.
+func (s *stage) run(t *testing.T, name, owner string) {
+	t.Helper()
+	s.kubectl(t, fmt.Sprintf(`
+apiVersion: batch/v1
+kind: Job
+metadata: {name: %q, annotations: {kubecast.io/owner: %q}}
+spec:
+  template: {spec: {restartPolicy: Never, automountServiceAccountToken: false, containers: [{name: main, image: registry.example.org/train:1}]}}
+`, name, owner), "create", "-f", "-")
+	s.kubectl(t, "", "wait", "--for=condition=complete", "job/"+name, "--timeout=60s")
+}
+
+// database is away when a gateway starts, comes, and then cannot be written.
+func database(t *testing.T, s *stage) *server {
+	db := dbtest.Postgres()
+	if db.Missing() {
+		harness.Missing(t, "PostgreSQL is not installed")
+	}
+	if err := db.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(db.Stop)
+	address, err := db.Create()
+	if err != nil {
+		t.Fatal(err)
+	}
+	db.Kill()
+	receiver := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	t.Cleanup(receiver.Close)
+	g := s.gateway(t, options{
+		history: fmt.Sprintf("{database: %q}", address),
+		config:  fmt.Sprintf("notifications: {digest: 10s}\nwebhooks: [{name: here, url: %q}]\n", receiver.URL),
+	}).start()
+	p := scrapeGateways(t, g)
+	p.fires("KubecastHistoryAway", "cannot be used")
+	if err := db.Up(); err != nil {
+		t.Fatal(err)
+	}
+	p.ends("KubecastHistoryAway")
+	p.sees("sum(kubecast_history_recording) > 0 and sum(kubecast_webhook_sending) > 0")
+	p.ends("KubecastHistoryUnrecorded")
+	p.ends("KubecastWebhookUnsent")
+	p.isSilent("KubecastHistoryBehind", "KubecastDigestsOverdue")
+
+	s.run(t, "gathered", "owner")
+	waits(t, address)
+	at, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := at.Path[1:]
+	db.Exec(t, "ALTER DATABASE "+name+" SET default_transaction_read_only = on")
+	db.Exec(t, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '"+name+"'")
+	p.fires("KubecastHistoryUnrecorded", "no replica records")
+	p.fires("KubecastWebhookUnsent", "webhook here")
+	p.fires("KubecastHistoryBehind", "is recorded as late")
+	p.fires("KubecastDigestsOverdue", "late")
+	db.Exec(t, "ALTER DATABASE "+name+" RESET default_transaction_read_only")
+	db.Exec(t, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '"+name+"'")
+	for _, alert := range []string{"KubecastHistoryUnrecorded", "KubecastWebhookUnsent", "KubecastHistoryBehind", "KubecastDigestsOverdue"} {
+		p.ends(alert)
+	}
+	return p
+}
+
+// waits waits until a digest is gathered.
+func waits(t *testing.T, address string) {
+	t.Helper()
+	db, err := sql.Open("pgx", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	harness.Eventually(t, "a digest waits", 30*time.Second, func() error {
+		var n int
+		err := db.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM inbox_heads WHERE due > 0").Scan(&n)
+		if err == nil && n == 0 {
+			err = fmt.Errorf("none does")
+		}
+		return err
+	})
+}
+
+// webhooks have receivers of which one is away, and one answers 410.
+func webhooks(t *testing.T, s *stage) *server {
+	var there atomic.Bool
+	gone := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if !there.Load() {
+			w.WriteHeader(http.StatusGone)
+		}
+	}))
+	t.Cleanup(gone.Close)
+	away := harness.Address(t)
+	g := s.gateway(t, options{config: fmt.Sprintf("notifications: {keep: 2h}\nwebhooks: [{name: gone, url: %q}, {name: away, url: \"http://%s\"}]\n", gone.URL, away)}).start().ready()
+	p := scrapeGateways(t, g)
+	p.sees("sum(kubecast_history_recording) > 0 and sum(kubecast_webhook_sending) == 2")
+	p.isSilent("KubecastWebhookOff", "KubecastWebhookWaits", "KubecastWebhookExpired")
+	s.run(t, "told", "owner")
+	p.fires("KubecastWebhookOff", "webhook gone")
+	there.Store(true)
+	enabled, err := http.Post("http://"+g.ops+"/debug/webhooks", "application/json", strings.NewReader(`{"target": "gone", "action": "enable"}`))
+	if err != nil || enabled.StatusCode != http.StatusOK {
+		t.Fatal(enabled, err)
+	}
+	_ = enabled.Body.Close()
+	p.ends("KubecastWebhookOff")
+	p.sees(`kubecast_webhook_waiting{target="away"} > 0`)
+	passes := func() { // an hour
+		execute(t, "sqlite", filepath.Join(g.dir, "history.db"), "UPDATE outbox SET at = at - ?", (61 * time.Minute).Milliseconds())
+	}
+	passes()
+	p.fires("KubecastWebhookWaits", "webhook away")
+	passes()
+	g.restart()
+	p.fires("KubecastWebhookExpired", "were removed")
+	p.ends("KubecastWebhookWaits")
+	return p
+}
