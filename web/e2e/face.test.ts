@@ -142,7 +142,7 @@ describe.skipIf(lacking !== undefined)(`the face of the portal${lacking ? ` (${l
     await signIn(page);
     await go(page, '#jobs?ns=' + namespace);
     const row = page.locator(`[data-name="face-done"]`);
-    await row.getByText('Complete').waitFor();
+    await row.getByText('Succeeded').waitFor();
     const line = (selector: string): Promise<string> => page.locator(selector).first().evaluate((one) => {
       const { outlineStyle, outlineWidth, outlineColor } = getComputedStyle(one);
       return outlineStyle === 'none' || parseFloat(outlineWidth) < 2 ? 'none' : outlineColor === getComputedStyle(document.body).backgroundColor ? 'unseen' : 'seen';
@@ -169,11 +169,11 @@ describe.skipIf(lacking !== undefined)(`the face of the portal${lacking ? ` (${l
     await signIn(page);
     await go(page, '#jobs');
     const row = page.locator('[data-name="face-done"]');
-    await row.getByText('Complete').waitFor();
+    await row.getByText('Succeeded').waitFor();
     const headers = (): Promise<string[]> => page.getByRole('columnheader').allTextContents();
     expect((await headers()).slice(0, 6)).toEqual(['Name', 'State', 'Progress', 'Run time', 'Age', 'Namespace']);
     await expect.poll(() => row.ariaSnapshot()).toMatch(
-      new RegExp(String.raw`^- row "face-done Complete 1/1 \S+( \S+)? \S+( \S+)? ${namespace} [^"]*":\n  - cell "face-done":\n    - link "face-done":`),
+      new RegExp(String.raw`^- row "face-done Succeeded 1/1 \S+( \S+)? \S+( \S+)? ${namespace} [^"]*":\n  - cell "face-done":\n    - link "face-done":`),
     );
     await go(page, `#jobs?ns=${namespace}`);
     await expect.poll(headers).not.toContain('Namespace');

@@ -25,11 +25,11 @@ const faces = [
 ] as const;
 const said = {
   'en-GB': {
-    Succeeded: 'Succeeded', Complete: 'Complete', Running: 'Running', Pending: 'Pending',
+    Succeeded: 'Succeeded', Creating: 'ContainerCreating', Completed: 'Completed', Running: 'Running', Pending: 'Pending',
     clusterAway: 'The gateway has lost its connection to the cluster.', asOf: /^What is shown is as of \d/, signIn: 'Sign in', tryAgain: 'Try again', signedOut: 'You have been signed out',
   },
   'zh-CN': {
-    Succeeded: '已成功', Complete: '已完成', Running: '运行中', Pending: '等待中',
+    Succeeded: '已成功', Creating: '正在创建容器', Completed: '已完成', Running: '运行中', Pending: '等待中',
     clusterAway: '网关与集群的连接已中断。', asOf: /^显示的内容截至 /, signIn: '登录', tryAgain: '重试', signedOut: '您已退出登录',
   },
 } as const;
@@ -80,9 +80,9 @@ describe.skipIf(lacking !== undefined)(`every page, whatever happens${lacking ? 
       case 'overview':
         return page.locator('.chart-says').first().filter({ hasText: new RegExp(`^${ended}\\D|\\D${ended}\\D`) });
       case 'jobs':
-        return page.locator(`[data-name=${last}]`).getByText(words.Complete);
+        return page.locator(`[data-name=${last}]`).getByText(words.Succeeded);
       case 'pods':
-        return page.locator(`[data-name^=${last}-]`).getByText(words.Succeeded);
+        return page.locator(`[data-name^=${last}-]`).getByText(words.Completed);
       case 'history':
         return page.locator('tr', { has: page.getByRole('link', { name: last, exact: true }) }).getByText(words.Succeeded);
       case 'kind':
@@ -195,7 +195,7 @@ describe.skipIf(lacking !== undefined)(`every page, whatever happens${lacking ? 
     await kubecast.submit(namespace, 'lives', { start: 3, run: 4, owner: user });
     await kubecast.waitComplete(namespace, 'lives');
     ended += 1; // also if it was not seen: the other tests count it
-    const wanted = ({ name, words }: Tab): string[] => [words.Pending, words.Running, name === 'jobs' ? words.Complete : words.Succeeded];
+    const wanted = ({ name, words }: Tab): string[] => (name === 'pods' ? [words.Creating, words.Running, words.Completed] : [words.Pending, words.Running, words.Succeeded]);
     await expect.poll(() => showing.map((tab, n) => [tab.title, ...(seen[n] ?? []).filter((state) => wanted(tab).includes(state))])).toEqual(showing.map((tab) => [tab.title, ...wanted(tab)]));
   });
 

@@ -69,19 +69,19 @@ describe.skipIf(lacking !== undefined)(`the portal on a real gateway${lacking ? 
     const resumed = page.waitForRequest((request) => request.url().includes('/stream?') && request.headers()['last-event-id'] !== undefined);
     await kubecast.startGateway();
     await resumed;
-    await row('during-2').getByText('Complete').waitFor();
-    await row('during-1').getByText('Complete').waitFor();
+    await row('during-2').getByText('Succeeded').waitFor();
+    await row('during-1').getByText('Succeeded').waitFor();
     await row('during-gone').waitFor({ state: 'detached' });
     await status(/^Live$/);
     await kubecast.submit(namespace, 'during-3', { start: 1, run: 1 });
-    await row('during-3').getByText('Complete').waitFor();
+    await row('during-3').getByText('Succeeded').waitFor();
     expect(await page.evaluate(() => 'sameDocument' in window)).toBe(true);
   });
 
   test('what a table shows can be taken away, and is read by those who read such files', { timeout: 60_000 }, async () => {
     await kubecast.submit(namespace, 'taken', { start: 1, run: 1 });
     await open('#jobs?q=taken');
-    await row('taken').getByText('Complete').waitFor();
+    await row('taken').getByText('Succeeded').waitFor();
     const take = async (form: string): Promise<string> => {
       const downloaded = page.waitForEvent('download');
       await page.locator('summary', { hasText: 'Export' }).click();
@@ -90,7 +90,7 @@ describe.skipIf(lacking !== undefined)(`the portal on a real gateway${lacking ? 
     };
     const [header, ...lines] = parseCsv(await readFile(await take('CSV')), { bom: true });
     expect(header?.slice(0, 3)).toEqual(['Name', 'Namespace', 'State']);
-    expect(lines.map((line) => line.slice(0, 3))).toEqual([['taken', namespace, 'Complete']]);
+    expect(lines.map((line) => line.slice(0, 3))).toEqual([['taken', namespace, 'Succeeded']]);
     const read = await kubecast.kubectl(['get', '--output', 'name', '--filename', await take('YAML')]);
     expect(read.trim()).toBe('job.batch/taken');
   });

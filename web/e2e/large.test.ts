@@ -87,6 +87,32 @@ describe.skipIf(lacking !== undefined)(`a large cluster${lacking ? ` (${lacking}
   };
   const first = (page: Page): Promise<string | null> => page.locator('.table-body .table-row[data-name]').first().getAttribute('data-name');
 
+  test('pods that crash again and again are counted, found and shown as such, and are not among those that run', async () => {
+    const crash = (name: string): Promise<unknown> =>
+      kubecast.api('PATCH', `${podAt(name)}/status`, {
+        status: { phase: 'Running', containerStatuses: [{ name: 'main', image: 'example.org/none:1', imageID: '', ready: false, restartCount: 12, state: { waiting: { reason: 'CrashLoopBackOff' } } }] },
+      }, 'application/merge-patch+json');
+    const crashing = [nameOf(7), nameOf(1_007)];
+    await Promise.all([...crashing.map(crash), runs(nameOf(8), 1)]);
+    const { page, complaints } = await open(`#pods?ns=${namespace}`);
+    const total = page.locator('.large-total');
+    const shown = (): Promise<(string | null)[]> => page.locator('.table-body .table-row[data-name] .state-name').allTextContents();
+    await page.getByRole('button', { name: 'CrashLoopBackOff 2' }).click();
+    await total.getByText('2 found').waitFor();
+    await expect.poll(shown).toEqual(['CrashLoopBackOff', 'CrashLoopBackOff']);
+    expect(page.url()).toContain('state=CrashLoopBackOff');
+    await page.getByRole('button', { name: 'Running 1' }).click();
+    await total.getByText('1 found').waitFor();
+    await expect.poll(shown).toEqual(['Running']);
+    await crash(nameOf(8));
+    await page.getByRole('button', { name: 'CrashLoopBackOff 3' }).waitFor();
+    await expect.poll(shown).toEqual([]);
+    await page.getByRole('button', { name: 'Running 0' }).waitFor(); // to be let go again
+    await Promise.all([...crashing, nameOf(8)].map((name) => kubecast.api('PATCH', `${podAt(name)}/status`, { status: { phase: 'Pending', containerStatuses: null } }, 'application/merge-patch+json')));
+    expect(complaints).toEqual([]);
+    await closeContext(page.context());
+  });
+
   test('the page has those in sight, in the order and with the search that the gateway keeps', { timeout: 180_000 }, async () => {
     const { page, complaints } = await open(`#pods?ns=${namespace}&sort=name`);
     const asked: string[] = [];

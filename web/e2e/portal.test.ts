@@ -223,7 +223,7 @@ describe.skipIf(lacking !== undefined)(`the portal${lacking ? ` (${lacking})` : 
       putJob('second');
       await gateway.start();
       await row('second').waitFor();
-      await row('first').getByText('Complete').waitFor();
+      await row('first').getByText('Succeeded').waitFor();
       await status(/^Live$/);
       expect(await page.evaluate(() => 'sameDocument' in window)).toBe(true);
       expect(gateway.requests.at(-1)?.lastEventId).toMatch(/^e1\./);
@@ -360,7 +360,7 @@ describe.skipIf(lacking !== undefined)(`the portal${lacking ? ` (${lacking})` : 
       const before = await places();
       putJob('three');
       putJob('two', 'complete', 'team-a', 'uid-two');
-      await row('two').getByText('Complete').waitFor(); // what is held is told on
+      await row('two').getByText('Succeeded').waitFor(); // what is held is told on
       await page.getByRole('button', { name: '1 new ↑' }).waitFor();
       expect(await places()).toEqual(before);
       await page.getByRole('button', { name: '1 new ↑' }).click();
@@ -456,7 +456,7 @@ describe.skipIf(lacking !== undefined)(`the portal${lacking ? ` (${lacking})` : 
     test('the address carries the view, and takes it up again', async () => {
       for (const [name, state] of [['a', 'running'], ['b', 'complete'], ['c', 'complete']] as const) putJob(name, state);
       await signIn();
-      await page.locator('.chip', { hasText: 'Complete' }).click();
+      await page.locator('.chip', { hasText: 'Succeeded' }).click();
       await page.getByRole('button', { name: 'Name', exact: true }).click();
       await expect.poll(names).toEqual(['b', 'c']);
       expect(new URL(page.url()).hash).toBe('#jobs?state=Complete&sort=name');

@@ -1,13 +1,15 @@
 import type { ReactNode } from 'react';
 import { StateIcon } from '../state/StateMark.tsx';
+import { urgency } from '../state/tone.ts';
 import { setView } from '../view/view.ts';
-import { stateName } from '../state/texts.ts';
+import { isNamed, stateName } from '../state/texts.ts';
 import { formatNumber } from '../texts/format.ts';
 import { t } from './texts.ts';
 import './filters.css';
 
 interface StateFilterProps {
-  readonly states: readonly string[];
+  /** In their order; undefined: those that were counted, what needs somebody first. */
+  readonly states?: readonly string[] | undefined;
   /** Undefined: nobody has counted them. */
   readonly counts?: ReadonlyMap<string, number> | undefined;
   readonly total?: number | undefined;
@@ -21,12 +23,13 @@ export function StateFilter({ states, counts, total, selected, loading }: StateF
   return (
     <div className="state-filter" role="group" aria-label={t.byState} data-loading={loading || undefined}>
       <Chip label={t.all} count={total} pressed={selected === ''} onClick={() => setView({ state: '' })} />
-      {states
+      {(states ?? byUrgency(counts, selected))
         .filter((state) => state === selected || !counts || counts.has(state))
         .map((state) => (
           <Chip
             key={state}
             label={stateName(state)}
+            foreign={!isNamed(state)}
             count={counts && (counts.get(state) ?? 0)}
             icon={<StateIcon state={state} />}
             pressed={state === selected}
@@ -37,19 +40,28 @@ export function StateFilter({ states, counts, total, selected, loading }: StateF
   );
 }
 
+/** Of the same urgency the most frequent first; what has no state has no chip. */
+function byUrgency(counts: ReadonlyMap<string, number> = new Map(), selected: string): readonly string[] {
+  const states = [...new Set([...counts.keys(), selected])].filter((state) => state !== '');
+  const count = (state: string): number => counts.get(state) ?? 0;
+  return states.sort((a, b) => urgency(a) - urgency(b) || count(b) - count(a) || a.localeCompare(b));
+}
+
 interface ChipProps {
   readonly label: string;
+  /** The label is the cluster's. */
+  readonly foreign?: boolean;
   readonly count: number | undefined;
   readonly pressed: boolean;
   readonly onClick: () => void;
   readonly icon?: ReactNode;
 }
 
-function Chip({ label, count, pressed, onClick, icon }: ChipProps): ReactNode {
+function Chip({ label, foreign, count, pressed, onClick, icon }: ChipProps): ReactNode {
   return (
     <button type="button" className="chip" aria-pressed={pressed} onClick={onClick}>
       {icon}
-      {label} {count !== undefined && <span className="chip-count">{formatNumber(count)}</span>}
+      {foreign ? <span translate="no">{label}</span> : label} {count !== undefined && <span className="chip-count">{formatNumber(count)}</span>}
     </button>
   );
 }

@@ -36,7 +36,7 @@ afterEach(() => {
 });
 
 test('states that no row is in take no room, but the one chosen stays, to be let go again', () => {
-  page = render(<StateFilter states={['Failed', 'Running', 'Complete']} counts={new Map([['Running', 1_200]])} total={1_200} selected="Failed" loading={false} />);
+  page = render(<StateFilter states={['Failed', 'Running', 'Succeeded']} counts={new Map([['Running', 1_200]])} total={1_200} selected="Failed" loading={false} />);
   expect([...page.element.querySelectorAll('button')].map(({ textContent }) => textContent)).toEqual(['All 1,200', 'Failed 0', 'Running 1,200']);
   const failed = page.button('Failed 0');
   expect(failed.getAttribute('aria-pressed')).toBe('true');
@@ -44,6 +44,12 @@ test('states that no row is in take no room, but the one chosen stays, to be let
   expect(location.hash).toContain('state=Running');
   page.act(() => failed.click());
   expect(location.hash).not.toContain('state');
+});
+
+test('of states that nobody listed those that need somebody come first, and the chosen one stays', () => {
+  const counts = new Map([['Running', 15_000], ['', 3], ['CrashLoopBackOff', 800], ['OOMKilled', 1], ['ImagePullBackOff', 801]]);
+  page = render(<StateFilter counts={counts} total={16_605} selected="Evicted" loading={false} />);
+  expect([...page.element.querySelectorAll('button')].map(({ textContent }) => textContent)).toEqual(['All 16,605', 'OOMKilled 1', 'Evicted 0', 'ImagePullBackOff 801', 'CrashLoopBackOff 800', 'Running 15,000']);
 });
 
 test('the chosen namespace is in the list even when the cluster no longer has it', async () => {

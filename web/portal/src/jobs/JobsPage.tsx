@@ -8,15 +8,15 @@ import { linkToJob, type View } from '../view/view.ts';
 import { stateName } from '../state/texts.ts';
 import './jobs.css';
 
-const texts = (row: JobRow): readonly string[] => [row.name, row.namespace, row.owner, row.queue, row.state, stateName(row.state), row.detail];
+const texts = (row: JobRow<string>): readonly string[] => [row.name, row.namespace, row.owner, row.queue, row.state, stateName(row.state), row.detail];
 
-export const narrowLine = (row: JobRow): string =>
+export const narrowLine = (row: JobRow<string>): string =>
   [row.completions === undefined ? '' : `${row.succeeded}/${row.completions}`, row.namespace, row.owner].filter(Boolean).join(' · ');
 
 const exported = { header: jobHeader, line: jobLine };
 
 export function JobsPage({ view }: { readonly view: View }): ReactNode {
-  const href = (row: JobRow): string => linkToJob(row.namespace, row.name, view);
+  const href = (row: JobRow<string>): string => linkToJob(row.namespace, row.name, view);
   return (
     <WithPlaces namespace={view.namespace}>
       <TablePage view={view} exported={exported} name="jobs" read={jobRow} columns={jobColumns} states={jobStates} texts={texts} narrowLine={narrowLine} href={href} />

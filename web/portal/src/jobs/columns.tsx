@@ -10,11 +10,11 @@ import { Progress } from './Progress.tsx';
 import { t } from './texts.ts';
 
 // The job that began last ran shortest. Jobs that have not begun come last.
-function runTime({ started, finished }: JobRow): number | undefined {
+function runTime({ started, finished }: JobRow<string>): number | undefined {
   return started === undefined ? undefined : (finished ?? Date.now()) - started;
 }
 
-function State({ row }: { readonly row: JobRow }): ReactNode {
+function State({ row }: { readonly row: JobRow<string> }): ReactNode {
   return (
     <span className="placed-state">
       <StateMark {...row} />
@@ -23,7 +23,7 @@ function State({ row }: { readonly row: JobRow }): ReactNode {
   );
 }
 
-export const jobColumns: readonly Column<JobRow>[] = [
+export const jobColumns: readonly Column<JobRow<string>>[] = [
   { id: 'name', header: t.columns.name, value: (row) => row.name, cell: (row) => <TextCell text={row.name} strong /> },
   { id: 'state', header: t.columns.state, value: (row) => urgency(row.state), cell: (row) => <State row={row} /> },
   { id: 'progress', header: t.columns.progress, value: (row) => row.succeeded / (row.completions ?? 1), cell: (row) => <Progress {...row} /> },

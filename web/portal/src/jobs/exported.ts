@@ -9,6 +9,6 @@ const { name, namespace, state, detail, message, succeeded, failed, completions,
 
 export const jobHeader: readonly string[] = [name, namespace, state, detail, message, succeeded, failed, completions, owner, queue, created, started, ended];
 
-export const jobLine = (row: JobRow): readonly Cell[] => [
+export const jobLine = (row: JobRow<string>): readonly Cell[] => [
   row.name, row.namespace, stateName(row.state), row.detail, row.message, row.succeeded, row.failed, row.completions, row.owner, row.queue, timeCell(row.created), timeCell(row.started), timeCell(row.finished),
 ];

@@ -26,14 +26,14 @@ describe('state', () => {
     ['suspended before it began', job({ suspend: true }, undefined), 'Suspended'],
     ['suspended by condition', job({}, { conditions: [condition('Suspended')] }), 'Suspended'],
     ['resumed: the condition is there, and false', job({ suspend: false }, { active: 1, ready: 1, conditions: [condition('Suspended', 'JobResumed', 'False')] }), 'Running'],
-    ['complete', job({}, { succeeded: 4, conditions: [condition('SuccessCriteriaMet'), condition('Complete')] }), 'Complete'],
-    ['complete although pods failed on the way', job({}, { succeeded: 4, failed: 3, conditions: [condition('Complete')] }), 'Complete'],
+    ['complete', job({}, { succeeded: 4, conditions: [condition('SuccessCriteriaMet'), condition('Complete')] }), 'Succeeded'],
+    ['complete although pods failed on the way', job({}, { succeeded: 4, failed: 3, conditions: [condition('Complete')] }), 'Succeeded'],
     ['failed', job({}, { failed: 3, conditions: [condition('FailureTarget'), condition('Failed', 'BackoffLimitExceeded')] }), 'Failed BackoffLimitExceeded'],
     ['failed while suspended', job({ suspend: true }, { conditions: [condition('Failed', 'DeadlineExceeded')] }), 'Failed DeadlineExceeded'],
     ['failure decided, pods still end', job({}, { active: 1, ready: 1, conditions: [condition('FailureTarget', 'PodFailurePolicy')] }), 'Running failing: PodFailurePolicy'],
     ['success decided, pods still end', job({}, { active: 1, conditions: [condition('SuccessCriteriaMet')] }), 'Running finishing'],
     ['being deleted', job({}, { active: 1, ready: 1 }, { deletionTimestamp: '2030-01-01T00:00:00Z' }), 'Deleting'],
-    ['being deleted after its end: the end counts', job({}, { conditions: [condition('Complete')] }, { deletionTimestamp: '2030-01-01T00:00:00Z' }), 'Complete'],
+    ['being deleted after its end: the end counts', job({}, { conditions: [condition('Complete')] }, { deletionTimestamp: '2030-01-01T00:00:00Z' }), 'Succeeded'],
   ])('%s', (_, object, want) => {
     const { state, detail } = jobRow(object);
     expect(`${state} ${detail}`.trim()).toBe(want);

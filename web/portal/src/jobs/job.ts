@@ -12,6 +12,8 @@ export interface Condition {
 }
 
 export interface Job extends KubeObject {
+  /** The state in which the history has such a job that it sees for the first time. */
+  readonly $status?: string;
   readonly spec?: {
     readonly suspend?: boolean;
     readonly parallelism?: number;
@@ -35,6 +37,7 @@ export const queuePath = 'metadata.labels.kueue\\.x-k8s\\.io/queue-name';
 /** What of a job is read here; the rest stays with the gateway. */
 export const jobFields = [
   ...rowFields,
+  '$status',
   queuePath,
   'metadata.annotations.kueue\\.x-k8s\\.io/queue-name',
   'spec.suspend',
@@ -49,16 +52,16 @@ export const jobFields = [
   'status.conditions',
 ];
 
-export const jobStates = ['Failed', 'Retrying', 'Queued', 'Pending', 'Running', 'Suspended', 'Complete', 'Deleting'] as const;
+export const jobStates = ['Failed', 'Retrying', 'Queued', 'Pending', 'Running', 'Suspended', 'Succeeded', 'Deleting'] as const;
 export type JobState = (typeof jobStates)[number];
 
-export interface JobRow {
+export interface JobRow<State extends string = JobState> {
   readonly uid: string;
   readonly name: string;
   readonly namespace: string;
   readonly owner: string;
   readonly queue: string;
-  readonly state: JobState;
+  readonly state: State;
   /** A word or two beside the state, such as the reason of a failure. */
   readonly detail: string;
   /** The same at length; may be empty. */
@@ -92,6 +95,12 @@ export function jobRow(job: Job): JobRow {
   };
 }
 
+/** A job of a large table, in whose words the gateway counts and filters. */
+export function listedJob(job: Job): JobRow<string> {
+  const row = jobRow(job);
+  return { ...row, state: job.$status || row.state };
+}
+
 interface Stated {
   readonly state: JobState;
   readonly detail: string;
@@ -107,7 +116,7 @@ function stateOf(job: Job): Stated {
   const { active = 0, failed = 0, succeeded = 0 } = status;
   const said = (state: JobState, detail = '', message = ''): Stated => ({ state, detail, message });
 
-  if (conditionOf(job, 'Complete')) return said('Complete');
+  if (conditionOf(job, 'Complete')) return said('Succeeded');
   const failure = conditionOf(job, 'Failed');
   if (failure) return said('Failed', failure.reason ?? '', failure.message);
   if (metadata.deletionTimestamp) return said('Deleting');

@@ -10,6 +10,8 @@ import { Export } from '../export/Export.tsx';
 import { ofKind } from '../export/table.ts';
 import { NamespaceFilter } from '../filters/NamespaceFilter.tsx';
 import { Search } from '../filters/Search.tsx';
+import { States } from '../filters/States.tsx';
+import { statusPath, whereIs } from '../filters/status.ts';
 import { useVisible } from '../filters/visible.ts';
 import { timeOf } from '../jobs/job.ts';
 import { CutName } from '../listing/CutName.tsx';
@@ -47,17 +49,19 @@ export function KindTable({ kind, view }: { kind: Kind; view: View }): ReactNode
   const namespace = kind.namespaced ? view.namespace : '';
   const resource = useMemo(() => defineResource<KubeObject>()(kind), [kind]);
   const sort = order(view.sort).join();
-  const asked = `${kind.id} ${namespace} ${search} ${sort}`;
+  const by = kind.id === 'events' ? 'reason' : statusPath;
+  const where = whereIs(by, view.state);
+  const asked = `${kind.id} ${namespace} ${search} ${view.state} ${sort}`;
   const [leaf, setLeaf] = useState({ asked, offset: 0, limit: some });
   const { offset, limit } = leaf.asked === asked ? leaf : { offset: 0, limit: leaf.limit };
   const turn = (to: number, size = most): void => setLeaf({ asked, offset: to, limit: size });
-  const { data, status, total, offset: first = 0, error, namespaces, retry } = useLivePage(resource, { namespace, search, sort: [sort], limit, offset, fields });
+  const { data, status, total, offset: first = 0, error, namespaces, retry } = useLivePage(resource, { namespace, search, where, sort: [sort], limit, offset, fields });
   const visible = useVisible(namespace, { namespaces, status });
   const read = useCallback(() => {
-    const path = pathOf(resource, { namespace, search });
+    const path = pathOf(resource, { namespace, search, where });
     const query = new URLSearchParams({ limit: String(limit), offset: String(offset), sort });
     return answerTo(kc, `${path}${path.includes('?') ? '&' : '?'}${query.toString()}`, { headers: { Accept: tableForm } }).then(cellsOf);
-  }, [kc, resource, namespace, search, sort, limit, offset]);
+  }, [kc, resource, namespace, search, where, sort, limit, offset]);
   const table = useReading(read, data);
 
   const known = table.data;
@@ -76,7 +80,7 @@ export function KindTable({ kind, view }: { kind: Kind; view: View }): ReactNode
     [known?.columns, kind.namespaced, namespace],
   );
 
-  const taken = useMemo(() => ofKind(kc, resource, kind.namespaced, { namespace, search }), [kc, resource, kind.namespaced, namespace, search]);
+  const taken = useMemo(() => ofKind(kc, resource, kind.namespaced, { namespace, search, where }), [kc, resource, kind.namespaced, namespace, search, where]);
 
   const oldCells = useAway() === undefined && table.error !== undefined;
   return (
@@ -90,6 +94,7 @@ export function KindTable({ kind, view }: { kind: Kind; view: View }): ReactNode
         </h1>
         {kind.namespaced && <NamespaceFilter selected={view.namespace} visible={visible} />}
         <Search value={view.search} label={t.searchObjects} />
+        <States resource={resource} namespace={namespace} search={search} selected={view.state} by={by} />
         {total !== undefined && <span className="toolbar-end">{t.count(total)}</span>}
         {rows.length > 0 && <Export of={taken} />}
       </div>
@@ -108,7 +113,7 @@ export function KindTable({ kind, view }: { kind: Kind; view: View }): ReactNode
             sort={view.sort}
             onSort={(column) => setView({ sort: { column, descending: column === view.sort.column && !view.sort.descending } })}
           >
-            {rows.length === 0 && total === 0 && <p className="job-none">{view.search ? t.noMatch : t.empty}</p>}
+            {rows.length === 0 && total === 0 && <p className="job-none">{view.state ? t.noneSo : view.search ? t.noMatch : t.empty}</p>}
             {rows.length === 0 && total === undefined && <p className="job-none">{t.loading}</p>}
             {total !== undefined && (total > rows.length || offset > 0) && (
               <nav className="plain-more" aria-label={t.leaf}>

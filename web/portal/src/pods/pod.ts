@@ -1,4 +1,4 @@
-// What a v1 Pod says of itself, told as kubectl's STATUS column tells it.
+// What a v1 Pod says of itself. In tables its state is what kubectl prints as STATUS, which the gateway derives; on pages it is one of a few.
 
 import type { KubeObject } from '@kubecast/sdk';
 import { timeOf, type Condition } from '../jobs/job.ts';
@@ -24,6 +24,8 @@ interface ContainerStatus {
 type ContainerEnd = NonNullable<NonNullable<ContainerStatus['state']>['terminated']>;
 
 export interface Pod extends KubeObject {
+  /** What kubectl prints as STATUS. */
+  readonly $status?: string;
   readonly spec?: {
     readonly nodeName?: string;
     readonly containers?: readonly { readonly name: string }[];
@@ -43,6 +45,7 @@ export interface Pod extends KubeObject {
 /** What of a pod is read here; the rest stays with the gateway. */
 export const podFields = [
   ...rowFields,
+  '$status',
   'metadata.labels.batch\\.kubernetes\\.io/job-name',
   'metadata.ownerReferences',
   'spec.nodeName',
@@ -61,14 +64,14 @@ export const podFields = [
 export const podStates = ['Failed', 'Waiting', 'Pending', 'Running', 'Succeeded', 'Deleting', 'Unknown'] as const;
 export type PodState = (typeof podStates)[number];
 
-export interface PodRow {
+export interface PodRow<State extends string = PodState> {
   readonly uid: string;
   readonly name: string;
   readonly namespace: string;
   readonly owner: string;
   readonly job: string;
   readonly node: string;
-  readonly state: PodState;
+  readonly state: State;
   readonly detail: string;
   readonly message: string;
   readonly ready: number;
@@ -98,6 +101,15 @@ export function podRow(pod: Pod): PodRow {
     restarts: statuses.reduce((sum, container) => sum + (container.restartCount ?? 0), 0),
     created: timeOf(metadata.creationTimestamp) ?? 0,
   };
+}
+
+/** A pod of a table, in whose words it is counted and filtered, too. */
+export function listedPod(pod: Pod): PodRow<string> {
+  const row = podRow(pod);
+  const state = pod.$status || row.state;
+  // What the state says itself needs no second word.
+  const detail = state.includes(row.detail) || row.detail === t.creating || row.detail === t.initialising ? '' : row.detail;
+  return { ...row, state, detail };
 }
 
 interface Stated {

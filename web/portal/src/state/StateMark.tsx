@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
 import { toneOf, type Tone } from './tone.ts';
-import { stateName } from './texts.ts';
+import { isNamed, stateName } from './texts.ts';
 import './state.css';
 
 const shapes: Record<Tone, ReactNode> = {
@@ -27,7 +27,7 @@ export function StateMark({ state, detail, message }: { state: string; detail: s
   return (
     <span className="state-mark" data-state={state} title={[stateName(state), detail, message].filter(Boolean).join(' · ')}>
       <StateIcon state={state} />
-      <span className="state-name">{stateName(state)}</span>
+      <span className="state-name" translate={isNamed(state) ? undefined : 'no'}>{stateName(state)}</span>
       {detail && <span className="state-detail" translate="no">{detail}</span>}
     </span>
   );

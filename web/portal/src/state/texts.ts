@@ -3,6 +3,17 @@ import { texts } from '../texts/texts.ts';
 const names = texts<Readonly<Record<string, string>>>({
   en: { NotReady: 'Not ready', Pressed: 'Under pressure', Unschedulable: 'Closed to new pods' },
   'zh-CN': {
+    Completed: '已完成',
+    Terminating: '删除中',
+    ContainerCreating: '正在创建容器',
+    PodInitializing: '正在初始化',
+    SchedulingGated: '调度受限',
+    'Ready,SchedulingDisabled': '就绪，不接收新 Pod',
+    Available: '可用',
+    Unavailable: '不可用',
+    Active: '活动',
+    Bound: '已绑定',
+    Error: '出错',
     Submitted: '已提交',
     Queued: '排队中',
     Cancelled: '已取消',
@@ -11,7 +22,6 @@ const names = texts<Readonly<Record<string, string>>>({
     Waiting: '受阻',
     Running: '运行中',
     Retrying: '重试中',
-    Complete: '已完成',
     Succeeded: '已成功',
     Failed: '已失败',
     Deleting: '删除中',
@@ -26,3 +36,6 @@ const names = texts<Readonly<Record<string, string>>>({
 
 /** A state as it is read. In addresses and for the gateway it keeps its English name. */
 export const stateName = (state: string): string => names[state] ?? state;
+
+/** Whether a state is told in the page's language, and not as the cluster does. */
+export const isNamed = (state: string): boolean => Object.hasOwn(names, state);

@@ -17,7 +17,6 @@ const tones: Record<JobState | PodState | 'Submitted' | 'Queued' | 'Cancelled' |
   Pending: 'waiting',
   Running: 'running',
   Suspended: 'paused',
-  Complete: 'done',
   Succeeded: 'done',
   Deleting: 'ending',
   Unknown: 'warning',
@@ -27,8 +26,28 @@ const tones: Record<JobState | PodState | 'Submitted' | 'Queued' | 'Cancelled' |
   Pressed: 'warning',
 };
 
+/** What kubectl prints of pods and nodes, beside the states above. An init container's state stands behind `Init:`, what is not scheduled to behind a comma. */
+const printed: Readonly<Record<string, Tone>> = {
+  Completed: 'done',
+  Available: 'done',
+  Active: 'done',
+  Bound: 'done',
+  Terminating: 'ending',
+  ContainerCreating: 'waiting',
+  PodInitializing: 'waiting',
+  SchedulingGated: 'waiting',
+  'Ready,SchedulingDisabled': 'paused',
+  Unavailable: 'failed',
+  Lost: 'failed',
+};
+const starting = /^Init:\d+\/\d+$/;
+const triedAgain = /BackOff$|^(Init:)?(Err[A-Z]|CreateContainer|RunContainer|Invalid|RegistryUnavailable|ImageInspectError)/;
+const over = /^(Init:)?(Error$|ExitCode:|Signal:|OOMKilled|Evicted|Preempt|DeadlineExceeded|NodeLost|ContainerCannotRun|ContainerStatusUnknown|StartError|Unexpected|OutOf|NodeAffinity|NotReady)/;
+
 export function toneOf(state: string): Tone {
-  return tones[state as keyof typeof tones] ?? 'waiting';
+  const known = tones[state as keyof typeof tones] ?? printed[state];
+  if (known) return known;
+  return starting.test(state) ? 'waiting' : triedAgain.test(state) ? 'warning' : over.test(state) ? 'failed' : 'waiting';
 }
 
 /** By urgency, so that sorting by state brings what needs a person to one end. */

@@ -29,7 +29,8 @@ export interface TablePageProps<T extends KubeObject, R extends Row> {
   readonly view: View;
   readonly read: (object: T) => R;
   readonly columns: readonly Column<R>[];
-  readonly states: readonly string[];
+  /** In their order; undefined: those that there are, what needs somebody first. */
+  readonly states?: readonly string[];
   /** What a search looks into. */
   readonly texts: (row: R) => readonly string[];
   readonly narrowLine: (row: R) => ReactNode;

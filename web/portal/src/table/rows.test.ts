@@ -34,7 +34,7 @@ test('what was there at first is no news; what comes later and what changes its 
   tell('b', 'Running');
   synced();
   expect(look().map((row) => row.changedAt)).toEqual([0, 0]);
-  tell('a', 'Complete');
+  tell('a', 'Succeeded');
   tell('b', 'Running');
   tell('c', 'Pending');
   const [a, b, c] = look();
@@ -60,7 +60,7 @@ test('one change among ten thousand reads one object, and every other row stays 
   synced();
   const before = look();
   expect(reads()).toBe(10_000);
-  tell('77', 'Complete');
+  tell('77', 'Succeeded');
   const after = look();
   expect(reads()).toBe(10_001);
   expect(after.filter((row, n) => row !== before[n])).toHaveLength(1);
@@ -76,8 +76,8 @@ test('rows in sight before and after a change of namespace are there at once, ot
   expect(uids('')).toEqual(['a', 'a2', 'b']);
   another();
   expect(uids('team-a')).toEqual(['a', 'a2']);
-  tell('a', 'Complete', 'team-a');
-  expect(look('team-a').map(({ uid, state }) => `${uid} ${state}`)).toEqual(['a2 Running', 'a Complete']);
+  tell('a', 'Succeeded', 'team-a');
+  expect(look('team-a').map(({ uid, state }) => `${uid} ${state}`)).toEqual(['a2 Running', 'a Succeeded']);
   synced();
   expect(uids('team-a')).toEqual(['a']);
   another();

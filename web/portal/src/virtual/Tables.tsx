@@ -4,11 +4,11 @@ import type { ReactNode } from 'react';
 import { jobs, pods } from '../job/resources.ts';
 import { jobColumns } from '../jobs/columns.tsx';
 import { jobHeader, jobLine } from '../jobs/exported.ts';
-import { jobFields, jobRow, type JobRow } from '../jobs/job.ts';
+import { jobFields, listedJob, type JobRow } from '../jobs/job.ts';
 import { narrowLine as narrowJob } from '../jobs/JobsPage.tsx';
 import { podColumns } from '../pods/columns.tsx';
 import { podHeader, podLine } from '../pods/exported.ts';
-import { podFields, podRow, type PodRow } from '../pods/pod.ts';
+import { listedPod, podFields, type PodRow } from '../pods/pod.ts';
 import { narrowLine as narrowPod } from '../pods/PodsPage.tsx';
 import { WithPlaces } from '../queues/places.tsx';
 import { linkToJob, linkToObject, type TableName, type View } from '../view/view.ts';
@@ -25,13 +25,13 @@ interface LargeTableProps {
 export function LargeTable({ page, ...table }: LargeTableProps): ReactNode {
   const { view } = table;
   if (page === 'jobs') {
-    const href = (row: JobRow): string => linkToJob(row.namespace, row.name, view);
+    const href = (row: JobRow<string>): string => linkToJob(row.namespace, row.name, view);
     return (
       <WithPlaces namespace={view.namespace}>
-        <VirtualPage {...table} name="jobs" resource={jobs} fields={jobFields} read={jobRow} columns={jobColumns} narrowLine={narrowJob} href={href} exported={jobFile} />
+        <VirtualPage {...table} name="jobs" resource={jobs} fields={jobFields} read={listedJob} columns={jobColumns} narrowLine={narrowJob} href={href} exported={jobFile} />
       </WithPlaces>
     );
   }
-  const href = (row: PodRow): string => linkToObject('pods', row.namespace, row.name, view);
-  return <VirtualPage {...table} name="pods" resource={pods} fields={podFields} read={podRow} columns={podColumns} narrowLine={narrowPod} href={href} exported={podFile} />;
+  const href = (row: PodRow<string>): string => linkToObject('pods', row.namespace, row.name, view);
+  return <VirtualPage {...table} name="pods" resource={pods} fields={podFields} read={listedPod} columns={podColumns} narrowLine={narrowPod} href={href} exported={podFile} />;
 }

@@ -1,7 +1,7 @@
 // A table of which the page has no more than what is in sight: a live page of the gateway's, sorted and searched there.
 
 import type { KubeObject, Resource } from '@kubecast/sdk';
-import { useCount, useKubecast, useLivePage } from '@kubecast/sdk/react';
+import { useKubecast, useLivePage } from '@kubecast/sdk/react';
 import { useMemo, useState, type ReactNode } from 'react';
 import { t as frame } from '../app/texts.ts';
 import { Export } from '../export/Export.tsx';
@@ -11,16 +11,16 @@ import { Spoken } from '../scheduling/Spoken.tsx';
 import { useRested } from '../scheduling/useRested.ts';
 import { NamespaceFilter } from '../filters/NamespaceFilter.tsx';
 import { Search } from '../filters/Search.tsx';
-import { StateFilter } from '../filters/StateFilter.tsx';
+import { States } from '../filters/States.tsx';
+import { statusPath, whereIs } from '../filters/status.ts';
 import { useVisible } from '../filters/visible.ts';
-import { pods } from '../job/resources.ts';
 import { DataTable, type Column } from '../table/DataTable.tsx';
 import { Nothing } from '../table/Nothing.tsx';
 import { Refused } from '../table/Refused.tsx';
 import { Tracker, type Row } from '../table/rows.ts';
 import { t as words } from '../table/texts.ts';
 import { setView, type TableName, type View } from '../view/view.ts';
-import { pathsOf, questions, windowOf, windowSize } from './questions.ts';
+import { pathsOf, sortable as sortablePaths, windowOf, windowSize } from './questions.ts';
 import { t } from './texts.ts';
 
 export interface VirtualPageProps<T extends KubeObject, R extends Row> {
@@ -42,10 +42,9 @@ const calm = 300;
 export function VirtualPage<T extends KubeObject, R extends Row>(props: VirtualPageProps<T, R>): ReactNode {
   const { name, resource, fields, view, read, columns, narrowLine, href, exported } = props;
   const kc = useKubecast();
-  const { sort, states } = questions[name];
   const namespace = useRested(view.namespace);
   const search = useRested(view.search);
-  const where = Object.hasOwn(states, view.state) ? states[view.state] : undefined;
+  const where = whereIs(statusPath, view.state);
   const asked = `${namespace} ${view.state} ${search} ${view.sort.column} ${view.sort.descending}`;
 
   const [seen, setSeen] = useState({ asked, first: 0 });
@@ -59,7 +58,7 @@ export function VirtualPage<T extends KubeObject, R extends Row>(props: VirtualP
 
   const tracker = useMemo(() => new Tracker(read), [read]);
   const rows = useMemo(() => tracker.read(found.data as unknown as readonly T[], false), [tracker, found.data]);
-  const sortable = useMemo(() => columns.map((column) => ({ ...column, fixed: !(column.id in sort) })), [columns, sort]);
+  const sortable = useMemo(() => columns.map((column) => ({ ...column, fixed: !(column.id in sortablePaths[name]) })), [columns, name]);
 
   const taken = useMemo(
     () => ofQuery(kc, resource, { namespace, search, where, fields }, pathsOf(name, view.sort), read, exported),
@@ -88,7 +87,7 @@ export function VirtualPage<T extends KubeObject, R extends Row>(props: VirtualP
     <>
       <div className="toolbar">
         {filters}
-        {name === 'pods' ? <PodStates namespace={namespace} search={search} selected={view.state} /> : <StateFilter states={Object.keys(states)} selected={view.state} loading={false} />}
+        <States resource={resource} namespace={namespace} search={search} selected={view.state} />
         <span className="large-total">{loading ? '' : t.total(total)}</span>
         <Spoken text={found.status === 'live' && !loading ? t.total(total) : ''} asked={asked} />
         {total > 0 && <Export of={taken} />}
@@ -120,12 +119,4 @@ export function VirtualPage<T extends KubeObject, R extends Row>(props: VirtualP
       </DataTable>
     </>
   );
-}
-
-/** How many there are in each phase, as the gateway counts them. */
-function PodStates({ namespace, search, selected }: { readonly namespace: string; readonly search: string; readonly selected: string }): ReactNode {
-  const { data, status } = useCount(pods, ['status.phase'], { namespace, search, conflate: 1_000 });
-  const counts = useMemo(() => new Map(data.map(({ value, count }) => [value, count])), [data]);
-  const total = data.reduce((sum, { count }) => sum + count, 0);
-  return <StateFilter states={Object.keys(questions.pods.states)} counts={counts} total={total} selected={selected} loading={status === 'loading'} />;
 }

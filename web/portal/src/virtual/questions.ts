@@ -1,32 +1,21 @@
-// What of a table the gateway can sort by, and which states it can tell apart: by paths of the objects.
+// What of a table the gateway can sort by, by paths of the objects.
 
+import { statusPath } from '../filters/status.ts';
 import { queuePath } from '../jobs/job.ts';
 import type { TableName } from '../view/view.ts';
 import type { Sort } from '../table/sort.ts';
 
-interface Question {
-  /** The path of each column that can be sorted by. A column of which small values mean much, such as an age, begins with `-`. */
-  readonly sort: Readonly<Record<string, string>>;
-  /** A field selector for each state. */
-  readonly states: Readonly<Record<string, string>>;
-}
-
 const owner = 'metadata.labels.kubecast\\.io/owner';
 
-export const questions: Readonly<Record<TableName, Question>> = {
-  jobs: {
-    sort: { name: 'metadata.name', namespace: 'metadata.namespace', owner, queue: queuePath, duration: '-status.startTime', age: '-metadata.creationTimestamp' },
-    states: { Running: 'status.active!=', Queued: `spec.suspend=true,${queuePath}!=`, Suspended: `spec.suspend=true,${queuePath}=`, Complete: 'status.completionTime!=' },
-  },
-  pods: {
-    sort: { name: 'metadata.name', namespace: 'metadata.namespace', state: 'status.phase', node: 'spec.nodeName', owner, age: '-metadata.creationTimestamp' },
-    states: { Failed: 'status.phase=Failed', Pending: 'status.phase=Pending', Running: 'status.phase=Running', Succeeded: 'status.phase=Succeeded' },
-  },
+/** The path of each column that can be sorted by. A column of which small values mean much, such as an age, begins with `-`. */
+export const sortable: Readonly<Record<TableName, Readonly<Record<string, string>>>> = {
+  jobs: { name: 'metadata.name', namespace: 'metadata.namespace', state: statusPath, owner, queue: queuePath, duration: '-status.startTime', age: '-metadata.creationTimestamp' },
+  pods: { name: 'metadata.name', namespace: 'metadata.namespace', state: statusPath, node: 'spec.nodeName', owner, age: '-metadata.creationTimestamp' },
 };
 
 /** The paths for a sort; what cannot be sorted by is by age. */
 export function pathsOf(table: TableName, { column, descending }: Sort): readonly string[] {
-  const { sort } = questions[table];
+  const sort = sortable[table];
   const path = (Object.hasOwn(sort, column) ? sort[column] : sort['age']) ?? '';
   return [descending ? opposite(path) : path];
 }

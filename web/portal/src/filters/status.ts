@@ -1,0 +1,6 @@
+// The state of an object in a word, as the gateway derives it: to be selected, sorted and counted by.
+
+export const statusPath = '$status';
+
+/** A field selector for what has this value at the path; an empty value asks for all. */
+export const whereIs = (path: string, value: string): string | undefined => (value === '' ? undefined : `${path}=${value.replace(/[\\,=]/g, '\\$&')}`);
