@@ -113,6 +113,33 @@ describe.skipIf(lacking !== undefined)(`why a job ended${lacking ? ` (${lacking}
     expect(Number(lines[0]?.[header.indexOf('CPU hours')])).toBeGreaterThan(0);
   });
 
+  test('what is wrong now stands on the overview without a click, and each line leads to what it counts', async () => {
+    const { items } = (await kubecast.api('GET', '/api/v1/nodes')) as { items: { metadata: { name: string } }[] };
+    const node = items[0]?.metadata.name ?? '';
+    await kubecast.kubectl(['cordon', node]);
+    await open('#overview');
+    const part = (name: string) => page.getByRole('region', { name, exact: true });
+    const line = (name: string, of: string) => part(name).locator('li', { hasText: of });
+    await expect.poll(() => line('Nodes', 'Ready,SchedulingDisabled').locator('.wrong-count').textContent()).toBe('1');
+    await expect.poll(() => line('Why jobs failed', 'OOMKilled').locator('.wrong-count').textContent()).toBe('1');
+    await expect.poll(() => page.locator('.chart-says').first().textContent()).toMatch(/succeeded, 1 failed\.$/);
+    expect(await violations(page)).toEqual([]);
+
+    await line('Pods in trouble', 'OOMKilled').getByRole('link').click();
+    await expect.poll(() => page.locator('.table-body .table-row[data-name] .state-name').allTextContents()).toEqual(['OOMKilled', 'OOMKilled']);
+    await page.goBack();
+    await line('Why jobs failed', 'OOMKilled').getByRole('link').click();
+    await page.locator('.plain-table tbody tr', { hasText: 'hungry' }).waitFor();
+    expect(await page.locator('.plain-table tbody tr').count()).toBe(1);
+    await page.goBack();
+    await line('Nodes', 'Ready,SchedulingDisabled').getByRole('link').click();
+    await page.locator('.toolbar-end', { hasText: '1 object' }).waitFor();
+    await page.locator('.plain-table tbody tr', { hasText: node }).waitFor();
+    await kubecast.kubectl(['uncordon', node]);
+    await page.getByText('None is in this state.').waitFor();
+    expect(await violations(page)).toEqual([]);
+  });
+
   test('what is part of a whole leads to it, and the whole to its parts, in Chinese and in the dark', async () => {
     await closeContext(page.context());
     ({ page, complaints } = await openPage(browser, { locale: 'zh-CN', colorScheme: 'dark', reducedMotion: 'reduce', viewport: { width: 1280, height: 900 } }));

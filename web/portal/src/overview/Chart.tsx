@@ -7,7 +7,7 @@ import { t } from './texts.ts';
 export interface Series {
   readonly name: string;
   /** Names its colour and its shape. */
-  readonly tone: 'done' | 'failed' | 'half' | 'most';
+  readonly tone: 'done' | 'failed' | 'cancelled' | 'half' | 'most';
   /** A number for each step; undefined: there is none. */
   readonly values: readonly (number | undefined)[];
 }

@@ -1,6 +1,6 @@
 // How the cluster's jobs fare: what there is now, how what was ended, how long jobs wait and run, and who uses how much.
 
-import { pastUsage, transitions } from '@kubecast/sdk';
+import { pastEnds, pastUsage, transitions } from '@kubecast/sdk';
 import { useCount, useFollow, useKubecast } from '@kubecast/sdk/react';
 import { useCallback, useMemo, type ReactNode } from 'react';
 import { Age } from '../age/Age.tsx';
@@ -9,6 +9,7 @@ import { Dated, useAway } from '../connection/Dated.tsx';
 import { Choice } from '../filters/Choice.tsx';
 import { Forbidden } from '../app/Notice.tsx';
 import { NamespaceFilter } from '../filters/NamespaceFilter.tsx';
+import { statusPath } from '../filters/status.ts';
 import { jobs, pods } from '../job/resources.ts';
 import { queuePath } from '../jobs/job.ts';
 import { CutName } from '../listing/CutName.tsx';
@@ -18,14 +19,17 @@ import { formatDuration, formatNumber } from '../texts/format.ts';
 import { formatView, linkTo, linkToJob, parseView, setView, type View } from '../view/view.ts';
 import { Chart } from './Chart.tsx';
 import { Teams } from './Teams.tsx';
+import { Wrong } from './Wrong.tsx';
 import { t } from './texts.ts';
-import { spans, stepOf, stepsUntil } from './spans.ts';
+import { endsAt, spans, stepOf, stepsUntil } from './spans.ts';
 import '../job/job.css';
 import '../listing/listing.css';
 import './overview.css';
 
-/** So many of the newest ends are counted. */
-const ends = 1_000;
+/** So many of the newest failures are named. */
+const named = 8;
+/** Ends are counted again at most so often, in milliseconds. */
+const endsGap = 1_500;
 /** What is summed up is read again at most so often, in milliseconds. */
 const gap = 15_000;
 const day = { length: 24 * 3_600_000, step: '1h', stepLength: 3_600_000 };
@@ -36,27 +40,21 @@ export function OverviewPage({ view }: { view: View }): ReactNode {
   const { namespace } = view;
   const since = Object.hasOwn(spans, view.since) ? view.since : '24h';
   const span = spans[since] ?? day;
-  const over = useFollow(transitions(jobs, { namespace, states: ['Succeeded', 'Failed'], limit: ends, keep: ends }));
+  // Says that there is something to count again.
+  const over = useFollow(transitions(jobs, { namespace, states: ['Succeeded', 'Failed', 'Cancelled'], limit: 0, keep: 1 }));
+  const failing = useFollow(transitions(jobs, { namespace, states: ['Failed'], limit: named, keep: named }));
   const last = over.status === 'live' ? (over.data.at(-1)?.seq ?? 'live') : undefined;
   const read = useCallback(() => pastUsage(kc, jobs, { namespace, by: 'resource', since, step: span.step }), [kc, namespace, since, span.step]);
   const times = useReading(read, last, gap);
+  const readEnds = useCallback(() => pastEnds(kc, jobs, { namespace, by: 'resource', since, step: span.step }), [kc, namespace, since, span.step]);
+  const ends = useReading(readEnds, last, endsGap);
   useFollowedAgain(over.status, times.at);
+  useFollowedAgain(failing.status, times.at);
 
   // Steps move on as wholes, or everything would be drawn anew each second.
   const now = Math.ceil(useNow() / 60_000) * 60_000;
   const steps = useMemo(() => stepsUntil(now, span), [now, span]);
-  const inTime = useMemo(() => over.data.filter(({ at }) => stepOf(at, steps, span.stepLength) !== undefined), [over.data, steps, span]);
-  const ended = useMemo(() => {
-    const count = (state: string): number[] => {
-      const sums = steps.map(() => 0);
-      for (const { to, at } of inTime) {
-        const n = to === state ? stepOf(at, steps, span.stepLength) : undefined;
-        if (n !== undefined) sums[n] = (sums[n] ?? 0) + 1;
-      }
-      return sums;
-    };
-    return { succeeded: count('Succeeded'), failed: count('Failed') };
-  }, [inTime, steps, span]);
+  const ended = useMemo(() => endsAt(ends.data ?? [], steps, span.stepLength), [ends.data, steps, span]);
   const timesAt = useMemo(() => {
     // By the gateway's clock they begin a moment earlier or later.
     const at = new Map((times.data ?? []).map((one) => [stepOf((one.from ?? NaN) + span.stepLength / 2, steps, span.stepLength), one]));
@@ -73,16 +71,16 @@ export function OverviewPage({ view }: { view: View }): ReactNode {
     } as const;
   }, [times.data, steps, span]);
 
-  const failures = useMemo(() => inTime.filter(({ to }) => to === 'Failed').slice(-8).reverse(), [inTime]);
+  const failures = useMemo(() => failing.data.filter(({ at }) => stepOf(at, steps, span.stepLength) !== undefined).reverse(), [failing.data, steps, span]);
   const all = (numbers: readonly number[]): number => numbers.reduce((a, b) => a + b, 0);
-  // Not all of the time is covered by what is counted.
-  const partly = over.data.length >= ends && inTime.length === over.data.length;
   const none = over.status === 'denied' && (times.error as { status?: number } | undefined)?.status === 404;
   const retry = (): void => {
     over.retry();
+    failing.retry();
     times.retry();
+    ends.retry();
   };
-  const failed = useAway() || none ? undefined : times.error;
+  const failed = useAway() || none ? undefined : (times.error ?? ends.error);
   return (
     <>
       <div className="toolbar">
@@ -93,6 +91,7 @@ export function OverviewPage({ view }: { view: View }): ReactNode {
       <Dated asOf={times.at} why={failed && t.old}>
         <div className="overview" tabIndex={-1}>
           <Now view={view} />
+          <Wrong view={view} since={since} signal={last} />
           {none ? (
             <p className="chart-says">{t.noHistory}</p>
           ) : over.status === 'denied' ? (
@@ -107,8 +106,9 @@ export function OverviewPage({ view }: { view: View }): ReactNode {
                   series={[
                     { name: t.endedWell, tone: 'done', values: ended.succeeded },
                     { name: t.failed, tone: 'failed', values: ended.failed },
+                    { name: t.cancelled, tone: 'cancelled', values: ended.cancelled },
                   ]}
-                  summary={`${t.endsOf(all(ended.succeeded), all(ended.failed))}${partly ? ` ${t.partly(ends)}` : ''}`}
+                  summary={ends.data ? t.endsOf(all(ended.succeeded), all(ended.failed), all(ended.cancelled)) : t.loading}
                 />
                 <Chart title={t.waits} as="lines" steps={steps} series={timesAt.waits} format={inSeconds} />
                 <Chart title={t.runs} as="lines" steps={steps} series={timesAt.runs} format={inSeconds} />
@@ -119,7 +119,7 @@ export function OverviewPage({ view }: { view: View }): ReactNode {
                   {t.failures} <a href={formatView({ ...parseView('#history'), namespace, state: 'Failed' })}>{t.allFailures}</a>
                 </h2>
                 {failures.length === 0 ? (
-                  <p className="none">{over.status === 'loading' ? t.loading : t.noFailures}</p>
+                  <p className="none">{failing.status === 'loading' ? t.loading : t.noFailures}</p>
                 ) : (
                   <ul>
                     {failures.map((one) => (
@@ -154,10 +154,10 @@ function Now({ view }: { view: View }): ReactNode {
   const { namespace } = view;
   const active = useCount(jobs, ['status.active', 'status.ready'], { namespace, where: 'status.active!=', limit: 1_000 });
   const held = useCount(jobs, [queuePath], { namespace, where: 'spec.suspend=true', limit: 1_000 });
-  const phases = useCount(pods, ['status.phase'], { namespace });
+  const ofPods = useCount(pods, [statusPath], { namespace, limit: 100, conflate: 1_000 });
   const sumOf = ({ data }: typeof active, which: (values: readonly string[]) => boolean): number => data.filter(({ values }) => which(values)).reduce((all, { count }) => all + count, 0);
   const isReady = ([, ready = '']: readonly string[]): boolean => Number(ready) > 0;
-  const ofPhase = (phase: string): number => phases.data.find(({ value }) => value === phase)?.count ?? 0;
+  const inState = (state: string): number => ofPods.data.find(({ value }) => value === state)?.count ?? 0;
   const jobsOf = (state: string): string => formatView({ ...parseView('#jobs'), namespace, state });
   const podsOf = (state: string): string => formatView({ ...parseView(linkTo('pods', view)), search: '', state });
   return (
@@ -166,8 +166,8 @@ function Now({ view }: { view: View }): ReactNode {
       <Tile name={t.waiting} tone="waiting" href={jobsOf('Pending')} count={known(active.status) && sumOf(active, (values) => !isReady(values))} />
       <Tile name={t.queued} tone="waiting" href={jobsOf('Queued')} count={known(held.status) && sumOf(held, ([queue]) => queue !== '')} />
       <Tile name={t.suspended} tone="waiting" href={jobsOf('Suspended')} count={known(held.status) && sumOf(held, ([queue]) => queue === '')} />
-      <Tile name={t.podsRunning} tone="running" href={podsOf('Running')} count={known(phases.status) && ofPhase('Running')} />
-      <Tile name={t.podsPending} tone="waiting" href={podsOf('Pending')} count={known(phases.status) && ofPhase('Pending')} />
+      <Tile name={t.podsRunning} tone="running" href={podsOf('Running')} count={known(ofPods.status) && inState('Running')} />
+      <Tile name={t.podsPending} tone="waiting" href={podsOf('Pending')} count={known(ofPods.status) && inState('Pending')} />
     </ul>
   );
 }

@@ -1,5 +1,7 @@
 // Spans of time, and the steps in which they are shown.
 
+import type { Ends } from '@kubecast/sdk';
+
 const hour = 3_600_000;
 
 /** How much time is looked at, and in what steps it is shown. */
@@ -21,4 +23,15 @@ export function stepOf(at: number, steps: readonly number[], stepLength: number)
   const [first] = steps;
   if (first === undefined || !(at >= first)) return undefined;
   return Math.min(steps.length - 1, Math.floor((at - first) / stepLength));
+}
+
+/** How many jobs ended in each step, and how. By the gateway's clock steps begin a moment earlier or later. */
+export function endsAt(counted: readonly Ends[], steps: readonly number[], stepLength: number): Readonly<Record<'succeeded' | 'failed' | 'cancelled', readonly number[]>> {
+  const none = (): number[] => steps.map(() => 0);
+  const sums = { succeeded: none(), failed: none(), cancelled: none() };
+  for (const { from, ...ended } of counted) {
+    const n = stepOf((from ?? NaN) + stepLength / 2, steps, stepLength);
+    if (n !== undefined) for (const how of ['succeeded', 'failed', 'cancelled'] as const) sums[how][n] = (sums[how][n] ?? 0) + ended[how];
+  }
+  return sums;
 }
