@@ -20,13 +20,13 @@ var ErrNoPositions = errors.New("the visibility API of Kueue does not answer")
 type Pending struct {
 	Namespace, Name string
 	LocalQueue      string // in the Workload's namespace
-	Position        int    // in that, from 0
 }
 
 const (
 	// pendingFresh is for how long an order is answered again: a change of it is to be told within a second.
 	pendingFresh = 250 * time.Millisecond
-	// pendingShare is by how much longer than the asking took an order is answered again at least.
+	// pendingShare is by how much longer than the asking took an order is answered again at most. What took less than
+	// pendingFresh is asked again after that, and what took longer ever more seldom.
 	pendingShare = 4
 	// pendingWithin is within what it has to be answered, since callers wait for it. What was not
 	// answered in time is not asked again for pendingLate, what was refused for pendingFailed.
@@ -74,7 +74,7 @@ func (c *Cluster) PendingWorkloads(ctx context.Context, clusterQueue string) (Pe
 		case o.err != nil:
 			lasting = pendingFailed
 		}
-		lasting = max(lasting, pendingShare*time.Since(o.Asked)) // however long it takes, Kueue does other things most of the time
+		lasting = max(lasting, pauseOf(time.Since(o.Asked)))
 		o.Until = time.Now().Add(lasting)
 		c.orders.keep(clusterQueue, o, lasting)
 		return o, nil
@@ -84,6 +84,11 @@ func (c *Cluster) PendingWorkloads(ctx context.Context, clusterQueue string) (Pe
 	}
 	o := answer.(PendingOrder)
 	return o, o.err
+}
+
+// pauseOf is for how long Kueue is left alone that took so long: the longer it takes, the more of its time it has for other things.
+func pauseOf(took time.Duration) time.Duration {
+	return time.Duration(float64(took) * min(pendingShare, took.Seconds()/pendingFresh.Seconds()))
 }
 
 func (c *Cluster) askPending(ctx context.Context, clusterQueue string) (_ []Pending, err error) {
@@ -116,7 +121,7 @@ func readPending(body io.Reader) ([]Pending, error) {
 	gjson.GetBytes(text, "items").ForEach(func(_, item gjson.Result) bool {
 		pending = append(pending, Pending{
 			Namespace: item.Get("metadata.namespace").Str, Name: item.Get("metadata.name").Str,
-			LocalQueue: item.Get("localQueueName").Str, Position: int(item.Get("positionInLocalQueue").Int()),
+			LocalQueue: item.Get("localQueueName").Str,
 		})
 		return true
 	})

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -61,6 +62,9 @@ func TestJobsThatWaitSayTheirPlaceAndWhenTheyWillStart(t *testing.T) {
 		"runs": `"line"`, "free": `""`, "elsewhere": `"none"`,
 	} {
 		c.eventually(name+" is told as "+want, func() bool { return c.queueOf(name, "alice") == want })
+	}
+	if a := c.replica(t).get("/queues/a/line"); strings.Count(a.body, `"owner":"alice"`) != 2 {
+		t.Errorf("the first answer of the queue does not say whose the jobs are: %s", a.body)
 	}
 	if got := c.queueOf("first", "bob"); got != `"line"` {
 		t.Errorf("whoever may not list the queue is told %s", got)

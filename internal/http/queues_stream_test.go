@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/kubecast/kubecast/internal/apitest"
 	"github.com/kubecast/kubecast/internal/cluster"
 )
 
@@ -79,6 +80,32 @@ func TestQueueStreamsTellChangesOfPlaceWithinASecond(t *testing.T) {
 		if now := k.questions(); now != before {
 			t.Errorf("while nothing changed, Kueue was asked %d times", now-before)
 		}
+	})
+}
+
+// A job that has left moves up at once those behind it, whatever Kueue says that does not know yet. It does not come back then.
+func TestWhoHasLeftAQueueStandsInNobodysWay(t *testing.T) {
+	withKueue(t, func(t *testing.T, g *gateway, k *kueue) {
+		for _, name := range []string{"one", "two", "three"} {
+			k.wait("a", name, "line")
+		}
+		s := g.stream("/queues/a/line")
+		s.waits(time.Second, "1/1 jobs.batch one", "2/2 jobs.batch two", "3/3 jobs.batch three")
+		pass(10 * time.Second)
+		g.api.Delete("workloads", "a/job-one")
+		s.waits(400*time.Millisecond, "1/1 jobs.batch two", "2/2 jobs.batch three")
+		pass(10 * time.Second)
+		k.workload("a", "two", "line", apitest.Set("status", map[string]any{"conditions": []any{map[string]any{"type": "QuotaReserved", "status": "True"}}, "admission": map[string]any{"clusterQueue": "whole"}}))
+		s.waits(400*time.Millisecond, "1/1 jobs.batch three")
+		pass(5 * time.Second)
+		k.reorder("a/job-three")
+		pass(8 * time.Second)
+		if got := toldOf(t, g.get("/queues/a/line").body); !slices.Equal(got, []string{"1/1 jobs.batch three"}) {
+			t.Errorf("%q", got)
+		}
+		k.workload("a", "two", "line") // it was taken back
+		k.reorder("a/job-three", "a/job-two")
+		s.waits(time.Second, "1/1 jobs.batch three", "2/2 jobs.batch two")
 	})
 }
 
@@ -156,6 +183,30 @@ func TestQueueStreamsGoOnWhileTheClusterDoesNotSayItsKinds(t *testing.T) {
 		s.waits(time.Second, "1/1 jobs.batch one", "2 hidden")
 		k.wait("a", "two", "line")
 		s.waits(time.Second, "1/1 jobs.batch one", "2 hidden", "3/3 jobs.batch two")
+	})
+}
+
+// An answer does not wait for long for a cluster that does not say whether it has a kind, and has a queue that was just made.
+func TestAnswersOfQueuesWaitForLittle(t *testing.T) {
+	withKueue(t, func(t *testing.T, g *gateway, k *kueue) {
+		k.wait("a", "one", "line")
+		g.get("/queues/a/line")
+		g.api.Put("localqueues", "a/new", "spec.clusterQueue=whole")
+		pass(10 * time.Millisecond)
+		if a := g.get("/queues/a/new"); a.code != http.StatusOK {
+			t.Errorf("a queue that was just made: %d %s", a.code, a.body)
+		}
+		pass(10 * time.Second)
+		g.api.Hang("discovery")
+		defer g.api.Fail("discovery", 0)
+		k.hostile("a", "x", "line", map[string]any{"apiVersion": "none.example.com/v1", "kind": "None", "name": "x", "uid": "1", "controller": true})
+		began := time.Now()
+		if got := toldOf(t, g.get("/queues/a/line").body); !slices.Equal(got, []string{"1/1 jobs.batch one", "2 hidden"}) {
+			t.Errorf("%q", got)
+		}
+		if took := time.Since(began); took > 2*time.Second {
+			t.Errorf("it took %v", took)
+		}
 	})
 }
 

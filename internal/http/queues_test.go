@@ -46,8 +46,8 @@ func (k *kueue) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		namespace, name, _ := strings.Cut(key, "/")
 		line := k.lines[key]
 		items = append(items, fmt.Sprintf(`{"metadata":{"name":%q,"namespace":%q},"priority":0,"localQueueName":%q,"positionInClusterQueue":%d,"positionInLocalQueue":%d}`,
-			name, namespace, line, i, local[namespace+"/"+line]))
-		local[namespace+"/"+line]++
+			name, namespace, line, i, local[line]))
+		local[line]++ // Kueue counts LocalQueues of one name together
 	}
 	w.Header().Set("Content-Type", "application/json")
 	fmt.Fprintf(w, `{"kind":"PendingWorkloadsSummary","apiVersion":"visibility.kueue.x-k8s.io/%s","items":[%s]}`, k.version, strings.Join(items, ","))

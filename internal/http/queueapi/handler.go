@@ -10,7 +10,7 @@ package queueapi
 import (
 	"context"
 	"errors"
-	"iter"
+	"io"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -23,11 +23,13 @@ import (
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/history/archive"
 	"github.com/kubecast/kubecast/internal/http/access"
+	"github.com/kubecast/kubecast/internal/http/auditrecord"
 	"github.com/kubecast/kubecast/internal/http/ratelimit"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/http/request"
 	"github.com/kubecast/kubecast/internal/queues"
 	"github.com/kubecast/kubecast/internal/queues/pending"
+	"github.com/kubecast/kubecast/internal/stream"
 )
 
 // Options configure a Handler; all are required unless they say otherwise.
@@ -71,7 +73,6 @@ const Path = "/queues"
 const (
 	localQueues   = "localqueues"
 	clusterQueues = "clusterqueues"
-	workloads     = "workloads"
 
 	// usualJobs and mostJobs are how many waiting jobs are told of a queue.
 	usualJobs, mostJobs = 100, 1000
@@ -131,161 +132,92 @@ func (h *Handler) Answer(w http.ResponseWriter, r *http.Request, id auth.Identit
 	if err != nil {
 		return err
 	}
-	look := look{Handler: h, id: id, cluster: q.cluster, kinds: kinds, task: budget.NewTask(r.Context(), h.opts.Processors, id.QuotaOwner())}
-	defer look.release()
-	if q.name == "" {
-		items, err := look.list(r.Context())
-		if err != nil {
-			return err
-		}
-		return reply.JSON(w, listed{items})
-	}
-	found, err := look.one(r.Context(), q)
+	text, err := h.answer(r.Context(), id, kinds, q)
+	auditrecord.Of(r.Context()).Decided(q.read(), err)
 	if err != nil {
 		return err
 	}
-	return reply.JSON(w, found)
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	_, _ = io.WriteString(w, text+"\n") // a client that has gone is no error
+	return nil
+}
+
+// answer is what a caller is told of what they ask for: what a stream of it tells first.
+func (h *Handler) answer(ctx context.Context, id auth.Identity, kinds *cache.Kinds, q question) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, h.opts.SyncTimeout)
+	defer cancel()
+	queue, _, err := h.find(ctx, id, kinds, q)
+	if err != nil {
+		return "", err
+	}
+	reader, err := h.read(kinds, queue, id)
+	if err != nil {
+		return "", err
+	}
+	defer reader.Close()
+	now, err := settled(ctx, reader, q)
+	if err != nil {
+		return "", err
+	}
+	visible, ok, err := h.see(ctx, id, kinds, q, now.Kinds)
+	if err != nil {
+		return "", err
+	}
+	see := sight{visible.Shows()}
+	if !ok || q.name != "" && see.object(now, q) == nil {
+		return "", notThere()
+	}
+	task := budget.NewTask(ctx, h.opts.Processors, id.QuotaOwner())
+	defer task.Rest()
+	if !task.Step(viewCost * len(now.Places)) {
+		return "", task.Err()
+	}
+	return see.view(now, q, visible.Tag()).Text, nil
+}
+
+const (
+	// viewCost is what it costs to say of a place what it is, as bytes that are looked at.
+	viewCost = 512
+	// settlesWithin is for how long an answer waits for what is still being looked for.
+	settlesWithin = time.Second
+)
+
+// settled is the newest snapshot once the queue is in it that was found, and it is known of which kinds the jobs are, and whose.
+// What is not known in time is not waited for.
+func settled(ctx context.Context, reader *pending.Reader, q question) (*pending.Snapshot, error) {
+	unavailable := func(err error) error { return reply.Unavailable("queues are not known yet", time.Second, err) }
+	if err := reader.Ready(ctx); err != nil {
+		return nil, unavailable(err)
+	}
+	enough := time.NewTimer(settlesWithin)
+	defer enough.Stop()
+	wakes := stream.NewWakeChannel()
+	for known := uint64(0); ; {
+		now, err := reader.Snapshot(wakes, known)
+		switch {
+		case err != nil:
+			return nil, unavailable(err)
+		case !now.Asking && q.isIn(now, reader.ClusterQueue()):
+			return now, nil
+		}
+		if known != now.Number {
+			known = now.Number
+			continue
+		}
+		select {
+		case <-wakes.C:
+		case <-enough.C:
+			return now, nil
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
 }
 
 // listed is a list of queues.
 type listed struct {
 	Items []queues.Queue `json:"items"`
-}
-
-// look is how one caller sees the queues of a cluster.
-type look struct {
-	*Handler
-	id      auth.Identity
-	cluster string // as it is named in the address
-	kinds   *cache.Kinds
-	task    *budget.Task
-	held    []func()
-}
-
-func (l *look) release() {
-	l.task.Rest()
-	for _, release := range l.held {
-		release()
-	}
-}
-
-// part is what may be seen of a kind, at one moment. A nil part has nothing.
-type part struct {
-	snapshot *cache.Snapshot
-	visible  *access.Visibility
-}
-
-// all are its objects, in the order of Kubernetes' lists.
-func (p *part) all() iter.Seq[*cluster.Object] {
-	if p == nil {
-		return func(func(*cluster.Object) bool) {}
-	}
-	return access.Part{Visible: p.visible}.List(p.snapshot, cache.Selector{}, "", "")
-}
-
-// get is one of its objects; nil: there is none, or it may not be seen.
-func (p *part) get(namespace, name string) *cluster.Object {
-	if p == nil {
-		return nil
-	}
-	o := p.snapshot.Get(namespace, name)
-	if o == nil || !p.visible.Sees(o) {
-		return nil
-	}
-	return o
-}
-
-// beside opens what an answer has more of for whoever may list it, too: that somebody may not is no
-// refusal, and nothing for the audit log.
-func (l *look) beside(ctx context.Context, resource, namespace string) (*part, error) {
-	t, found, err := l.target(ctx, resource, namespace)
-	if err != nil || !found {
-		return nil, err
-	}
-	_, _, err = l.opts.Access.Find(ctx, l.id, t, "list")
-	if isRefusal(err) {
-		return nil, nil
-	}
-	return l.open(ctx, resource, namespace)
-}
-
-// isRefusal reports whether there is nothing that the caller may list.
-func isRefusal(err error) bool {
-	return err != nil && (reply.To(err).Code == http.StatusForbidden || errors.Is(err, cluster.ErrNoKind))
-}
-
-// kind finds one of Kueue's kinds; found is false if the cluster has no such kind.
-func (l *look) kind(ctx context.Context, resource string) (kind cluster.Kind, found bool, err error) {
-	if l.opts.None {
-		return kind, false, nil
-	}
-	kind, err = l.kinds.Cluster().Named(ctx, resource+"."+queues.Group)
-	if errors.Is(err, cluster.ErrNoKind) {
-		return kind, false, nil
-	}
-	return kind, err == nil, err
-}
-
-// target names the objects of a kind of queues; found is false if the cluster has no such kind.
-func (l *look) target(ctx context.Context, resource, namespace string) (t access.Target, found bool, err error) {
-	kind, found, err := l.kind(ctx, resource)
-	return access.Target{Cluster: l.cluster, Group: queues.Group, Version: kind.Version, Resource: resource, Namespace: namespace}, found, err
-}
-
-// open opens a kind of queues as far as the caller may list them; nil: there is no such kind, or the caller may list none.
-func (l *look) open(ctx context.Context, resource, namespace string) (*part, error) {
-	t, found, err := l.target(ctx, resource, namespace)
-	if err != nil || !found {
-		return nil, err
-	}
-	g, err := l.opts.Access.OpenSynced(ctx, l.id, t, "list")
-	switch {
-	case err == nil:
-		l.held = append(l.held, g.Release)
-		return &part{g.Store.Snapshot(), g.Visible}, nil
-	case isRefusal(err):
-		return nil, nil
-	}
-	return nil, err
-}
-
-// own opens a kind for the gateway itself; nil: there is no such kind.
-func (l *look) own(ctx context.Context, resource string) (*part, error) {
-	kind, found, err := l.kind(ctx, resource)
-	if err != nil || !found {
-		return nil, err
-	}
-	using, release, err := l.kinds.Use(kind, "")
-	if err != nil {
-		return nil, err
-	}
-	l.held = append(l.held, release)
-	ctx, cancel := context.WithTimeout(ctx, l.opts.SyncTimeout)
-	defer cancel()
-	if err := using.WaitReachable(ctx); err != nil {
-		return nil, err
-	}
-	return &part{snapshot: using.Snapshot()}, nil
-}
-
-// list are the queues that the caller may list: those of namespaces, and then those of the cluster.
-func (l *look) list(ctx context.Context) ([]queues.Queue, error) {
-	found := []queues.Queue{}
-	local, err := l.open(ctx, localQueues, "")
-	if err != nil {
-		return nil, err
-	}
-	whole, err := l.beside(ctx, clusterQueues, "")
-	if err != nil {
-		return nil, err
-	}
-	for o := range local.all() {
-		found = append(found, queues.LocalQueue(o, whole.get("", o.Path("spec.clusterQueue").Str)))
-	}
-	for o := range whole.all() {
-		found = append(found, queues.ClusterQueue(o))
-	}
-	return found, nil
 }
 
 // queueWithJobs is one queue, and who waits in it.
@@ -294,36 +226,94 @@ type queueWithJobs struct {
 	Jobs []any `json:"jobs"` // waiting and hidden
 }
 
-// one is a queue that the caller may list. Whoever may not is told that there is none.
-func (l *look) one(ctx context.Context, q question) (*queueWithJobs, error) {
-	open := l.beside
-	if q.namespace == "" {
-		open = l.open
+func notThere() error { return reply.NotFound("there is no such queue, or you may not list it") }
+
+// isRefusal reports whether there is nothing that the caller may list.
+func isRefusal(err error) bool {
+	return err != nil && (reply.To(err).Code == http.StatusForbidden || errors.Is(err, cluster.ErrNoKind))
+}
+
+// find is the ClusterQueue of the queue that is asked for, "" of all, and what the caller may see, of no jobs yet. A caller
+// who may not see the queue is told that there is none.
+func (h *Handler) find(ctx context.Context, id auth.Identity, kinds *cache.Kinds, q question) (clusterQueue string, visible *access.Visibility, err error) {
+	visible, seen, err := h.see(ctx, id, kinds, q, nil)
+	switch {
+	case err != nil:
+		return "", nil, err
+	case !seen:
+		return "", nil, notThere()
 	}
-	whole, err := open(ctx, clusterQueues, "")
+	resource := localQueues
+	if q.name != "" && q.namespace == "" {
+		resource = clusterQueues
+	}
+	all, err := h.all(ctx, kinds, resource)
+	if err != nil || q.name == "" {
+		return "", visible, err
+	}
+	o := q.of(all)
+	switch {
+	case o == nil:
+		return "", nil, notThere()
+	case q.namespace == "":
+		return q.name, visible, nil
+	}
+	return o.Path("spec.clusterQueue").Str, visible, nil
+}
+
+// all are the objects of a kind of queues, whoever may see them; nil: there is no such kind.
+func (h *Handler) all(ctx context.Context, kinds *cache.Kinds, resource string) (*cache.Snapshot, error) {
+	if h.opts.None {
+		return nil, nil
+	}
+	kind, err := kinds.Cluster().Named(ctx, resource+"."+queues.Group)
+	if errors.Is(err, cluster.ErrNoKind) {
+		return nil, nil
+	}
 	if err != nil {
 		return nil, err
 	}
-	var found queueWithJobs
-	in := line{clusterQueue: q.name}
-	if q.namespace == "" {
-		o := whole.get("", q.name)
-		if o == nil {
-			return nil, reply.NotFound("there is no such queue, or you may not list it")
-		}
-		found.Queue = queues.ClusterQueue(o)
-	} else {
-		local, err := l.open(ctx, localQueues, q.namespace)
-		if err != nil {
-			return nil, err
-		}
-		o := local.get(q.namespace, q.name)
-		if o == nil {
-			return nil, reply.NotFound("there is no such queue, or you may not list it")
-		}
-		in = line{clusterQueue: o.Path("spec.clusterQueue").Str, namespace: q.namespace, name: q.name}
-		found.Queue = queues.LocalQueue(o, whole.get("", in.clusterQueue))
+	using, release, err := kinds.Use(kind, "")
+	if err != nil {
+		return nil, err
 	}
-	found.Jobs, err = l.jobs(ctx, in, q.limit)
-	return &found, err
+	defer release()
+	ctx, cancel := context.WithTimeout(ctx, h.opts.SyncTimeout)
+	defer cancel()
+	if err := using.WaitReachable(ctx); err != nil {
+		return nil, err
+	}
+	return using.Snapshot(), nil
+}
+
+// read reads a ClusterQueue; "": the objects of all.
+func (h *Handler) read(kinds *cache.Kinds, clusterQueue string, id auth.Identity) (*pending.Reader, error) {
+	reader, err := h.pending.Read(kinds, clusterQueue, id.QuotaOwner())
+	if err != nil {
+		return nil, reply.Unavailable("the gateway ends", time.Second, err)
+	}
+	return reader, nil
+}
+
+// objects are the objects of the kind that is asked for.
+func (q question) objects(now *pending.Snapshot) (kind string, all *cache.Snapshot) {
+	if q.namespace == "" {
+		return wholeKind, now.Whole
+	}
+	return localKind, now.Local
+}
+
+// of is the queue that is asked for; nil: it is not there.
+func (q question) of(all *cache.Snapshot) *cluster.Object {
+	if all == nil {
+		return nil
+	}
+	return all.Get(q.namespace, q.name)
+}
+
+// isIn reports whether the queue that is asked for is in a snapshot, as a part of a ClusterQueue.
+func (q question) isIn(now *pending.Snapshot, clusterQueue string) bool {
+	_, all := q.objects(now)
+	o := q.of(all)
+	return q.name == "" || o != nil && (q.namespace == "" || o.Path("spec.clusterQueue").Str == clusterQueue)
 }

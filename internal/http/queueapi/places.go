@@ -54,15 +54,11 @@ func (h *Handler) Places(id auth.Identity, kinds *cache.Kinds, in string) func(c
 
 // snapshot is what is known of a queue that a caller may list; nil: there is none, or it is not known in time.
 func (h *Handler) snapshot(ctx context.Context, id auth.Identity, kinds *cache.Kinds, q question) *pending.Snapshot {
-	_, ok, err := h.see(ctx, id, kinds, q, nil)
+	queue, _, err := h.find(ctx, id, kinds, q)
 	if err != nil {
 		return nil
 	}
-	queue, err := h.find(ctx, id, kinds, q, ok)
-	if err != nil {
-		return nil
-	}
-	reader, err := h.pending.Read(kinds, queue, id.QuotaOwner())
+	reader, err := h.read(kinds, queue, id)
 	if err != nil {
 		return nil
 	}

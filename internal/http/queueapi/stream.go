@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/kubecast/kubecast/internal/auth"
-	"github.com/kubecast/kubecast/internal/budget"
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/http/access"
@@ -112,19 +111,13 @@ func (h *Handler) openStream(ctx context.Context, id auth.Identity, name string,
 	if err != nil {
 		return nil, err
 	}
-	visible, ok, err := h.see(ctx, id, kinds, q, nil)
+	queue, visible, err := h.find(ctx, id, kinds, q)
 	if err != nil {
 		return nil, err
 	}
-	clusterQueue := ""
-	if q.name != "" {
-		if clusterQueue, err = h.find(ctx, id, kinds, q, ok); err != nil {
-			return nil, err
-		}
-	}
-	reader, err := h.pending.Read(kinds, clusterQueue, id.QuotaOwner())
+	reader, err := h.read(kinds, queue, id)
 	if err != nil {
-		return nil, reply.Unavailable("the gateway ends", time.Second, err)
+		return nil, err
 	}
 	s := &source{
 		VisibilityTracker: eventstream.VisibilityTracker{Visible: visible}, handler: h, id: id, kinds: kinds, asked: q, reader: reader, name: name, opened: time.Now(),
@@ -135,32 +128,6 @@ func (h *Handler) openStream(ctx context.Context, id auth.Identity, name string,
 		s.prefix = name + "."
 	}
 	return s, nil
-}
-
-// find is the ClusterQueue of the queue that is asked for. Whoever may not see that is told that there is none.
-func (h *Handler) find(ctx context.Context, id auth.Identity, kinds *cache.Kinds, q question, seen bool) (clusterQueue string, err error) {
-	notThere := reply.NotFound("there is no such queue, or you may not list it")
-	if !seen {
-		return "", notThere
-	}
-	look := look{Handler: h, kinds: kinds, task: budget.NewTask(ctx, h.opts.Processors, id.QuotaOwner())}
-	defer look.release()
-	resource := localQueues
-	if q.namespace == "" {
-		resource = clusterQueues
-	}
-	all, err := look.own(ctx, resource)
-	if err != nil {
-		return "", err
-	}
-	o := all.get(q.namespace, q.name)
-	switch {
-	case o == nil:
-		return "", notThere
-	case q.namespace == "":
-		return q.name, nil
-	}
-	return o.Path("spec.clusterQueue").Str, nil
 }
 
 func (s *source) Name() string { return s.name }
@@ -245,12 +212,7 @@ func (s *source) tell(to eventstream.Sink, now *pending.Snapshot) eventstream.Pr
 	if p, isThere := s.isThere(now, see); !isThere {
 		return p
 	}
-	view := now.View(viewKey{s.asked, s.Visible.Tag()}, func() string {
-		if s.asked.name == "" {
-			return reply.MustJSON(listed{see.list(now.Local, now.Whole)})
-		}
-		return reply.MustJSON(see.one(now, s.asked))
-	})
+	view := see.view(now, s.asked, s.Visible.Tag())
 	s.number = now.Number
 	told := view.Sum != s.sum || s.sum == 0
 	to.Step(len(view.Text))
@@ -267,12 +229,6 @@ func (s *source) tell(to eventstream.Sink, now *pending.Snapshot) eventstream.Pr
 	return eventstream.Progress{More: true, At: now.At, Outcome: to.Relay()}
 }
 
-// viewKey names what is told of a snapshot.
-type viewKey struct {
-	asked   question
-	visible string
-}
-
 // lags is by how much a snapshot may be behind what a stream was opened for: a queue that has just been made.
 const lags = 2 * time.Second
 
@@ -281,62 +237,18 @@ func (s *source) isThere(now *pending.Snapshot, see sight) (p eventstream.Progre
 	if s.asked.name == "" {
 		return p, true
 	}
-	kind, snapshot := localKind, now.Local
-	if s.asked.namespace == "" {
-		kind, snapshot = wholeKind, now.Whole
-	}
-	o := see.get(snapshot, kind, s.asked.namespace, s.asked.name)
+	o := see.object(now, s.asked)
 	switch soon := s.opened.Add(lags); {
 	case o == nil && s.sum == 0 && time.Now().Before(soon):
 		s.number, s.due, p.More = now.Number, soon, true // so that the next snapshot wakes the session
 	case o == nil:
 		p.Outcome = eventstream.Gone
-	case s.asked.namespace != "" && o.Path("spec.clusterQueue").Str != s.reader.ClusterQueue():
+	case !s.asked.isIn(now, s.reader.ClusterQueue()):
 		p.Outcome = eventstream.Unavailable // it is opened anew
 	default:
 		is = true
 	}
 	return p, is
-}
-
-// one is a queue that may be seen, with the jobs that wait in it.
-func (s sight) one(now *pending.Snapshot, q question) queueWithJobs {
-	told := queueWithJobs{Jobs: []any{}}
-	if q.namespace == "" {
-		told.Queue = queues.ClusterQueue(s.get(now.Whole, wholeKind, "", q.name))
-	} else {
-		o := s.get(now.Local, localKind, q.namespace, q.name)
-		told.Queue = queues.LocalQueue(o, s.get(now.Whole, wholeKind, "", o.Path("spec.clusterQueue").Str))
-	}
-	for i := range now.Places {
-		p := &now.Places[i]
-		position := p.Whole
-		if q.namespace != "" {
-			if position = p.Local; p.Namespace != q.namespace || p.Queue != q.name {
-				continue
-			}
-		}
-		if len(told.Jobs) == q.limit {
-			break
-		}
-		if j := p.Job; j == nil || !p.Known || !isName(j.Name) || !isName(j.UID) || !s.sees(p.Kind.String(), p.Namespace, j.Name) {
-			told.Jobs = append(told.Jobs, hidden{number(position), true})
-			continue
-		}
-		told.Jobs = append(told.Jobs, &waiting{
-			Position: number(p.Local), ClusterPosition: number(p.Whole), Namespace: p.Namespace, Queue: p.Queue, Resource: p.Kind.String(),
-			Name: p.Job.Name, UID: p.Job.UID, Owner: p.Owner, Since: p.Job.Since, Requests: p.Job.Requests(), Starts: startsOf(p),
-		})
-	}
-	return told
-}
-
-// number is a place; nil: nobody says it.
-func number(place int) *int {
-	if place == 0 {
-		return nil
-	}
-	return &place
 }
 
 func (s *source) Due() time.Time { return s.due }

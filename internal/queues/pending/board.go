@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"maps"
 	"sync"
 	"time"
 
@@ -37,6 +38,7 @@ type board struct {
 	jobs         map[name]*Job          // of Workloads that wait
 	queued       map[name]map[name]*Job // the same by LocalQueue
 	admitted     map[name]*admitted     // Workloads that were given quota, and are not over
+	left         map[name]time.Time     // Workloads that waited until then, and do not wait any more; of the last moments
 }
 
 // admitted is a job that was let in.
@@ -180,7 +182,7 @@ func (f *following) build(ctx context.Context) bool {
 	}
 	f.mu.Lock()
 	f.known, f.local, f.whole, f.upstream = true, snapshots[0], snapshots[1], upstream
-	f.jobs, f.queued, f.admitted = found.jobs, found.queued, found.admitted
+	f.jobs, f.queued, f.admitted, f.left = found.jobs, found.queued, found.admitted, map[name]time.Time{}
 	f.mu.Unlock()
 	f.changedAll()
 	return true
@@ -227,7 +229,7 @@ func (b *board) take(of name) (lines []name) {
 // read takes in what has changed, and tells the lines. It is false if all has to be read anew.
 func (f *following) read() bool {
 	defer clear(f.space[:]) // it must not keep objects alive
-	dirty := map[string]bool{}
+	now, dirty := time.Now(), map[string]change{}
 	upstream := upstreamOf(f.stores) // before the events are read: once the watches stand, what was missed is among them
 	for i, cursor := range f.cursors {
 		for more := true; more; {
@@ -237,7 +239,7 @@ func (f *following) read() bool {
 			}
 			f.mu.Lock()
 			for _, event := range batch {
-				f.apply(i, event, dirty)
+				f.apply(i, event, now, dirty)
 			}
 			f.mu.Unlock()
 			more = len(batch) == cap(f.space)
@@ -249,32 +251,44 @@ func (f *following) read() bool {
 	if other := upstream.Live != f.upstream.Live || !upstream.Since.Equal(f.upstream.Since); other {
 		f.upstream = upstream
 		for queue := range f.lines {
-			dirty[queue] = true
+			dirty[queue] = change{objects: true}
 		}
 	}
-	now := time.Now()
-	for queue, objects := range dirty {
+	maps.DeleteFunc(f.left, func(_ name, at time.Time) bool { return now.Sub(at) > keptLeft })
+	for queue, what := range dirty {
 		if l := f.lines[queue]; l != nil {
-			l.changed(now, objects)
+			l.changed(now, what)
 		}
 	}
 	return true
 }
 
+// keptLeft is for how long it is known that a Workload has left. By then Kueue knows, too.
+const keptLeft = 10 * time.Second
+
+// change is what has changed of a ClusterQueue.
+type change struct {
+	objects bool // queues' own objects
+	left    bool // a job does not wait any more
+}
+
 // apply takes in one event of a store, and notes of which ClusterQueues it is, and whether queues' own objects are others.
-func (f *following) apply(store int, event *cache.Event, dirty map[string]bool) {
+func (f *following) apply(store int, event *cache.Event, now time.Time, dirty map[string]change) {
 	o := event.Object
-	note := func(queue string, objects bool) { dirty[queue] = dirty[queue] || objects }
+	note := func(queue string, what change) {
+		before := dirty[queue]
+		dirty[queue] = change{before.objects || what.objects, before.left || what.left}
+	}
 	switch store {
 	case 0:
-		note("", true)
-		note(o.Path("spec.clusterQueue").Str, true)
+		note("", change{objects: true})
+		note(o.Path("spec.clusterQueue").Str, change{objects: true})
 		if before := event.Old; before != nil {
-			note(before.Path("spec.clusterQueue").Str, true)
+			note(before.Path("spec.clusterQueue").Str, change{objects: true})
 		}
 	case 1:
-		note("", true)
-		note(o.GetName(), true)
+		note("", change{objects: true})
+		note(o.GetName(), change{objects: true})
 	default:
 		var lines []name
 		if event.Type == stream.Deleted {
@@ -282,9 +296,13 @@ func (f *following) apply(store int, event *cache.Event, dirty map[string]bool) 
 		} else {
 			lines = f.put(o)
 		}
+		waits := f.jobs[nameOf(o)] != nil
+		if delete(f.left, nameOf(o)); len(lines) > 0 && !waits {
+			f.left[nameOf(o)] = now
+		}
 		for _, line := range lines {
 			if queue := f.clusterQueueOf(line); queue != "" {
-				note(queue, false)
+				note(queue, change{left: !waits})
 			}
 		}
 	}
@@ -301,6 +319,12 @@ func (b *board) clusterQueueOf(local name) string {
 	return ""
 }
 
+// hasLeft reports whether a Workload is known not to wait any more. The lock is held.
+func (b *board) hasLeft(workload name) bool {
+	_, left := b.left[workload]
+	return left || b.admitted[workload] != nil
+}
+
 // has reports whether the cluster has queues.
 func (b *board) has() bool {
 	b.mu.Lock()
@@ -313,7 +337,7 @@ func (b *board) changedAll() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, l := range b.lines {
-		l.changed(time.Now(), true)
+		l.changed(time.Now(), change{objects: true})
 	}
 }
 

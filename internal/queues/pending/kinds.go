@@ -51,6 +51,10 @@ func (l *line) lookUpKinds(s *Snapshot) {
 			s.Kinds = append(s.Kinds, p.Kind)
 		}
 	}
+	for of := range l.kinds.asking {
+		_, looked := l.kinds.known[of]
+		s.Asking = s.Asking || !looked
+	}
 	if len(s.Kinds) > mostKinds {
 		// Kinds that Kueue knows go first, so that others that somebody names do not hide everybody's jobs.
 		slices.SortStableFunc(s.Kinds, func(a, b cluster.Kind) int { return cmp.Compare(l.isOfJobs(b), l.isOfJobs(a)) })
@@ -108,11 +112,12 @@ func (l *line) askKind(of queues.Job) {
 	k := &l.kinds
 	delete(k.asking, of)
 	kept := kindsKept
-	if _, again := k.known[of]; !again && len(k.known) < mostNamed/2 {
+	_, again := k.known[of]
+	if !again && len(k.known) < mostNamed/2 {
 		kept = kindsSoon
 	}
 	k.known[of] = kindFound{kind, err == nil, time.Now().Add(kept)}
-	wake := err == nil || k.more
+	wake := err == nil || k.more || !again
 	l.mu.Unlock()
 	if wake {
 		l.wakes.Wake()

@@ -45,6 +45,7 @@ type line struct {
 	waiting   map[*Reader]stream.Waiter
 	changedAt time.Time // when the newest change came to be known
 	objects   bool      // queues' own objects have changed since the newest snapshot
+	left      bool      // a job has left since then
 	stale     bool      // Kueue is to be asked again
 	kinds     kinds
 	owners    owners
@@ -96,10 +97,10 @@ func (l *line) payer() string {
 	return l.users[0]
 }
 
-// changed tells that something of the queue has changed; objects: it is of queues' own objects.
-func (l *line) changed(at time.Time, objects bool) {
+// changed tells that something of the queue has changed.
+func (l *line) changed(at time.Time, what change) {
 	l.mu.Lock()
-	l.changedAt, l.objects, l.stale = at, l.objects || objects, true
+	l.changedAt, l.objects, l.left, l.stale = at, l.objects || what.objects, l.left || what.left, true
 	l.mu.Unlock()
 	l.wakes.Wake()
 }
@@ -117,8 +118,11 @@ func (l *line) run(ctx context.Context) {
 		case <-due.C:
 			l.asks = true
 		}
-		changedAt, stale := l.lastChange()
+		changedAt, stale, left := l.lastChange()
 		l.asks = l.asks || stale
+		if left && !l.order.Asked.IsZero() && l.err == nil {
+			l.show(changedAt) // that moves up what stood behind, whatever Kueue says then
+		}
 		if wait := time.Until(l.order.Until); l.asks && 0 < wait && wait <= asksSoon {
 			backoff.Pause(ctx, wait)
 		}
@@ -134,13 +138,13 @@ func (l *line) run(ctx context.Context) {
 	}
 }
 
-// lastChange is when the newest change came to be known, and whether that was since it was looked last.
-func (l *line) lastChange() (at time.Time, stale bool) {
+// lastChange is when the newest change came to be known, whether that was since it was looked last, and whether a job has left then.
+func (l *line) lastChange() (at time.Time, stale, left bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	at, stale = l.changedAt, l.stale
-	l.stale = false
-	return at, stale
+	at, stale, left = l.changedAt, l.stale, l.left
+	l.stale, l.left = false, false
+	return at, stale, left
 }
 
 // ask asks Kueue for its order. While the cluster is away, the newest one is kept.
@@ -201,7 +205,8 @@ func (l *line) show(changedAt time.Time) (alike bool) {
 	return alike
 }
 
-// places are who waits, in Kueue's order; where nobody says what that is, in none, and without positions. The board's lock is held.
+// places are who waits, in Kueue's order, without those that have left since it said so; where nobody says what the order is, in none, and
+// without positions. The board's lock is held.
 func (l *line) places() (places []Place, alike bool) {
 	b := l.board
 	if l.err != nil {
@@ -215,14 +220,19 @@ func (l *line) places() (places []Place, alike bool) {
 		}
 		return places, true
 	}
-	found := 0
+	found, ahead := 0, map[name]int{} // by LocalQueue: Kueue counts those of one name in several namespaces together
 	places = make([]Place, 0, len(l.order.Pending))
-	for i, p := range l.order.Pending {
-		place := Place{Namespace: p.Namespace, Name: p.Name, Queue: p.LocalQueue, Job: b.jobs[name{p.Namespace, p.Name}], Local: p.Position + 1, Whole: i + 1}
-		if place.Job != nil && place.Job.Queue == p.LocalQueue {
+	for _, p := range l.order.Pending {
+		of, in := name{p.Namespace, p.Name}, name{p.Namespace, p.LocalQueue}
+		job := b.jobs[of]
+		if job == nil && b.hasLeft(of) {
+			continue
+		}
+		ahead[in]++
+		if job != nil && job.Queue == p.LocalQueue {
 			found++
 		}
-		places = append(places, place)
+		places = append(places, Place{Namespace: p.Namespace, Name: p.Name, Queue: p.LocalQueue, Job: job, Local: ahead[in], Whole: len(places) + 1})
 	}
 	wait := 0
 	for in, jobs := range b.queued {
@@ -230,7 +240,7 @@ func (l *line) places() (places []Place, alike bool) {
 			wait += len(jobs)
 		}
 	}
-	return places, found == len(places) && wait == found
+	return places, found == len(l.order.Pending) && wait == found
 }
 
 // publish makes a snapshot the newest, if it says something new, and wakes whoever waits for one.

@@ -52,11 +52,11 @@ func (l *line) lookUpOwners(s *Snapshot) {
 			delete(o.known, uid)
 		}
 	}
-	if len(unknown) == 0 || o.asking || time.Now().Before(o.next) {
-		return
+	if len(unknown) > 0 && !o.asking && !time.Now().Before(o.next) {
+		o.asking = true
+		l.looking.Go(func() { l.askOwners(unknown) })
 	}
-	o.asking = true
-	l.looking.Go(func() { l.askOwners(unknown) })
+	s.Asking = s.Asking || o.asking && o.known == nil
 }
 
 // askOwners asks whose jobs are, by their kinds. What nobody knows is asked again later.
@@ -71,7 +71,8 @@ func (l *line) askOwners(unknown map[string][]string) {
 	}
 	l.mu.Lock()
 	o := &l.owners
-	if o.known == nil {
+	isFirst := o.known == nil
+	if isFirst {
 		o.known = map[string]Owned{}
 	}
 	for _, f := range found {
@@ -83,7 +84,7 @@ func (l *line) askOwners(unknown map[string][]string) {
 	wait := min(ownersAgain<<min(o.tried, 6), ownersMost)
 	o.asking, o.next = false, time.Now().Add(wait)
 	l.mu.Unlock()
-	if len(found) > 0 {
+	if len(found) > 0 || isFirst {
 		l.wakes.Wake()
 	}
 	time.AfterFunc(wait, l.wakes.Wake)

@@ -51,6 +51,7 @@ type Snapshot struct {
 	Local, Whole *cache.Snapshot
 	Places       []Place
 	Kinds        []cluster.Kind // of the jobs
+	Asking       bool           // of which kinds jobs are, or whose, is being looked for, for the first time
 
 	indexed sync.Once
 	byJob   map[jobKey]int
@@ -124,7 +125,7 @@ func (s *Snapshot) View(key any, text func() string) *View {
 
 // says reports whether a snapshot says the same as another whose queues' objects are the same.
 func (s *Snapshot) says(other *Snapshot) bool {
-	return s.Upstream.Live == other.Upstream.Live && s.Upstream.Since.Equal(other.Upstream.Since) && slices.Equal(s.Kinds, other.Kinds) &&
+	return s.Asking == other.Asking && s.Upstream.Live == other.Upstream.Live && s.Upstream.Since.Equal(other.Upstream.Since) && slices.Equal(s.Kinds, other.Kinds) &&
 		slices.EqualFunc(s.Places, other.Places, func(a, b Place) bool {
 			return a.Job == b.Job && a.Local == b.Local && a.Whole == b.Whole && a.Owner == b.Owner && a.Starts.says(b.Starts) && a.Known == b.Known && a.Name == b.Name && a.Namespace == b.Namespace
 		})
