@@ -301,7 +301,7 @@ func learn(task *budget.Task, past []Past, state *queueState) (q *forecast.Queue
 			given -= size
 		}
 	}
-	p := playback{queue: q, began: began, sizes: sizes, running: map[*Past]bool{}, state: forecast.State{Room: max(1, room), Strict: state.Strict}}
+	p := playback{queue: q, began: began, sizes: sizes, state: forecast.State{Room: max(1, room), Strict: state.Strict}}
 	came := 0
 	for _, m := range moments {
 		p.take(m)
@@ -353,7 +353,7 @@ type playback struct {
 	sizes   map[*Past]float64
 	state   forecast.State
 	waiting []*Past
-	running map[*Past]bool
+	running []*Past // in the order in which they began, so that the same past is played alike each time
 }
 
 func (p *playback) take(m moment) {
@@ -365,12 +365,13 @@ func (p *playback) take(m moment) {
 	if i := slices.Index(p.waiting, j); i >= 0 {
 		p.waiting = slices.Delete(p.waiting, i, i+1)
 	}
+	at := slices.Index(p.running, j)
 	switch {
 	case m.what == begins:
-		p.running[j] = true
+		p.running = append(p.running, j)
 		p.queue.Started(j.UID, m.at.Sub(p.began))
-	case p.running[j]:
-		delete(p.running, j)
+	case at >= 0:
+		p.running = slices.Delete(p.running, at, at+1)
 		p.queue.Ended(classOf(j.Namespace, j.Queue, j.Name), max(0, j.Ended.Sub(j.Started)))
 	default:
 		p.queue.Left(j.UID)
@@ -380,7 +381,7 @@ func (p *playback) take(m moment) {
 // look forecasts what comes.
 func (p *playback) look(at time.Time) {
 	p.state.Running, p.state.Waiting = p.state.Running[:0], p.state.Waiting[:0]
-	for j := range p.running {
+	for _, j := range p.running {
 		p.state.Running = append(p.state.Running, forecast.Running{Class: classOf(j.Namespace, j.Queue, j.Name), Size: p.sizes[j], For: max(0, at.Sub(j.Started))})
 	}
 	for _, j := range p.waiting[:min(len(p.waiting), mostPlayed)] {
