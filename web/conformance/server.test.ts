@@ -12,7 +12,7 @@ function mock(gateway: MockGateway): ServerSubject {
       return gateway.url;
     },
     headers: { Authorization: 'Bearer let-me-in' },
-    abilities: ['forgets'],
+    abilities: ['forgets', 'queries', 'lists'],
     room: (): Promise<Room> => {
       const namespace = `room-${rooms++}`;
       const uids = new Map<string, string>();
@@ -40,6 +40,7 @@ function mock(gateway: MockGateway): ServerSubject {
 describe.each(['in memory', 'over a network'])('the mock %s', (where) => {
   for (const one of serverCases) {
     const gateway = new MockGateway();
+    gateway.kinds = new Set(['configmaps']);
     const subject = where === 'in memory' ? { ...mock(gateway), url: 'http://gateway', fetch: gateway.fetch } : mock(gateway);
     test.skipIf(lacks(one, subject) !== undefined).concurrent(one.name, async () => {
       if (where !== 'in memory') await gateway.start();

@@ -6,6 +6,8 @@ export interface Change {
   readonly version: number;
   readonly resource: string;
   readonly object: KubeObject;
+  /** The object before it; undefined if it was not there. */
+  readonly before: KubeObject | undefined;
   readonly how: 'added' | 'modified' | 'deleted';
 }
 
@@ -32,9 +34,9 @@ export class MockCluster {
     const uid = draft.metadata.uid ?? `00000000-0000-4000-8000-${String(++this.#uids).padStart(12, '0')}`;
     const object = { ...draft, metadata: { ...draft.metadata, uid, resourceVersion: String(version) } };
     const objects = this.#objects.get(resource) ?? new Map<string, KubeObject>();
-    const how = objects.has(uid) ? 'modified' : 'added';
+    const before = objects.get(uid);
     this.#objects.set(resource, objects.set(uid, object));
-    this.#record({ version, resource, object, how });
+    this.#record({ version, resource, object, before, how: before ? 'modified' : 'added' });
     return object;
   }
 
@@ -45,7 +47,7 @@ export class MockCluster {
     objects.delete(uid);
     const version = ++this.version;
     const object = { ...last, metadata: { ...last.metadata, resourceVersion: String(version) } };
-    this.#record({ version, resource, object, how: 'deleted' });
+    this.#record({ version, resource, object, before: last, how: 'deleted' });
   }
 
   /** Forgets the history, so that every older position is answered with `reset`. */

@@ -4,7 +4,9 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { MockCluster } from './cluster.ts';
+import { MockLists, type ListAnswer } from './lists.ts';
 import { inMemory, type MockRequest, type MockResponse } from './memory.ts';
+import { BadQuery, queryOfStream, reserved } from './query.ts';
 import { MockStream, sightOf, type StreamOptions, type Watch } from './stream.ts';
 import { MockQueue, type MockInbox, type MockLog, type MockPast, type ToldQueue } from './told.ts';
 
@@ -34,6 +36,8 @@ export class MockGateway {
   inbox: MockInbox | undefined;
   /** The history's database is away: streams that have something of it end at once. */
   pastAway = false;
+  /** The kinds that are served, as `jobs.batch`; undefined: any that is asked for. */
+  kinds: ReadonlySet<string> | undefined;
   fallback: Fallback | undefined;
   /** Answers every stream with this status instead, while it is set. */
   refuseWith: { readonly status: number; readonly headers?: Record<string, string> } | undefined;
@@ -46,6 +50,7 @@ export class MockGateway {
   });
   /** By `namespace/name`, or the name of one without a namespace; the list of them under the empty one. */
   readonly #queues = new Map<string, MockQueue>();
+  readonly #lists = new MockLists();
   #server: Server | undefined;
   readonly #sockets = new Set<Socket>();
   #port = 0;
@@ -117,6 +122,14 @@ export class MockGateway {
       refuse(response, 404, 'there is no such thing');
       return;
     }
+    if (/^\/clusters\/|^\/auth\/ticket$/.test(url.pathname)) {
+      refuse(response, 501, 'the mock has no tickets, and one cluster');
+      return;
+    }
+    if (url.pathname.startsWith('/logs/')) {
+      refuse(response, 404, 'the mock has no logs'); // as on /stream, where a client is to find out which of its watches it is
+      return;
+    }
     if (!multiple && !/^\/apis?\//.test(url.pathname)) {
       if (next) next();
       else refuse(response, 404, 'nothing is here');
@@ -129,7 +142,7 @@ export class MockGateway {
     const lastEventId = String(request.headers['last-event-id'] ?? url.searchParams.get('lastEventId') ?? url.searchParams.get('last_event_id') ?? '');
     const token = tokenOf(request);
     if (!multiple && request.method === 'GET' && !request.headers.accept?.includes('text/event-stream')) {
-      this.#list(url.pathname, token, response);
+      this.#list(url, token, request, response);
       return;
     }
     this.requests.push({ url: request.url ?? '', lastEventId, token });
@@ -143,8 +156,21 @@ export class MockGateway {
       refuse(response, 401, 'the token is not valid', { 'WWW-Authenticate': 'Bearer' });
       return;
     }
-    const asked: [string, string][] = multiple ? [...url.searchParams].filter(([name]) => !/^(heartbeat|lastEventId|last_event_id)$/.test(name)) : [['', url.pathname]];
-    const watches = asked.map(([name, path]) => this.#watchOf(name, path));
+    const asked: [string, string][] = multiple ? [...url.searchParams].filter(([name]) => !reserved.has(name)) : [['', url.pathname + url.search]];
+    const misnamed = multiple && [...url.searchParams].find(([name, value]) => reserved.has(name) && value.startsWith('/'));
+    if (misnamed) {
+      refuse(response, 400, `${misnamed[0]} is the name of a parameter`);
+      return;
+    }
+    const defaults = multiple ? new URLSearchParams([...url.searchParams].filter(([key]) => reserved.has(key))) : url.searchParams;
+    let watches: (Watch | undefined)[];
+    try {
+      watches = asked.map(([name, path]) => this.#watchOf(name, path, defaults));
+    } catch (error) {
+      if (!(error instanceof BadQuery)) throw error;
+      refuse(response, error.status, error.message);
+      return;
+    }
     const strange = watches.findIndex((watch) => watch === undefined);
     if (strange !== -1) {
       refuse(response, 404, `no kind is served at ${asked[strange]?.[1]}`);
@@ -178,16 +204,52 @@ export class MockGateway {
     else refuse(response, 404, 'nothing is here');
   }
 
-  /** Only how many there are is asked of a list. */
-  #list(path: string, token: string, response: MockResponse): void {
-    const watch = watchOf('', path);
-    if (!watch || !this.users.has(token)) {
-      refuse(response, watch ? 401 : 404, 'refused');
+  /** A list, a page of it, counts, or one object. */
+  #list(url: URL, token: string, request: MockRequest, response: MockResponse): void {
+    const user = this.users.get(token);
+    if (!user) {
+      refuse(response, 401, 'the token is not valid', { 'WWW-Authenticate': 'Bearer' });
       return;
     }
-    const items = this.cluster.list(watch.resource).filter(({ metadata }) => !watch.namespace || metadata.namespace === watch.namespace);
-    response.writeHead(200, { 'Content-Type': 'application/json' });
-    response.end(JSON.stringify({ items: items.slice(0, 1), metadata: { remainingItemCount: Math.max(0, items.length - 1) } }));
+    const watch = watchOf('', url.pathname);
+    if (!watch || !this.#serves(url.pathname)) {
+      refuse(response, 404, `no kind is served at ${url.pathname}`);
+      return;
+    }
+    if (/as=|protobuf/.test(String(request.headers.accept ?? ''))) {
+      refuse(response, 501, 'the mock answers lists as plain JSON only');
+      return;
+    }
+    if (user.namespaces && (watch.namespace ? !user.namespaces.includes(watch.namespace) : user.namespaces.length === 0)) {
+      refuse(response, 403, `you may not list ${watch.resource} there`);
+      return;
+    }
+    const below = this.cluster.list(watch.resource).filter(
+      ({ metadata }) =>
+        (!watch.namespace || metadata.namespace === watch.namespace) && (!watch.object || metadata.name === watch.object) && (!user.namespaces || user.namespaces.includes(metadata.namespace ?? '')),
+    );
+    let answered: ListAnswer;
+    try {
+      answered = this.#lists.answer(below, watch.object, url.searchParams, String(this.cluster.version));
+    } catch (error) {
+      if (!(error instanceof BadQuery)) throw error;
+      refuse(response, error.status, error.message);
+      return;
+    }
+    const headers = { 'Content-Type': 'application/json', ETag: answered.tag };
+    if (answered.status === 404) refuse(response, 404, `${watch.resource} "${watch.object}" not found`);
+    else if (answered.status === 200 && request.headers['if-none-match'] === answered.tag) response.writeHead(304, headers).end();
+    else {
+      response.writeHead(answered.status, headers);
+      response.end(JSON.stringify(answered.body));
+    }
+  }
+
+  /** Whether the kind of a path is served. */
+  #serves(path: string): boolean {
+    if (!this.kinds) return true;
+    const [, group = '', resource = ''] = /^\/apis?\/(?:([^/]+)\/)?v[^/]+(?:\/namespaces\/[^/]+)?\/([a-z]+)/.exec(path) ?? [];
+    return this.kinds.has(group === '' ? resource : `${resource}.${group}`);
   }
 
   #logOf(path: string): MockLog | undefined {
@@ -195,9 +257,17 @@ export class MockGateway {
     return path.startsWith('/history') ? this.past : this.inbox;
   }
 
-  #watchOf(name: string, path: string): Watch | undefined {
+  #watchOf(name: string, path: string, defaults: URLSearchParams): Watch | undefined {
     const log = told.test(path) ? this.#logOf(path) : undefined;
-    if (!log) return watchOf(name, path);
+    if (!log) {
+      const watch = watchOf(name, path);
+      if (!watch || !this.#serves(path)) return undefined;
+      const own = new URL(path, 'http://gateway').searchParams;
+      // These make a watch another stream, so they stand in its own query only.
+      const common = [...defaults].filter(([key]) => !own.has(key) && !['countBy', 'limit', 'sort', 'offset'].includes(key));
+      const query = queryOfStream(new URLSearchParams([...own, ...(name === '' ? [] : common)]));
+      return { ...watch, query };
+    }
     const limit = Number(new URL(path, 'http://gateway').searchParams.get('limit') ?? 100);
     return { name, resource: path, namespace: undefined, visible: undefined, version: undefined, told: { log, limit } };
   }
@@ -273,9 +343,9 @@ function tokenOf(request: MockRequest): string {
 }
 
 function watchOf(name: string, path: string): Watch | undefined {
-  const match = /^\/apis?\/(?:[^/]+\/)?v[^/]+(?:\/namespaces\/([^/]+))?\/([a-z]+)(?:\?.*)?$/.exec(path);
+  const match = /^\/apis?\/(?:[^/]+\/)?v[^/]+(?:\/namespaces\/([^/?]+)(?=\/))?\/([a-z]+)(?:\/([^/?]+))?(?:\?.*)?$/.exec(path);
   if (!match?.[2]) return undefined;
-  return { name, resource: match[2], namespace: match[1], visible: undefined, version: undefined };
+  return { name, resource: match[2], namespace: match[1], object: match[3] && decodeURIComponent(match[3]), visible: undefined, version: undefined };
 }
 
 function refuse(response: MockResponse, status: number, detail: string, headers: Record<string, string> = {}): void {

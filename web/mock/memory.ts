@@ -80,7 +80,7 @@ class Answer implements MockResponse {
   }
 
   writeHead(status: number, headers: Readonly<Record<string, string>>): this {
-    this.#resolve(new Response(this.#bodyless || status === 204 ? null : this.#body, { status, headers }));
+    this.#resolve(new Response(this.#bodyless || status === 204 || status === 304 ? null : this.#body, { status, headers }));
     return this;
   }
 

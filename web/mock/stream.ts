@@ -3,6 +3,7 @@
 import type { KubeObject } from '@kubecast/sdk';
 import type { Change, MockCluster } from './cluster.ts';
 import type { MockResponse } from './memory.ts';
+import { countsOf, patchOf, type Query } from './query.ts';
 import type { Entry, MockLog } from './told.ts';
 
 export interface Watch {
@@ -10,6 +11,10 @@ export interface Watch {
   readonly name: string;
   readonly resource: string;
   readonly namespace: string | undefined;
+  /** The one object of that name; undefined: all. */
+  readonly object?: string | undefined;
+  /** What is asked of objects; undefined of what is told in place of these. */
+  readonly query?: Query | undefined;
   /** The namespaces that may be seen of all of them; undefined: every one. */
   visible: readonly string[] | undefined;
   /** Undefined while a snapshot is owed or under way. */
@@ -33,6 +38,12 @@ export class MockStream {
   readonly #options: StreamOptions;
   readonly #heartbeat: ReturnType<typeof setInterval>;
   readonly #stops: (() => void)[] = [];
+  /** What is told later of a watch, since it conflates, or tells a whole. */
+  readonly #later = new Map<Watch, ReturnType<typeof setTimeout>>();
+  /** The modifications that are held back, by uid, with the states that the client has. */
+  readonly #held = new Map<Watch, Map<string, { readonly base: KubeObject; object: KubeObject }>>();
+  /** What a client has of counts or of a page. */
+  readonly #shown = new Map<Watch, { counts: string; page: string; objects: Map<string, KubeObject> }>();
   /** Part of each position: with other permissions it is none. */
   #sight: string;
   #over = false;
@@ -67,7 +78,10 @@ export class MockStream {
     }
     for (const watch of this.watches) {
       const version = versionOf(position, this.#epoch + this.#sight, watch.name);
-      if (version === undefined || watch.told?.log.whole) this.#snapshot(watch);
+      const from = watch.query?.from;
+      if (watch.query?.counts ?? watch.query?.page) this.#begins(watch, version === this.#cluster.version);
+      else if (version === undefined && from !== undefined) this.#beginsBehind(watch, from === 'now' ? this.#cluster.version : from);
+      else if (version === undefined || watch.told?.log.whole) this.#snapshot(watch);
       else if (typeof version === 'string') this.reset(watch, version);
       else if (version < floorOf(watch, this.#cluster)) this.reset(watch, 'expired');
       else if (version > (watch.told?.log.seq ?? this.#cluster.version)) this.reset(watch, 'ahead');
@@ -137,6 +151,90 @@ export class MockStream {
     clearInterval(this.#heartbeat);
     this.#cluster.watchers.delete(this.#onChange);
     for (const stop of this.#stops) stop();
+    for (const later of this.#later.values()) clearTimeout(later);
+  }
+
+  #beginsBehind(watch: Watch, version: number): void {
+    if (version < this.#cluster.floor) this.reset(watch, 'expired');
+    else if (version > this.#cluster.version) this.reset(watch, 'ahead');
+    else this.#replay(watch, version);
+  }
+
+  /** Counts and pages say all at once. @param known the client has it already */
+  #begins(watch: Watch, known: boolean): void {
+    this.#shown.set(watch, { counts: '', page: '', objects: new Map() });
+    if (known && watch.query?.counts) this.#shown.set(watch, { counts: JSON.stringify(this.#counts(watch)), page: '', objects: new Map() });
+    this.#whole(watch);
+  }
+
+  #counts(watch: Watch): readonly unknown[] {
+    return watch.query?.counts ? countsOf(this.#list(watch), watch.query.counts) : [];
+  }
+
+  /** Tells counts, or a page, as far as the client does not have it. */
+  #whole(watch: Watch): void {
+    const { query } = watch;
+    const shown = this.#shown.get(watch);
+    if (!query || !shown) return;
+    const resourceVersion = String(this.#cluster.version);
+    if (query.counts) {
+      const counts = this.#counts(watch);
+      const same = shown.counts === JSON.stringify(counts);
+      shown.counts = JSON.stringify(counts);
+      watch.version = this.#cluster.version;
+      if (!same) this.send(watch, 'counts', { counts, resourceVersion });
+      return;
+    }
+    const { limit, offset } = query.page ?? { limit: 0, offset: 0 };
+    const all = this.#list(watch).sort(query.compare);
+    const now = all.slice(offset, offset + limit);
+    const before = shown.objects;
+    shown.objects = new Map(now.map((object) => [object.metadata.uid, object]));
+    for (const [uid, gone] of before) {
+      if (shown.objects.has(uid)) continue;
+      const moved = all.some(({ metadata }) => metadata.uid === uid);
+      const { name, namespace, resourceVersion: last } = gone.metadata;
+      this.send(watch, 'deleted', { apiVersion: gone.apiVersion, kind: gone.kind, metadata: { name, namespace, uid, resourceVersion: last }, ...(moved && { reason: 'moved' }) });
+    }
+    for (const object of now) {
+      const had = before.get(object.metadata.uid);
+      if (!had) this.send(watch, 'added', query.shape(object));
+      else if (had !== object) this.#modified(watch, had, object);
+    }
+    const page = { uids: now.map(({ metadata }) => metadata.uid), offset, total: all.length };
+    const same = shown.page === JSON.stringify(page);
+    shown.page = JSON.stringify(page);
+    watch.version = this.#cluster.version;
+    if (!same) this.send(watch, 'page', { ...page, resourceVersion });
+  }
+
+  #modified(watch: Watch, base: KubeObject, object: KubeObject): void {
+    const { uid, resourceVersion } = object.metadata;
+    const [before, after] = [watch.query?.shape(base) ?? base, watch.query?.shape(object) ?? object];
+    const patch = watch.query?.deltas ? patchOf({ ...before, metadata: { ...before.metadata, resourceVersion } }, after) : undefined;
+    if (patch === undefined) this.send(watch, 'modified', after);
+    else this.send(watch, 'patched', { uid, resourceVersion, patch });
+  }
+
+  /** Calls once, after so many milliseconds. */
+  #soon(watch: Watch, milliseconds: number, tell: () => void): void {
+    if (this.#later.has(watch)) return;
+    const later = setTimeout(() => {
+      this.#later.delete(watch);
+      tell();
+    }, milliseconds);
+    this.#later.set(watch, later);
+  }
+
+  /** Holds a modification back, so that the latest of several is told. */
+  #hold(watch: Watch, base: KubeObject, object: KubeObject, conflate: number): void {
+    const held = this.#held.get(watch) ?? new Map<string, { base: KubeObject; object: KubeObject }>();
+    this.#held.set(watch, held.set(object.metadata.uid, { base: held.get(object.metadata.uid)?.base ?? base, object }));
+    this.#soon(watch, conflate, () => {
+      this.#held.delete(watch);
+      watch.version = this.#cluster.version;
+      for (const { base: had, object: latest } of held.values()) this.#modified(watch, had, latest);
+    });
   }
 
   #snapshot(watch: Watch): void {
@@ -149,7 +247,7 @@ export class MockStream {
       return;
     }
     const objects = this.#list(watch);
-    for (const object of objects) this.send(watch, 'added', object);
+    for (const object of objects) this.send(watch, 'added', watch.query?.shape(object) ?? object);
     watch.version = this.#cluster.version;
     this.send(watch, 'synced', { resourceVersion: String(watch.version), count: objects.length });
   }
@@ -173,9 +271,32 @@ export class MockStream {
   };
 
   #tell(watch: Watch, change: Change): void {
-    if (watch.version === undefined || change.resource !== watch.resource || !matches(watch, change.object)) return;
-    watch.version = change.version;
-    this.send(watch, change.how, change.object);
+    const { version, resource, object, before, how } = change;
+    if (watch.told || resource !== watch.resource) return;
+    if (this.#shown.has(watch)) {
+      this.#soon(watch, watch.query?.conflate ?? (watch.query?.page ? 100 : 250), () => this.#whole(watch));
+      return;
+    }
+    const was = before !== undefined && matches(watch, before);
+    const is = how !== 'deleted' && matches(watch, object);
+    if (watch.version === undefined || (!was && !is)) return;
+    const held = this.#held.get(watch);
+    if (was && is && watch.query?.conflate) {
+      this.#hold(watch, before, object, watch.query.conflate);
+      return;
+    }
+    held?.delete(object.metadata.uid);
+    // While something is held back, a position says nothing of what came after it.
+    if (!held) watch.version = version;
+    if (was && is) this.#modified(watch, before, object);
+    else if (is) this.send(watch, 'added', watch.query?.shape(object) ?? object);
+    else this.send(watch, 'deleted', this.#gone(watch, before ?? object, String(version)));
+  }
+
+  /** An object as it last matched, with the version at which it ceased to. */
+  #gone(watch: Watch, object: KubeObject, resourceVersion: string): KubeObject {
+    const gone = { ...object, metadata: { ...object.metadata, resourceVersion } };
+    return watch.query?.shape(gone) ?? gone;
   }
 
   #tellEntry(watch: Watch, { seq, type, data }: Entry): void {
@@ -212,7 +333,12 @@ export const sightOf = (namespaces: readonly string[] | undefined): string => na
 
 const floorOf = ({ told }: Watch, cluster: MockCluster): number => told?.log.floor ?? cluster.floor;
 
-function matches({ namespace, visible }: Watch, { metadata }: KubeObject): boolean {
+function matches(watch: Watch, object: KubeObject): boolean {
+  return isBelow(watch, object) && (watch.query?.matches(object) ?? true);
+}
+
+function isBelow({ namespace, object, visible }: Watch, { metadata }: KubeObject): boolean {
+  if (object !== undefined && metadata.name !== object) return false;
   if (namespace !== undefined) return metadata.namespace === namespace;
   return visible === undefined || visible.includes(metadata.namespace ?? '');
 }

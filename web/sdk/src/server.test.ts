@@ -50,7 +50,7 @@ async function until(check: () => boolean): Promise<void> {
 const versions = (objects: readonly KubeObject[]): string[] =>
   objects.map(({ metadata }) => `${metadata.uid} ${metadata.resourceVersion}`).sort();
 
-const job = (name: string) => ({ metadata: { name, namespace: 'team-a' } });
+const job = (name: string) => ({ metadata: { name, namespace: 'team-a', labels: { a: 'b' } } });
 
 test('snapshot, change and deletion arrive, each at its own watch', async () => {
   const a = gateway.cluster.put('jobs', job('a'));
@@ -155,7 +155,8 @@ describe('whatever breaks, whenever', () => {
         cluster.remove(resource, uid);
         known.splice(known.indexOf(uid), 1);
       } else {
-        cluster.put(resource, { metadata: { name: 'changed', namespace: 'team-a', uid } });
+        // One that ceases to be selected is told as deleted.
+        cluster.put(resource, { metadata: { ...job('changed').metadata, uid, labels: { a: random() < 0.7 ? 'b' : 'c' } } });
       }
       if (random() < 0.01) cluster.compact();
       if (random() < 0.005) gateway.epoch = `e${step}`;
@@ -168,7 +169,8 @@ describe('whatever breaks, whenever', () => {
     }
     gateway.sabotage = undefined;
     for (const resource of ['jobs', 'pods'] as const) {
-      const want = versions(cluster.list(resource)).join('\n');
+      const all = cluster.list(resource);
+      const want = versions(resource === 'pods' ? all.filter(({ metadata }) => metadata.labels?.['a'] === 'b') : all).join('\n');
       const got = made[resource];
       await until(() => {
         kc.wake();
