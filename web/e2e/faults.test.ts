@@ -179,7 +179,7 @@ describe.skipIf(lacking !== undefined)(`every page, whatever happens${lacking ? 
   });
 
   test('a job is on screen from its first state to its last', { timeout: 60_000 }, async () => {
-    const rows: Record<string, string> = { mine: 'li[data-name=lives] .mine-state', jobs: '[data-name=lives] .state-name', pods: '[data-name^=lives-] .state-name', history: 'tr:has(a[href$="/lives"]) .state-name' };
+    const rows: Record<string, string> = { mine: 'li[data-name=lives] .mine-state', jobs: '[data-name=lives] .state-name', pods: '[data-name^=lives-] .state-name', history: 'tr:has(a[href*="/lives@"]) .state-name' };
     const showing = tabs.filter(({ name }) => rows[name]);
     const seen = showing.map(() => [] as string[]);
     await Promise.all(showing.map(async ({ page, name }, n) => {

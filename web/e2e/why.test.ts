@@ -181,4 +181,46 @@ describe.skipIf(lacking !== undefined)(`why a job ended${lacking ? ` (${lacking}
     await page.locator('pre', { hasText: 'parallelism: 2' }).waitFor();
     expect(await violations(page)).toEqual([]);
   });
+
+  test('a link opens the run that it meant, also when it is gone and another one has its name', async () => {
+    const runs = async (): Promise<Record<string, string>> => {
+      const answer = await fetch(`${kubecast.url}/history/apis/batch/v1/namespaces/${namespace}/jobs/nightly`, { headers: { Authorization: `Bearer ${token}` } });
+      const { items } = (await answer.json()) as { items: { uid: string; state: string; durations: Record<string, number> }[] };
+      return Object.fromEntries(items.map(({ uid, state, durations }) => ['Failed' in durations ? 'Failed' : state, uid]));
+    };
+    await kubecast.submit(namespace, 'nightly', { start: 0, run: 1, pods: 1, requests, outOfMemory: true });
+    await expect.poll(async () => Object.keys(await runs()), { timeout: 30_000 }).toEqual(['Failed']);
+    await kubecast.kubectl(['delete', 'job', '--namespace', namespace, 'nightly', '--wait=true', '--cascade=foreground']);
+    await kubecast.submit(namespace, 'nightly', { start: 0, run: 1 });
+    await expect.poll(async () => Object.keys(await runs()).sort(), { timeout: 30_000 }).toEqual(['Failed', 'Succeeded']);
+    const uids = await runs();
+
+    await open('#history');
+    await page.locator('tr', { hasText: 'nightly' }).filter({ hasText: 'Failed' }).getByRole('link').click();
+    const said = page.locator('.job-why');
+    await said.getByText(why).waitFor();
+    expect(page.url()).toContain(`#jobs/${namespace}/nightly@${uids.Failed}`);
+    await page.getByText('another one has its name now').waitFor();
+    await page.getByRole('button', { name: /^Pods/ }).click();
+    await expect.poll(async () => (await podRows()).map(([, state]) => state)).toEqual(['Failed']);
+    await page.getByRole('button', { name: 'YAML' }).click();
+    await page.locator('pre', { hasText: String(uids.Failed) }).waitFor();
+    await page.reload(); // a page for ever
+    await said.getByText(why).waitFor();
+    expect(await violations(page)).toEqual([]);
+
+    const others = page.getByRole('region', { name: 'Other runs of this name' });
+    expect(await others.locator('li').count()).toBe(1);
+    await others.getByRole('link').click();
+    await page.locator('.job-head').getByText('Succeeded').waitFor();
+    expect(page.url()).toContain(`nightly@${uids.Succeeded}`);
+    await others.locator(`li[data-uid="${uids.Failed}"]`).getByText(why).waitFor();
+    expect(await said.count()).toBe(0);
+
+    // Who asks for the name only comes to the one that has it.
+    await page.evaluate((to) => (location.hash = to), `#jobs/${namespace}/nightly`);
+    await page.locator('.job-head').getByText('Succeeded').waitFor();
+    await page.locator('.bell-button').click();
+    expect(await page.locator('.inbox-items a', { hasText: /nightly.* OOM-killed/ }).getAttribute('href')).toContain(`nightly@${uids.Failed}`);
+  });
 });

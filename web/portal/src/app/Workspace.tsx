@@ -18,7 +18,7 @@ import { HasQueues, shownPages, useQueuesSought } from '../pages/shown.ts';
 import { t as pages } from '../pages/texts.ts';
 import type { Claims } from '../session/session.ts';
 import { watchOf } from '../table/watched.ts';
-import { linkTo, linkToJob, parseView, tableOf, useView, type TableName, type View } from '../view/view.ts';
+import { linkTo, linkToRun, parseView, tableOf, useView, type TableName, type View } from '../view/view.ts';
 import { Account } from './Account.tsx';
 import { Logo } from './Logo.tsx';
 import { t } from './texts.ts';
@@ -62,7 +62,7 @@ export function Workspace({ kc, aside, connection, claims, token, stuck, onSignO
         user,
         inbox: inboxOf(kc),
         aside: inboxOf(aside),
-        onOpen: (item) => (location.hash = item?.transition ? linkToJob(item.transition.namespace, item.transition.name, parseView(location.hash)) : '#mine'),
+        onOpen: (item) => (location.hash = item?.transition ? linkToRun(item.transition, parseView(location.hash)) : '#mine'),
       }),
     [kc, aside, user],
   );

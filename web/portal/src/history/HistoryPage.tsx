@@ -18,7 +18,7 @@ import { isForbidden, useFollowedAgain, useReading } from '../polling/polling.ts
 import { StateMark } from '../state/StateMark.tsx';
 import { stateName } from '../state/texts.ts';
 import { formatDuration } from '../texts/format.ts';
-import { linkToJob, setView, type View } from '../view/view.ts';
+import { linkToRun, setView, type View } from '../view/view.ts';
 import { outcomeOf } from './outcome.ts';
 import { JobList } from './JobList.ts';
 import { t } from './texts.ts';
@@ -133,7 +133,7 @@ export function HistoryPage({ view }: { view: View }): ReactNode {
     <>
       {filters}
       <Dated asOf={error ? at : past.asOf} why={old ? t.old : undefined}>
-        <PlainTable labelledBy="history-title" columns={columns} rows={rows ?? []} keyOf={({ uid }) => uid} href={(job) => linkToJob(job.namespace, job.name, view)}>
+        <PlainTable labelledBy="history-title" columns={columns} rows={rows ?? []} keyOf={({ uid }) => uid} href={(job) => linkToRun(job, view)}>
           {!rows ? (
             <p className="job-none">{t.loading}</p>
           ) : rows.length === 0 ? (

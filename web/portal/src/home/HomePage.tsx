@@ -14,7 +14,7 @@ import { isForbidden, useFollowedAgain } from '../polling/polling.ts';
 import { PlaceHint } from '../queues/Starts.tsx';
 import { StateIcon } from '../state/StateMark.tsx';
 import { whyNow } from '../state/why.ts';
-import { linkTo, linkToJob, setView, type View } from '../view/view.ts';
+import { linkTo, linkToRun, setView, type View } from '../view/view.ts';
 import { HowTo, HowToSubmit } from './HowTo.tsx';
 import { readingOf } from './jobs.ts';
 import { stateName } from '../state/texts.ts';
@@ -181,7 +181,7 @@ function Job({ job, view, at, fresh, onOpen }: JobProps): ReactNode {
       <StateIcon state={state} />
       <span className="mine-state">{stateName(state)}</span>
       <span className="mine-name">
-        <a href={linkToJob(job.namespace, job.name, view)} translate="no" onClick={onOpen}>
+        <a href={linkToRun(job, view)} translate="no" onClick={onOpen}>
           {job.name}
         </a>
         <span className="state-detail" translate="no">

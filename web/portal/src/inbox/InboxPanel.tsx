@@ -8,7 +8,7 @@ import { formatTime } from '../texts/format.ts';
 import { StateIcon } from '../state/StateMark.tsx';
 import { whyOf } from '../state/why.ts';
 import { urgency } from '../state/tone.ts';
-import { linkToJob, type View } from '../view/view.ts';
+import { linkToRun, type View } from '../view/view.ts';
 import { Settings } from './Settings.tsx';
 import { stateName } from '../state/texts.ts';
 import { t } from './texts.tsx';
@@ -106,7 +106,7 @@ function Item({ item, view, onRead }: ItemProps): ReactNode {
       <StateIcon state={transition?.to ?? worst(item.digest) ?? kind} />
       <div className="inbox-told">
         {transition ? (
-          <a href={linkToJob(transition.namespace, transition.name, view)} translate="no" onClick={read ? undefined : onRead}>
+          <a href={linkToRun(transition, view)} translate="no" onClick={read ? undefined : onRead}>
             {text}
           </a>
         ) : (
@@ -144,7 +144,7 @@ function Digest({ item, view }: { item: JobNotification; view: View }): ReactNod
         {item.digest.map((one: Transition) => (
           <li key={`${one.uid} ${one.seq}`}>
             <StateIcon state={one.to} />
-            <a href={linkToJob(one.namespace, one.name, view)} translate="no">{one.name}</a>
+            <a href={linkToRun(one, view)} translate="no">{one.name}</a>
             <span className="state-detail" translate="no">{[stateName(one.to), one.cause?.text ?? one.reason].filter(Boolean).join(' · ')}</span>
           </li>
         ))}

@@ -8,7 +8,7 @@ import { t } from './texts.ts';
 
 /** A v1 Event. */
 export interface ClusterEvent extends KubeObject {
-  readonly involvedObject?: { readonly kind?: string; readonly name?: string };
+  readonly involvedObject?: { readonly kind?: string; readonly name?: string; readonly uid?: string };
   readonly type?: string;
   readonly reason?: string;
   readonly message?: string;
@@ -18,7 +18,7 @@ export interface ClusterEvent extends KubeObject {
   readonly series?: { readonly count?: number; readonly lastObservedTime?: string } | null;
 }
 
-export const eventFields = ['involvedObject.kind', 'involvedObject.name', 'type', 'reason', 'message', 'count', 'lastTimestamp', 'eventTime', 'series', 'metadata.creationTimestamp'];
+export const eventFields = ['involvedObject.kind', 'involvedObject.name', 'involvedObject.uid', 'type', 'reason', 'message', 'count', 'lastTimestamp', 'eventTime', 'series', 'metadata.creationTimestamp'];
 
 interface EventsProps {
   /** Those of what the page shows. */
@@ -64,6 +64,9 @@ export interface EventRow {
 export function ofJob(all: readonly ClusterEvent[], job: string): ClusterEvent[] {
   return all.filter(({ involvedObject: { kind = '', name = '' } = {} }) => (kind === 'Job' && name === job) || (kind === 'Pod' && name.startsWith(`${job}-`)));
 }
+
+/** Those of one run of a name, by the uids of the job and its pods. */
+export const ofRun = (all: readonly ClusterEvent[], uids: ReadonlySet<string>): ClusterEvent[] => all.filter(({ involvedObject: { uid = '' } = {} }) => uids.has(uid));
 
 export function eventRows(all: readonly ClusterEvent[], kind: string, self: string): EventRow[] {
   return all

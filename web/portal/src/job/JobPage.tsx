@@ -1,4 +1,4 @@
-// One job: how it stands and came to it, what its pods write, and what the cluster says about it.
+// One job: how it stands and came to it, what its pods write, and what the cluster says about it. By uid it is that run of its name for ever.
 
 import { transitions } from '@kubecast/sdk';
 import { useFollow, useWatch } from '@kubecast/sdk/react';
@@ -9,15 +9,16 @@ import { Progress } from '../jobs/Progress.tsx';
 import { Owners } from '../object/CommonFacts.tsx';
 import { Conditions } from '../object/Conditions.tsx';
 import { Facts, ObjectFrame } from '../object/ObjectFrame.tsx';
-import { podFields, podRow } from '../pods/pod.ts';
+import { podFields, podRow, type Pod } from '../pods/pod.ts';
 import { JobPlace } from '../queues/JobPlace.tsx';
 import { StateMark } from '../state/StateMark.tsx';
 import { linkTo, type View } from '../view/view.ts';
-import { Events, eventFields, ofJob } from './Events.tsx';
+import { Events, eventFields, ofJob, ofRun } from './Events.tsx';
 import { KeptLog, KeptSpec, usePastJob } from './Kept.tsx';
 import { LogView } from './LogView.tsx';
 import { Parts, pastFacts, PastMark, Why } from './PastFacts.tsx';
 import { PodsEver, PodsNow } from './Pods.tsx';
+import { Runs } from './Runs.tsx';
 import { Timeline } from './Timeline.tsx';
 import { latestLife, withCause } from './life.ts';
 import { events, jobs, pods } from './resources.ts';
@@ -28,27 +29,35 @@ interface JobPageProps {
   readonly view: View;
   readonly namespace: string;
   readonly name: string;
+  /** Which of those that ever had the name; undefined: the one that has it, or had it last. */
+  readonly uid?: string;
   /** What a request has to carry beside cookies. */
   readonly token: string | undefined;
 }
 
-export function JobPage({ view, namespace, name, token }: JobPageProps): ReactNode {
+export function JobPage({ view, namespace, name, uid: asked, token }: JobPageProps): ReactNode {
   const watched = useWatch(jobs, { namespace, name });
-  const past = useFollow(transitions(jobs, { namespace, name, limit: 500 }));
+  const past = useFollow(transitions(jobs, { namespace, name, uid: asked, limit: 500 }));
   const ofPods = useWatch(pods, { namespace, labels: `batch.kubernetes.io/job-name=${name}`, fields: podFields });
   const said = useWatch(events, { namespace, search: name, fields: eventFields });
 
-  const job = watched.data[0];
+  const named = watched.data[0];
+  // Another one may have the name now.
+  const job = asked === undefined || named?.metadata.uid === asked ? named : undefined;
+  const other = named !== job;
   const row = useMemo(() => job && jobRow(job), [job]);
-  const life = useMemo(() => latestLife(past.data, job?.metadata.uid), [past.data, job]);
-  const podRows = useMemo(() => ofPods.data.map(podRow).sort((a, b) => a.created - b.created || a.name.localeCompare(b.name)), [ofPods.data]);
+  const life = useMemo(() => latestLife(past.data, asked ?? job?.metadata.uid), [past.data, asked, job]);
+  const podRows = useMemo(() => ofPods.data.filter((pod) => asked === undefined || isOf(pod, asked)).map(podRow).sort((a, b) => a.created - b.created || a.name.localeCompare(b.name)), [ofPods.data, asked]);
 
-  const uid = life.transitions[0]?.uid;
+  const uid = asked ?? life.transitions[0]?.uid;
   // A pod's end changes what is known of its job, whatever the job's own state.
   const ends = podRows.filter(({ state }) => state === 'Succeeded' || state === 'Failed').length;
   const kept = usePastJob(jobs, namespace, name, uid, uid && `${life.transitions.at(-1)?.seq} ${ends} ${podRows.length}`);
   const states = useMemo(() => withCause(life, kept), [life, kept]);
-  const about = useMemo(() => ofJob(said.data, name), [said.data, name]);
+  const about = useMemo(
+    () => (asked === undefined ? ofJob(said.data, name) : ofRun(said.data, new Set([asked, ...podRows.map((pod) => pod.uid), ...(kept?.pods ?? []).map((pod) => pod.uid)]))),
+    [said.data, name, asked, podRows, kept],
+  );
   const { tabs } = t;
   return (
     <ObjectFrame
@@ -60,7 +69,7 @@ export function JobPage({ view, namespace, name, token }: JobPageProps): ReactNo
       command="describe job"
       watched={watched}
       there={job !== undefined}
-      missing={life.transitions.length > 0 ? t.gone : t.noJob}
+      missing={life.transitions.length === 0 && !kept ? t.noJob : other ? t.otherHasName : t.gone}
       facts={
         <>
           {kept && <Why past={kept} view={view} there={(pod) => podRows.some((one) => one.name === pod)} />}
@@ -92,6 +101,7 @@ export function JobPage({ view, namespace, name, token }: JobPageProps): ReactNo
           <Parts past={kept} signal={states.transitions.at(-1)?.seq} view={view} />
           <h2>{t.happened}</h2>
           <Timeline life={states} status={past.status} message={past.error?.message} />
+          {uid !== undefined && <Runs namespace={namespace} name={name} uid={uid} signal={`${named?.metadata.uid} ${life.transitions.length}`} view={view} />}
         </>
       }
       tabs={[
@@ -101,6 +111,7 @@ export function JobPage({ view, namespace, name, token }: JobPageProps): ReactNo
           content: () => {
             if (ofPods.status === 'loading') return <p className="job-none">{t.loading}</p>;
             if (podRows.length === 0 && uid !== undefined && kept?.log) return <KeptLog key={uid} of={jobs} namespace={namespace} name={name} uid={uid} />;
+            if (other) return <p className="job-none">{t.kept.none}</p>;
             return <LogView namespace={namespace} name={name} pods={podRows} token={token} />;
           },
         },
@@ -120,3 +131,6 @@ export function JobPage({ view, namespace, name, token }: JobPageProps): ReactNo
     />
   );
 }
+
+/** Whether a pod is that run's: another one may have its name. */
+const isOf = ({ metadata: { ownerReferences = [] } }: Pod, uid: string): boolean => ownerReferences.some((owner) => owner.uid === uid);

@@ -11,7 +11,7 @@ import { StateIcon, StateMark } from '../state/StateMark.tsx';
 import { stateName } from '../state/texts.ts';
 import { saidInFull, whyNow } from '../state/why.ts';
 import { formatHours, formatNumber } from '../texts/format.ts';
-import { formatView, linkToObject, parseView, type View } from '../view/view.ts';
+import { formatView, linkToObject, linkToRun, parseView, type View } from '../view/view.ts';
 import { ends } from './life.ts';
 import { jobs } from './resources.ts';
 import { t } from './texts.ts';
@@ -146,7 +146,7 @@ function PartList({ past, signal, view }: { past: PastJob; signal: unknown; view
             <li key={job.uid} data-name={job.name} data-state={state}>
               <StateIcon state={state} />
               <div>
-                <a href={linkToObject(kind, job.namespace, job.name, view)} translate="no">
+                <a href={kind === 'jobs.batch' ? linkToRun(job, view) : linkToObject(kind, job.namespace, job.name, view)} translate="no">
                   {job.name}
                 </a>{' '}
                 <span className="state-name">{stateName(state)}</span>

@@ -100,8 +100,8 @@ test('parts are asked for by what they are parts of, wherever they may be, and l
   }
   expect(asked).toContain('/history/apis/batch/v1/namespaces/n/jobs?parent=u&limit=100');
   expect([...page.element.querySelectorAll('li')].map((one) => [one.querySelector('a')?.getAttribute('href'), one.textContent])).toEqual([
-    ['#jobs/n/j-2', `j-2 Failed${cause.text}`],
-    ['#jobs/n/j-10', 'j-10 Running'],
+    ['#jobs/n/j-2@a', `j-2 Failed${cause.text}`],
+    ['#jobs/n/j-10@b', 'j-10 Running'],
   ]);
   expect(page.element.textContent).toContain('1 more part is not shown.');
 });

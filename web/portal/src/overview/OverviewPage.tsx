@@ -16,7 +16,7 @@ import { CutName } from '../listing/CutName.tsx';
 import { useFollowedAgain, useReading } from '../polling/polling.ts';
 import { whyOf } from '../state/why.ts';
 import { formatDuration, formatNumber } from '../texts/format.ts';
-import { formatView, linkTo, linkToJob, parseView, setView, type View } from '../view/view.ts';
+import { formatView, linkTo, linkToRun, parseView, setView, type View } from '../view/view.ts';
 import { Chart } from './Chart.tsx';
 import { Teams } from './Teams.tsx';
 import { Wrong } from './Wrong.tsx';
@@ -124,7 +124,7 @@ export function OverviewPage({ view }: { view: View }): ReactNode {
                   <ul>
                     {failures.map((one) => (
                       <li key={one.seq} data-name={one.name}>
-                        <a className="row-link" href={linkToJob(one.namespace, one.name, view)}>
+                        <a className="row-link" href={linkToRun(one, view)}>
                           <CutName text={one.name} />
                         </a>
                         <span className="state-detail" translate="no">

@@ -27,6 +27,7 @@ function page<P extends object>(load: () => Promise<FunctionComponent<P>>): Page
 interface ObjectProps extends RouteProps {
   readonly namespace: string;
   readonly name: string;
+  readonly uid?: string;
 }
 
 const Mine = page(() => import('../home/HomePage.tsx').then(({ HomePage }) => HomePage));
@@ -75,7 +76,7 @@ function shown(view: View, token: string | undefined): ReactNode {
   const { page: name, kind, object } = view;
   if (object) {
     const Shown = objectPageOf(view);
-    return <Shown key={`${name}/${kind}/${object.namespace}/${object.name}`} view={view} token={token} {...object} />;
+    return <Shown key={`${name}/${kind}/${object.namespace}/${object.name}@${object.uid ?? ''}`} view={view} token={token} {...object} />;
   }
   const Shown = pageOf(view);
   return <Shown view={view} token={token} />;

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { formatView, linkTo, linkToJob, linkToKind, linkToObject, parseView, setView } from './view.ts';
+import { formatView, linkTo, linkToJob, linkToKind, linkToObject, linkToRun, parseView, setView } from './view.ts';
 
-test.each(['#jobs', '#pods?ns=team-a&q=a+%26+b%3F&state=Failed&sort=-name', '#jobs?sort=state', '#jobs/team-a/train', '#jobs/a/b%20c?q=x&tab=yaml', '#pods/a/b', '#history?ns=a&state=Failed&owner=me&queue=gold&cause=OOMKilled&since=24h', '#overview?since=1h', '#kinds', '#kinds/deployments.apps?q=x', '#kinds/deployments.apps/a/b?tab=yaml', '#kinds/nodes/node-1'])('%s survives the round trip', (hash) => {
+test.each(['#jobs', '#pods?ns=team-a&q=a+%26+b%3F&state=Failed&sort=-name', '#jobs?sort=state', '#jobs/team-a/train', '#jobs/a/b%20c?q=x&tab=yaml', '#jobs/a/b@0f0e-1?tab=yaml', '#kinds/roles.rbac.authorization.k8s.io/a/b%40c', '#pods/a/b', '#history?ns=a&state=Failed&owner=me&queue=gold&cause=OOMKilled&since=24h', '#overview?since=1h', '#kinds', '#kinds/deployments.apps?q=x', '#kinds/deployments.apps/a/b?tab=yaml', '#kinds/nodes/node-1'])('%s survives the round trip', (hash) => {
   expect(formatView(parseView(hash))).toBe(hash);
 });
 
@@ -27,6 +27,15 @@ test("a job's page keeps what its table shows, for the way back, and takes of an
   expect(linkTo('pods', parseView(there))).toBe('#pods?ns=team-a&q=train');
   expect(linkToJob('team-b', 'train', parseView('#pods?ns=team-a&q=train-0&state=Failed'))).toBe('#jobs/team-b/train?ns=team-a');
   expect(parseView('#jobs/%/%zz').object).toEqual({ namespace: '%', name: '%zz' });
+});
+
+test('a link to a run names the run, and the way back from it is that of any job', () => {
+  const view = parseView('#history?ns=team-a&q=train');
+  const there = linkToRun({ namespace: 'team-b', name: 'train', uid: 'u-1' }, view);
+  expect(there).toBe('#jobs/team-b/train@u-1?ns=team-a');
+  expect(parseView(there).object).toEqual({ namespace: 'team-b', name: 'train', uid: 'u-1' });
+  expect(linkTo('jobs', parseView(there))).toBe('#jobs?ns=team-a');
+  expect(linkToJob('team-b', 'train', parseView(there))).toBe('#jobs/team-b/train?ns=team-a');
 });
 
 test("what is no job and no pod has its page among the kinds, by itself where it is in no namespace", () => {

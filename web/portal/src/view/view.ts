@@ -1,5 +1,6 @@
 // What is on screen, kept in the address's fragment so that it survives a reload and can be shared:
 // `#pods?ns=team-a&q=train&state=Running&sort=-age`, or `#jobs/team-a/train?tab=yaml` for one job. Without one it is the user's own page, `#mine`.
+// `#jobs/team-a/train@UID` is that run of the name, for ever, whatever has the name now.
 // `#queues/team-a/gpu` is a queue, `#queues/all` one of the whole cluster.
 // `#kinds/deployments.apps` is the table of a kind, `#kinds/deployments.apps/team-a/web` one of its objects, `#kinds/nodes/node-1` one of no namespace.
 // Fragments never reach a server's log.
@@ -31,7 +32,7 @@ export interface View extends Filters {
   /** On the page of kinds: which, such as `deployments.apps`; empty: they are there to choose from. */
   readonly kind: string;
   /** The one object that is shown, in place of the table. The namespace is empty for what has none. */
-  readonly object: { readonly namespace: string; readonly name: string } | undefined;
+  readonly object: { readonly namespace: string; readonly name: string; /** Which of those that ever had the name; undefined: the one that has it, or had it last. */ readonly uid?: string } | undefined;
   /** What is shown of the object; empty: what comes first. */
   readonly tab: string;
   readonly sort: { readonly column: string; readonly descending: boolean };
@@ -45,7 +46,8 @@ const filterNames = Object.keys(parameters) as (keyof Filters)[];
 
 export function parseView(hash: string): View {
   const [path = '', query = ''] = hash.replace(/^#/, '').split('?', 2);
-  const [first, ...parts] = path.split('/').map(decoded);
+  const [plain = '', uid = ''] = path.startsWith('jobs/') ? path.split('@', 2) : [path];
+  const [first, ...parts] = plain.split('/').map(decoded);
   const params = new URLSearchParams(query);
   const sort = params.get('sort') ?? defaultSort;
   const page = pageNames.find((one) => one === first) ?? 'mine';
@@ -54,17 +56,17 @@ export function parseView(hash: string): View {
   return {
     page,
     kind,
-    object: objectAt(page, kind, parts),
+    object: objectAt(page, kind, parts, decoded(uid)),
     tab: params.get('tab') ?? '',
     ...filters,
     sort: { column: sort.replace(/^-/, ''), descending: sort.startsWith('-') },
   };
 }
 
-function objectAt(page: PageName, kind: string, parts: readonly string[]): View['object'] {
+function objectAt(page: PageName, kind: string, parts: readonly string[], uid: string): View['object'] {
   const [namespace, name] = parts;
   if ((kind !== '' || page === 'queues') && namespace && parts.length === 1) return { namespace: '', name: namespace };
-  return (page === 'jobs' || page === 'pods' || page === 'queues' || kind !== '') && namespace && name ? { namespace, name } : undefined;
+  return (page === 'jobs' || page === 'pods' || page === 'queues' || kind !== '') && namespace && name ? { namespace, name, ...(uid ? { uid } : {}) } : undefined;
 }
 
 function decoded(text: string): string {
@@ -83,7 +85,8 @@ export function formatView(view: View): string {
   if (view.object && view.tab) params.set('tab', view.tab);
   const query = params.toString();
   const parts = [view.kind, view.object?.namespace ?? '', view.object?.name ?? ''].filter((part) => part !== '');
-  return `#${view.page}${parts.map((part) => `/${encodeURIComponent(part)}`).join('')}${query ? `?${query}` : ''}`;
+  const uid = view.object?.uid ? `@${encodeURIComponent(view.object.uid)}` : '';
+  return `#${view.page}${parts.map((part) => `/${encodeURIComponent(part)}`).join('')}${uid}${query ? `?${query}` : ''}`;
 }
 
 /** Kinds that have a page of their own, by the group-qualified plural. */
@@ -97,6 +100,10 @@ export function linkToObject(kind: string, namespace: string, name: string, view
 }
 
 export const linkToJob = (namespace: string, name: string, view: View): string => linkToObject('jobs.batch', namespace, name, view);
+
+/** The page of one run of a job's name, also when it is gone, or another one has the name. */
+export const linkToRun = ({ namespace, name, uid }: { readonly namespace: string; readonly name: string; readonly uid: string }, view: View): string =>
+  formatView({ ...parseView(linkToJob(namespace, name, view)), object: { namespace, name, uid } });
 
 /** A queue's page; without a namespace that of a queue of the whole cluster. */
 export const linkToQueue = (namespace: string, name: string): string => formatView({ ...parseView('#queues'), object: { namespace, name } });
