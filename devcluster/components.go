@@ -124,7 +124,8 @@ const kwokConfig = `apiVersion: config.kwok.x-k8s.io/v1alpha1
 kind: KwokConfiguration
 metadata: {name: kwok}
 options:
-  manageAllNodes: true
+  manageAllNodes: false
+  manageNodesWithLabelSelector: "!devcluster.kubecast.io/own-kubelet"
   nodeLeaseDurationSeconds: 0
   podPlayStageParallelism: 16
   nodePlayStageParallelism: 4
