@@ -11,6 +11,7 @@ import (
 	"github.com/kubecast/kubecast/internal/apitest"
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/history"
+	"github.com/kubecast/kubecast/internal/history/store"
 )
 
 // queueOf is the queue of a job of the history, as it is told.
@@ -89,3 +90,41 @@ func TestJobsThatWaitSayTheirPlaceAndWhenTheyWillStart(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 }
+
+// What is known of when jobs of a queue start is learnt from jobs of all kinds in it: neither of these has enough by itself.
+func TestAQueueIsLearntFromJobsOfAllKinds(t *testing.T) {
+	k := &kueue{version: "v1beta2", lines: map[string]string{}}
+	c := newChronicle(t, k.served())
+	k.gateway = c.gateway
+	c.api.Put("clusterqueues", "whole", apitest.Set("spec.resourceGroups", []any{map[string]any{"flavors": flavors(map[string]any{"name": "cpu", "nominalQuota": 200})}}))
+	jobs := c.log
+	identity, err := c.kinds.Cluster().Identity(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	others, err := c.db.Take(t.Context(), store.LogName{Cluster: identity, Resource: goneKind}, "default", "test", time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 2 * enough {
+		c.at += 30 * 60_000
+		if i%2 == 0 {
+			c.log = jobs
+		} else {
+			c.log = others
+		}
+		c.lives(fmt.Sprintf("a/train-%d-%d", i%2, i), "alice", "line", history.Queued, history.Running, history.Succeeded)
+		if i%2 == 0 {
+			jobs = c.log
+		} else {
+			others = c.log
+		}
+	}
+	c.log = jobs
+	uid := c.lives("a/train-x1", "alice", "line", history.Queued)
+	k.hostile("a", "train-x1", "line", map[string]any{"apiVersion": "batch/v1", "kind": "Job", "name": "train-x1", "uid": uid, "controller": true})
+	c.eventually("it is told when it starts", func() bool { return strings.Contains(c.queueOf("train-x1", "alice"), `"confidence":0.8`) })
+}
+
+// enough is how many jobs of each of two kinds are enough together, and too few alone.
+const enough = 25
