@@ -117,7 +117,7 @@ func ofKinds(allowed config.Kinds, kinds []cluster.Kind) (all []right) {
 	return all
 }
 
-// rightsInQueues are those that /queues needs where there is Kueue.
+// rightsInQueues are those that /queues needs where there is Kueue or Volcano.
 func rightsInQueues(cfg config.Config) (all []right) {
 	if !cfg.Queues.Enabled {
 		return nil
@@ -129,6 +129,15 @@ func rightsInQueues(cfg config.Config) (all []right) {
 	}
 	if len(all) > 0 {
 		all = append(all, right{verbs: []string{"get"}, resource: "clusterqueues/pendingworkloads.visibility." + queues.Group, why: "places in queues", of: "clusterqueues." + queues.Group})
+	}
+	volcano := "queues." + queues.VolcanoGroup
+	for _, kind := range []config.Kind{{Group: queues.VolcanoGroup, Resource: "queues"}, {Group: queues.VolcanoGroup, Resource: "podgroups"}} {
+		if cfg.Kinds.Serves(kind.Group, kind.Resource) {
+			all = append(all, right{verbs: cached, resource: kind.String(), why: "queues.enabled", of: kind.String()})
+		}
+	}
+	if cfg.Kinds.Serves(queues.VolcanoGroup, "queues") && cfg.Kinds.Serves("scheduling.k8s.io", "priorityclasses") {
+		all = append(all, right{verbs: cached, resource: "priorityclasses.scheduling.k8s.io", why: "places in queues of Volcano", of: volcano})
 	}
 	return all
 }

@@ -63,6 +63,9 @@ var documented = map[string][]string{
 		"get clusterqueues.kueue.x-k8s.io", "list clusterqueues.kueue.x-k8s.io", "watch clusterqueues.kueue.x-k8s.io",
 		"get workloads.kueue.x-k8s.io", "list workloads.kueue.x-k8s.io", "watch workloads.kueue.x-k8s.io",
 		"get clusterqueues/pendingworkloads.visibility.kueue.x-k8s.io",
+		"get queues.scheduling.volcano.sh", "list queues.scheduling.volcano.sh", "watch queues.scheduling.volcano.sh",
+		"get podgroups.scheduling.volcano.sh", "list podgroups.scheduling.volcano.sh", "watch podgroups.scheduling.volcano.sh",
+		"get priorityclasses.scheduling.k8s.io", "list priorityclasses.scheduling.k8s.io", "watch priorityclasses.scheduling.k8s.io",
 	},
 	config.AuthorizerRBAC: {
 		"get roles.rbac.authorization.k8s.io", "list roles.rbac.authorization.k8s.io", "watch roles.rbac.authorization.k8s.io",
@@ -82,8 +85,9 @@ func TestPreflightNamesTheRightThatIsMissing(t *testing.T) {
 			api, url := apitest.Start(t)
 			cfg, _ := configuration(t, url)
 			needed := documented[""]
-			if mode != config.AuthorizerPolicy { // that cluster has no Kueue, and nothing of it is needed
+			if mode != config.AuthorizerPolicy { // that cluster has no Kueue and no Volcano, and nothing of it is needed
 				serveKueue(api)
+				serveVolcano(api)
 				needed = slices.Concat(needed, documented["queues"])
 			}
 			cfg.Authorizer.Mode = mode
@@ -95,7 +99,8 @@ func TestPreflightNamesTheRightThatIsMissing(t *testing.T) {
 				cfg.Authorizer.Policies = []string{"true"}
 			}
 			cfg.Kinds.Allow = []config.KindPattern{}
-			for _, kind := range []string{"pods", "jobs.batch", "nodes.metrics.k8s.io", "pods.metrics.k8s.io", "localqueues.kueue.x-k8s.io", "clusterqueues.kueue.x-k8s.io", "workloads.kueue.x-k8s.io"} {
+			for _, kind := range []string{"pods", "jobs.batch", "nodes.metrics.k8s.io", "pods.metrics.k8s.io", "localqueues.kueue.x-k8s.io", "clusterqueues.kueue.x-k8s.io", "workloads.kueue.x-k8s.io",
+				"queues.scheduling.volcano.sh", "podgroups.scheduling.volcano.sh", "priorityclasses.scheduling.k8s.io"} {
 				resource, group, _ := strings.Cut(kind, ".")
 				cfg.Kinds.Allow = append(cfg.Kinds.Allow, config.KindPattern{Resource: resource, Group: group})
 			}
@@ -158,6 +163,18 @@ func TestPreflightNamesRightsOfKindsThatAreNamed(t *testing.T) {
 		if !strings.Contains(out.String(), want) || (err != nil) != strings.HasPrefix(want, "missing") || strings.Count(out.String(), "missing: ") > 1 {
 			t.Errorf("without %s: %v: %s", denied, err, out.String())
 		}
+	}
+}
+
+// serveVolcano has an API serve Volcano's kinds of queues.
+func serveVolcano(api *apitest.API) {
+	for _, kind := range []cluster.Kind{
+		{Group: "scheduling.volcano.sh", Version: "v1beta1", Resource: "queues", Kind: "Queue"},
+		{Group: "scheduling.volcano.sh", Version: "v1beta1", Resource: "podgroups", Kind: "PodGroup", Namespaced: true},
+		{Group: "scheduling.k8s.io", Version: "v1", Resource: "priorityclasses", Kind: "PriorityClass"},
+	} {
+		kind.Watchable = true
+		api.Serve(kind, true)
 	}
 }
 

@@ -29,13 +29,14 @@ type Resource struct {
 	Borrowed *string `json:"borrowed"` // how much of that is others'
 }
 
-// Queue is a LocalQueue or a ClusterQueue.
+// Queue is a LocalQueue or a ClusterQueue of Kueue, or a Queue of Volcano.
 type Queue struct {
 	Name         string     `json:"name"`
 	Namespace    string     `json:"namespace,omitempty"`
 	Kind         string     `json:"kind"`
 	ClusterQueue string     `json:"clusterQueue,omitempty"` // of a LocalQueue: the one that it is a part of
 	Cohort       string     `json:"cohort,omitempty"`       // whom a ClusterQueue borrows from and lends to
+	Parent       string     `json:"parent,omitempty"`       // of a Queue: the one that it is a part of
 	Stopped      bool       `json:"stopped,omitempty"`      // it lets nothing in
 	Resources    []Resource `json:"resources"`
 	Waiting      int        `json:"waiting"`
@@ -167,8 +168,9 @@ func JobOf(workload *cluster.Object) Job {
 	return found
 }
 
-// jobs are the kinds that Kueue queues by itself.
+// jobs are the kinds that Kueue and Volcano queue by themselves.
 var jobs = map[Job]bool{
+	{Group: "batch.volcano.sh", Kind: "Job"}: true, {Group: VolcanoGroup, Kind: "PodGroup"}: true,
 	{Kind: "Pod"}: true, {Group: Group, Kind: "Workload"}: true, {Group: "batch", Kind: "Job"}: true, {Group: "jobset.x-k8s.io", Kind: "JobSet"}: true,
 	{Group: "apps", Kind: "Deployment"}: true, {Group: "apps", Kind: "StatefulSet"}: true, {Group: "leaderworkerset.x-k8s.io", Kind: "LeaderWorkerSet"}: true,
 	{Group: "kubeflow.org", Kind: "MPIJob"}: true, {Group: "kubeflow.org", Kind: "PyTorchJob"}: true, {Group: "kubeflow.org", Kind: "TFJob"}: true,
@@ -177,7 +179,7 @@ var jobs = map[Job]bool{
 	{Group: "workload.codeflare.dev", Kind: "AppWrapper"}: true, {Group: "sparkoperator.k8s.io", Kind: "SparkApplication"}: true,
 }
 
-// IsJob reports whether Kueue queues objects of a kind by itself.
+// IsJob reports whether Kueue or Volcano queues objects of a kind by itself.
 func IsJob(group, kind string) bool { return jobs[Job{Group: group, Kind: kind}] }
 
 // Waits reports whether a Workload waits in its queue: it is active, has no quota and is not over.

@@ -81,6 +81,7 @@ const (
 // question is what an address asks for: all queues, or one. One without a namespace is of the whole cluster.
 type question struct {
 	cluster, namespace, name string
+	kind                     string // of a queue of the whole cluster: Queue or ClusterQueue; "": whichever is there
 	limit                    int
 	conflate                 time.Duration // of a stream: it is told at most once in it
 }
@@ -98,9 +99,15 @@ func parse(path string, query url.Values) (q question, err error) {
 	}
 	q.limit = usualJobs
 	for name, values := range query {
+		if name == "kind" && q.name != "" && q.namespace == "" {
+			if q.kind = values[0]; len(values) > 1 || q.kind != volcanos && q.kind != "ClusterQueue" {
+				return q, reply.BadRequest("kind is Queue or ClusterQueue")
+			}
+			continue
+		}
 		limit, err := strconv.Atoi(values[0])
 		if name != "limit" || q.name == "" {
-			return q, reply.BadRequest("a list of queues takes no parameter, and one queue only limit")
+			return q, reply.BadRequest("a list of queues takes no parameter, one queue only limit, and one of a whole cluster kind, too")
 		}
 		if err != nil || limit < 1 || limit > mostJobs || len(values) > 1 {
 			return q, reply.BadRequest("limit is a number from 1 to %d", mostJobs)
@@ -132,7 +139,7 @@ func (h *Handler) Answer(w http.ResponseWriter, r *http.Request, id auth.Identit
 	if err != nil {
 		return err
 	}
-	text, err := h.answer(r.Context(), id, kinds, q)
+	text, err := h.answer(r.Context(), id, kinds, &q)
 	auditrecord.Of(r.Context()).Decided(q.read(), err)
 	if err != nil {
 		return err
@@ -144,10 +151,10 @@ func (h *Handler) Answer(w http.ResponseWriter, r *http.Request, id auth.Identit
 }
 
 // answer is what a caller is told of what they ask for: what a stream of it tells first.
-func (h *Handler) answer(ctx context.Context, id auth.Identity, kinds *cache.Kinds, q question) (string, error) {
+func (h *Handler) answer(ctx context.Context, id auth.Identity, kinds *cache.Kinds, asked *question) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, h.opts.SyncTimeout)
 	defer cancel()
-	queue, _, err := h.find(ctx, id, kinds, q)
+	queue, _, err := h.find(ctx, id, kinds, asked)
 	if err != nil {
 		return "", err
 	}
@@ -156,6 +163,7 @@ func (h *Handler) answer(ctx context.Context, id auth.Identity, kinds *cache.Kin
 		return "", err
 	}
 	defer reader.Close()
+	q := *asked
 	now, err := settled(ctx, reader, q)
 	if err != nil {
 		return "", err
@@ -233,9 +241,25 @@ func isRefusal(err error) bool {
 	return err != nil && (reply.To(err).Code == http.StatusForbidden || errors.Is(err, cluster.ErrNoKind))
 }
 
-// find is the ClusterQueue of the queue that is asked for, "" of all, and what the caller may see, of no jobs yet. A caller
-// who may not see the queue is told that there is none.
-func (h *Handler) find(ctx context.Context, id auth.Identity, kinds *cache.Kinds, q question) (clusterQueue string, visible *access.Visibility, err error) {
+// find is what is read of the queue that is asked for, "" of all, and what may be seen of it. It notes of which kind the queue
+// is. A caller who may not see it is told that there is none.
+func (h *Handler) find(ctx context.Context, id auth.Identity, kinds *cache.Kinds, q *question) (queue string, visible *access.Visibility, err error) {
+	if q.kind != volcanos {
+		queue, visible, err = h.findAsked(ctx, id, kinds, *q)
+		if err == nil || q.kind != "" || q.name == "" || q.namespace != "" || reply.To(err).Code != http.StatusNotFound {
+			return queue, visible, err
+		}
+	}
+	asked := *q
+	asked.kind = volcanos
+	if queue, visible, err = h.findAsked(ctx, id, kinds, asked); err == nil {
+		*q = asked
+	}
+	return queue, visible, err
+}
+
+// findAsked is find of a queue whose kind is known.
+func (h *Handler) findAsked(ctx context.Context, id auth.Identity, kinds *cache.Kinds, q question) (queue string, visible *access.Visibility, err error) {
 	visible, seen, err := h.see(ctx, id, kinds, q, nil)
 	switch {
 	case err != nil:
@@ -243,18 +267,20 @@ func (h *Handler) find(ctx context.Context, id auth.Identity, kinds *cache.Kinds
 	case !seen:
 		return "", nil, notThere()
 	}
-	resource := localQueues
-	if q.name != "" && q.namespace == "" {
-		resource = clusterQueues
+	kind, _ := q.objects(&pending.Snapshot{})
+	all, err := h.all(ctx, kinds, kind)
+	if q.name == "" && err == nil {
+		return "", visible, nil
 	}
-	all, err := h.all(ctx, kinds, resource)
-	if err != nil || q.name == "" {
-		return "", visible, err
+	if err != nil {
+		return "", nil, err
 	}
 	o := q.of(all)
 	switch {
 	case o == nil:
 		return "", nil, notThere()
+	case q.kind == volcanos:
+		return pending.VolcanoQueue(q.name), visible, nil
 	case q.namespace == "":
 		return q.name, visible, nil
 	}
@@ -262,11 +288,11 @@ func (h *Handler) find(ctx context.Context, id auth.Identity, kinds *cache.Kinds
 }
 
 // all are the objects of a kind of queues, whoever may see them; nil: there is no such kind.
-func (h *Handler) all(ctx context.Context, kinds *cache.Kinds, resource string) (*cache.Snapshot, error) {
+func (h *Handler) all(ctx context.Context, kinds *cache.Kinds, named string) (*cache.Snapshot, error) {
 	if h.opts.None {
 		return nil, nil
 	}
-	kind, err := kinds.Cluster().Named(ctx, resource+"."+queues.Group)
+	kind, err := kinds.Cluster().Named(ctx, named)
 	if errors.Is(err, cluster.ErrNoKind) {
 		return nil, nil
 	}
@@ -297,7 +323,10 @@ func (h *Handler) read(kinds *cache.Kinds, clusterQueue string, id auth.Identity
 
 // objects are the objects of the kind that is asked for.
 func (q question) objects(now *pending.Snapshot) (kind string, all *cache.Snapshot) {
-	if q.namespace == "" {
+	switch {
+	case q.kind == volcanos:
+		return volcanoKind, now.Volcano
+	case q.namespace == "":
 		return wholeKind, now.Whole
 	}
 	return localKind, now.Local

@@ -54,7 +54,7 @@ func (s sight) view(now *pending.Snapshot, q question, tag string) *pending.View
 	q.conflate = 0
 	return now.View(viewKey{q, tag}, func() string {
 		if q.name == "" {
-			return reply.MustJSON(listed{s.list(now.Local, now.Whole)})
+			return reply.MustJSON(listed{s.list(now)})
 		}
 		return reply.MustJSON(s.one(now, q))
 	})
@@ -69,9 +69,13 @@ func (s sight) object(now *pending.Snapshot, q question) *cluster.Object {
 // one is a queue that may be seen, with the jobs that wait in it.
 func (s sight) one(now *pending.Snapshot, q question) queueWithJobs {
 	told := queueWithJobs{Jobs: []any{}}
-	if o := s.object(now, q); q.namespace == "" {
+	switch o := s.object(now, q); {
+	case q.kind == volcanos:
+		told.Queue = queues.VolcanoQueue(o)
+		told.Waiting = max(told.Waiting, len(now.Places)) // since 1.10 Volcano does not write how many there are
+	case q.namespace == "":
 		told.Queue = queues.ClusterQueue(o)
-	} else {
+	default:
 		told.Queue = queues.LocalQueue(o, s.get(now.Whole, wholeKind, "", o.Path("spec.clusterQueue").Str))
 	}
 	for i := range now.Places {

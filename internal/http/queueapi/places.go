@@ -24,7 +24,15 @@ const (
 // Places begins an answer of the history, for a caller, about a cluster. What it returns says where jobs stand that
 // wait, by uid, as far as the caller may list their queues. What is not known in time is left out.
 func (h *Handler) Places(id auth.Identity, kinds *cache.Kinds, in string) func(context.Context, []*history.Job) map[string]*wire.Place {
-	looked, left := map[pending.LocalQueue]*pending.Snapshot{}, placesWithin
+	looked, left := map[question]*pending.Snapshot{}, placesWithin
+	look := func(ctx context.Context, q question) *pending.Snapshot {
+		s, known := looked[q]
+		if !known && len(looked) < mostQueues {
+			s = h.snapshot(ctx, id, kinds, q)
+			looked[q] = s
+		}
+		return s
+	}
 	return func(ctx context.Context, jobs []*history.Job) map[string]*wire.Place {
 		began := time.Now()
 		defer func() { left -= time.Since(began) }()
@@ -35,11 +43,9 @@ func (h *Handler) Places(id auth.Identity, kinds *cache.Kinds, in string) func(c
 			if j.Queue == "" || j.State.Ended() || j.State == history.Deleted || j.State == history.Running {
 				continue
 			}
-			of := pending.LocalQueue{Namespace: j.Namespace, Name: j.Queue}
-			s, known := looked[of]
-			if !known && len(looked) < mostQueues {
-				s = h.snapshot(ctx, id, kinds, question{cluster: in, namespace: of.Namespace, name: of.Name})
-				looked[of] = s
+			s := look(ctx, question{cluster: in, namespace: j.Namespace, name: j.Queue})
+			if s == nil || s.Find(j.Namespace, j.Name, j.UID) == nil {
+				s = look(ctx, question{cluster: in, name: j.Queue, kind: volcanos})
 			}
 			if s == nil {
 				continue
@@ -54,7 +60,7 @@ func (h *Handler) Places(id auth.Identity, kinds *cache.Kinds, in string) func(c
 
 // snapshot is what is known of a queue that a caller may list; nil: there is none, or it is not known in time.
 func (h *Handler) snapshot(ctx context.Context, id auth.Identity, kinds *cache.Kinds, q question) *pending.Snapshot {
-	queue, _, err := h.find(ctx, id, kinds, q)
+	queue, _, err := h.find(ctx, id, kinds, &q)
 	if err != nil {
 		return nil
 	}

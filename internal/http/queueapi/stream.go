@@ -55,10 +55,11 @@ func (h *Handler) Stream(name, path string, query url.Values) (eventstream.Opene
 	}
 	return func(ctx context.Context, id auth.Identity) (eventstream.Source, error) {
 		source, err := h.openStream(ctx, id, name, q)
-		auditrecord.Of(ctx).Decided(q.read(), err)
 		if err != nil {
+			auditrecord.Of(ctx).Decided(q.read(), err)
 			return nil, err
 		}
+		auditrecord.Of(ctx).Decided(source.asked.read(), nil)
 		return source, nil
 	}, nil
 }
@@ -76,7 +77,10 @@ func IsPath(path string) bool {
 // read is what is asked for as the audit log names it.
 func (q question) read() auditrecord.Read {
 	r := auditrecord.Read{Cluster: q.cluster, Group: queues.Group, Resource: localQueues, Namespace: q.namespace, Name: q.name, Verb: "list"}
-	if q.name != "" && q.namespace == "" {
+	switch {
+	case q.kind == volcanos:
+		r.Group, r.Resource = queues.VolcanoGroup, "queues"
+	case q.name != "" && q.namespace == "":
 		r.Resource = clusterQueues
 	}
 	return r
@@ -111,7 +115,7 @@ func (h *Handler) openStream(ctx context.Context, id auth.Identity, name string,
 	if err != nil {
 		return nil, err
 	}
-	queue, visible, err := h.find(ctx, id, kinds, q)
+	queue, visible, err := h.find(ctx, id, kinds, &q)
 	if err != nil {
 		return nil, err
 	}
@@ -263,7 +267,7 @@ func (s *source) Bookmark(eventstream.Sink) {}
 func (s *source) Question() eventstream.Question {
 	h, kinds, q, reader := s.handler, s.kinds, s.asked, s.reader
 	return eventstream.Question{
-		Key: fmt.Sprintf("queues %p %q %q", kinds, q.namespace, q.name),
+		Key: fmt.Sprintf("queues %p %q %q %q", kinds, q.namespace, q.name, q.kind),
 		See: func(ctx context.Context, id auth.Identity) (*access.Visibility, bool, error) {
 			return h.see(ctx, id, kinds, q, reader.Kinds())
 		},

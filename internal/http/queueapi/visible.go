@@ -11,6 +11,7 @@ import (
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/queues"
+	"github.com/kubecast/kubecast/internal/queues/pending"
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
@@ -40,6 +41,9 @@ func (s sight) lacks(kinds []cluster.Kind) bool {
 const (
 	localKind = localQueues + "." + queues.Group
 	wholeKind = clusterQueues + "." + queues.Group
+
+	volcanoKind = "queues." + queues.VolcanoGroup
+	volcanos    = "Queue" // the kind
 )
 
 // see decides what a caller may see of what is asked for: queues that they may list, and jobs of some
@@ -47,16 +51,17 @@ const (
 // name any kind. It is not ok if the queue that is asked for may not be seen.
 func (h *Handler) see(ctx context.Context, id auth.Identity, kinds *cache.Kinds, q question, jobs []cluster.Kind) (_ *access.Visibility, ok bool, err error) {
 	whole := auth.Scope{Names: map[string][]string{}}
-	for _, resource := range []string{localQueues, clusterQueues} {
-		kind, err := kinds.Cluster().Named(ctx, resource+"."+queues.Group)
+	for _, named := range []string{localKind, wholeKind, volcanoKind} {
+		switch {
+		case named == localKind && q.name != "" && q.namespace == "", named != volcanoKind && q.kind == volcanos, named == volcanoKind && q.name != "" && q.kind != volcanos:
+			continue // of no use
+		}
+		kind, err := kinds.Cluster().Named(ctx, named)
 		if isRefusal(err) {
 			continue
 		}
 		if err != nil {
 			return nil, false, err
-		}
-		if resource == localQueues && q.name != "" && q.namespace == "" {
-			continue // of no use for a ClusterQueue
 		}
 		if err := h.add(ctx, &whole, id, kinds, q, kind, "list"); err != nil {
 			return nil, false, err
@@ -74,6 +79,8 @@ func (h *Handler) see(ctx context.Context, id auth.Identity, kinds *cache.Kinds,
 	whole.Namespaces = slices.Compact(whole.Namespaces)
 	s := sight{whole}
 	switch {
+	case q.kind == volcanos:
+		ok = s.sees(volcanoKind, "", q.name)
 	case q.name != "" && q.namespace == "":
 		ok = s.sees(wholeKind, "", q.name)
 	case q.name != "":
@@ -115,14 +122,17 @@ func (h *Handler) add(ctx context.Context, to *auth.Scope, id auth.Identity, kin
 	return nil
 }
 
-// list are the queues that may be seen: those of namespaces, and then those of the cluster.
-func (s sight) list(local, whole *cache.Snapshot) []queues.Queue {
+// list are the queues that may be seen: those of namespaces, those of the cluster, and then Volcano's.
+func (s sight) list(now *pending.Snapshot) []queues.Queue {
 	found := []queues.Queue{}
-	for o := range s.all(local, localKind) {
-		found = append(found, queues.LocalQueue(o, s.get(whole, wholeKind, "", o.Path("spec.clusterQueue").Str)))
+	for o := range s.all(now.Local, localKind) {
+		found = append(found, queues.LocalQueue(o, s.get(now.Whole, wholeKind, "", o.Path("spec.clusterQueue").Str)))
 	}
-	for o := range s.all(whole, wholeKind) {
+	for o := range s.all(now.Whole, wholeKind) {
 		found = append(found, queues.ClusterQueue(o))
+	}
+	for o := range s.all(now.Volcano, volcanoKind) {
+		found = append(found, queues.VolcanoQueue(o))
 	}
 	return found
 }

@@ -38,6 +38,7 @@ type board struct {
 	jobs         map[name]*Job          // of Workloads that wait
 	queued       map[name]map[name]*Job // the same by LocalQueue
 	admitted     map[name]*admitted     // Workloads that were given quota, and are not over
+	volcano      volcano                // the same of Volcano's queues
 	left         map[name]time.Time     // Workloads that waited until then, and do not wait any more; of the last moments
 }
 
@@ -75,6 +76,9 @@ func (b *board) remove(l *line) int {
 const lookAgain = 5 * time.Second
 
 func (b *board) run(ctx context.Context) {
+	var beside sync.WaitGroup
+	defer beside.Wait()
+	beside.Go(func() { b.runVolcano(ctx) })
 	retry := backoff.New(time.Second, lookAgain)
 	for ctx.Err() == nil {
 		err := b.follow(ctx)

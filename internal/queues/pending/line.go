@@ -126,7 +126,7 @@ func (l *line) run(ctx context.Context) {
 		if wait := time.Until(l.order.Until); l.asks && 0 < wait && wait <= asksSoon {
 			backoff.Pause(ctx, wait)
 		}
-		if l.asks && l.name != "" && l.board.has() && !time.Now().Before(l.order.Until) {
+		if l.asks && l.isKueues() && l.board.has() && !time.Now().Before(l.order.Until) {
 			l.asks = false
 			l.ask(ctx)
 		}
@@ -136,6 +136,12 @@ func (l *line) run(ctx context.Context) {
 		}
 		backoff.Pause(ctx, pace)
 	}
+}
+
+// isKueues reports whether it is a ClusterQueue of Kueue that is followed, and so Kueue that says the order.
+func (l *line) isKueues() bool {
+	_, isVolcanos := volcanoQueue(l.name)
+	return l.name != "" && !isVolcanos
 }
 
 // lastChange is when the newest change came to be known, whether that was since it was looked last, and whether a job has left then.
@@ -164,7 +170,7 @@ func (l *line) ask(ctx context.Context) {
 // over by now: to make a snapshot may have taken longer.
 func (l *line) again(changedAt time.Time, alike bool) (wait time.Duration, again bool) {
 	switch {
-	case l.name == "", !l.board.has(): // that there are queues is a change
+	case !l.isKueues(), !l.board.has(): // that there are queues is a change
 		return 0, false
 	case l.asks, l.err != nil, l.order.Asked.IsZero():
 		return time.Until(l.order.Until), true
@@ -186,12 +192,19 @@ func (l *line) show(changedAt time.Time) (alike bool) {
 	l.mu.Unlock()
 	b := l.board
 	b.mu.Lock()
-	if !b.known {
+	queue, isVolcanos := volcanoQueue(l.name)
+	if !b.known && !isVolcanos || !b.volcano.known && !l.isKueues() {
 		b.mu.Unlock()
 		return false
 	}
-	s := &Snapshot{At: changedAt, Local: b.local, Whole: b.whole, Upstream: b.upstream}
-	if l.name != "" && b.local != nil {
+	s := &Snapshot{At: changedAt, Local: b.local, Whole: b.whole, Volcano: b.volcano.queues, Upstream: b.upstream}
+	if isVolcanos || l.name == "" && !b.volcano.upstream.Live {
+		s.Upstream = b.volcano.upstream
+	}
+	switch {
+	case isVolcanos:
+		s.Places = b.volcano.places(queue)
+	case l.name != "" && b.local != nil:
 		s.Places, alike = l.places()
 	}
 	b.mu.Unlock()

@@ -19,7 +19,8 @@ type Job struct {
 	Since    time.Time
 	Requests func() map[string]string // of all its pods together
 
-	rank queues.Rank
+	rank  queues.Rank
+	class string // the PriorityClass that a PodGroup of Volcano names
 }
 
 func newJob(workload *cluster.Object) *Job {
@@ -49,6 +50,7 @@ type Snapshot struct {
 	Upstream cache.Upstream // whether what the objects say is fresh
 	// Local and Whole are the LocalQueues and ClusterQueues; nil: the cluster has no such kind.
 	Local, Whole *cache.Snapshot
+	Volcano      *cache.Snapshot // Volcano's Queues; nil: the cluster has no such kind
 	Places       []Place
 	Kinds        []cluster.Kind // of the jobs
 	Asking       bool           // of which kinds jobs are, or whose, is being looked for, for the first time

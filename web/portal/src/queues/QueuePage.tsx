@@ -32,7 +32,7 @@ export function QueuePage({ view, namespace, name }: QueuePageProps): ReactNode 
       name={name}
       back={{ href: linkTo('queues', view), title: t.title }}
       mark={queue?.stopped && <StateMark state="Suspended" detail={t.stopped} message="" />}
-      command={namespace === '' ? 'describe clusterqueue' : 'describe localqueue'}
+      command={namespace !== '' ? 'describe localqueue' : queue?.kind === 'Queue' ? 'describe queues.scheduling.volcano.sh' : 'describe clusterqueue'}
       watched={watched}
       there={queue !== undefined}
       missing={t.missing}
@@ -166,7 +166,7 @@ function Teams({ clusterQueue }: { readonly clusterQueue: string }): ReactNode {
             <th scope="col">{t.team}</th>
             {of.map(({ flavor, resource }) => (
               <th key={`${flavor}/${resource}`} scope="col" translate="no">
-                {flavor} · {resource}
+                {[flavor, resource].filter(Boolean).join(' · ')}
               </th>
             ))}
           </tr>

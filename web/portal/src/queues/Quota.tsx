@@ -12,7 +12,7 @@ export function Quotas({ uses }: { readonly uses: readonly Use[] }): ReactNode {
   const flavors = [...new Set(uses.map(({ flavor }) => flavor))];
   return flavors.map((flavor) => (
     <section key={flavor} className="quota-flavor">
-      <h3 translate="no">{flavor}</h3>
+      {flavor && <h3 translate="no">{flavor}</h3>}
       <dl>
         {uses
           .filter((use) => use.flavor === flavor)

@@ -1,0 +1,274 @@
+package pending
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/kubecast/kubecast/internal/backoff"
+	"github.com/kubecast/kubecast/internal/budget"
+	"github.com/kubecast/kubecast/internal/cache"
+	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/queues"
+	"github.com/kubecast/kubecast/internal/stream"
+)
+
+// Volcano says nowhere in which order PodGroups wait. It follows from the objects, by the rules of the plugins that Volcano
+// has on if nobody configures it: the priority of the PodGroup's class, then when it was made. Where a class is not known, no
+// place is.
+
+// volcanoPrefix begins the names by which Volcano's queues are read. No name of a ClusterQueue has a slash.
+const volcanoPrefix = "volcano/"
+
+// VolcanoQueue is the name by which a Queue of Volcano is read.
+func VolcanoQueue(name string) string { return volcanoPrefix + name }
+
+func volcanoQueue(line string) (name string, ok bool) { return strings.CutPrefix(line, volcanoPrefix) }
+
+// volcano is what is known of a cluster's queues of Volcano. It is guarded by its board's lock.
+type volcano struct {
+	known    bool // what follows was read, or could not be
+	queues   *cache.Snapshot
+	classes  *cache.Snapshot // PriorityClasses; nil: they may not be read
+	upstream cache.Upstream
+	jobs     map[name]*Job            // of PodGroups that wait
+	queued   map[string]map[name]*Job // the same by Queue
+}
+
+const (
+	podGroups       = "podgroups." + queues.VolcanoGroup
+	volcanoQueues   = "queues." + queues.VolcanoGroup
+	priorityClasses = "priorityclasses.scheduling.k8s.io"
+)
+
+func (b *board) runVolcano(ctx context.Context) {
+	retry := backoff.New(time.Second, lookAgain)
+	for ctx.Err() == nil {
+		_ = b.followVolcano(ctx) // whatever it is, queues of Kueue are told meanwhile
+		b.mu.Lock()
+		if !b.volcano.known || b.volcano.queues != nil && b.kinds.Cluster().Away() == nil {
+			b.volcano = volcano{known: true, upstream: cache.Upstream{Synced: true, Live: true, Since: time.Now()}}
+			b.tellVolcano(nil, true)
+		}
+		b.mu.Unlock()
+		retry.Wait(ctx)
+	}
+}
+
+// tellVolcano tells the lines of Volcano's queues that something has changed, by Queue; all: of all of them. What is under "" is
+// of Queues' objects. The lock is held.
+func (b *board) tellVolcano(dirty map[string]change, all bool) {
+	now := time.Now()
+	for line, l := range b.lines {
+		queue, isVolcanos := volcanoQueue(line)
+		what, is := dirty[queue]
+		if isVolcanos && (is || all) || line == "" && (all || what.objects) {
+			what.objects = what.objects || all
+			l.changed(now, what)
+		}
+	}
+}
+
+// listed opens a kind that the gateway may list, and waits for it.
+func (b *board) listed(ctx context.Context, named string) (*cache.Store, func(), error) {
+	kind, err := b.kinds.Cluster().Named(ctx, named)
+	if err == nil {
+		err = b.kinds.Cluster().Lists(ctx, kind)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	store, release, err := b.kinds.Use(kind, "")
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := store.WaitSynced(ctx); err != nil {
+		release()
+		return nil, nil, err
+	}
+	return store, release, nil
+}
+
+// classesAgain is after how long it is tried again to read PriorityClasses.
+const classesAgain = time.Minute
+
+// followVolcano follows Queues, PodGroups and PriorityClasses until that is not possible any more.
+func (b *board) followVolcano(ctx context.Context) error {
+	if b.registry.opts.None {
+		return cluster.ErrNoKind
+	}
+	stores := make([]*cache.Store, 0, 3)
+	for _, named := range []string{volcanoQueues, podGroups} {
+		store, release, err := b.listed(ctx, named)
+		if err != nil {
+			return err
+		}
+		defer release()
+		stores = append(stores, store)
+	}
+	var classesGone <-chan struct{}
+	var again <-chan time.Time
+	if classes, release, err := b.listed(ctx, priorityClasses); err == nil {
+		defer release()
+		stores, classesGone = append(stores, classes), classes.Gone()
+	} else {
+		again = time.After(classesAgain)
+	}
+	f := &following{board: b, stores: stores, wakes: stream.NewWakeChannel()}
+	defer f.disarm()
+	for f.buildVolcano(ctx) {
+		for f.readVolcano() {
+			select {
+			case <-f.wakes.C:
+				continue
+			case <-stores[0].Gone():
+				return stores[0].Err()
+			case <-stores[1].Gone():
+				return stores[1].Err()
+			case <-classesGone:
+				return stores[2].Err()
+			case <-again:
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		f.disarm()
+	}
+	return ctx.Err()
+}
+
+// buildVolcano reads all from the present state. It is false if the context has ended.
+func (f *following) buildVolcano(ctx context.Context) bool {
+	task := budget.NewTask(ctx, f.registry.opts.Processors, f.payer())
+	defer task.Rest()
+	found := volcano{known: true, upstream: upstreamOf(f.stores), jobs: map[name]*Job{}, queued: map[string]map[name]*Job{}}
+	snapshots := make([]*cache.Snapshot, len(f.stores))
+	for i, store := range f.stores {
+		snapshots[i] = store.Snapshot()
+		f.cursors = append(f.cursors, store.Topic().From(snapshots[i].Head, stream.AllNamespaces()))
+	}
+	if found.queues = snapshots[0]; len(snapshots) > 2 {
+		found.classes = snapshots[2]
+	}
+	usual := found.usualPriority()
+	for o := range everything(snapshots[1]) {
+		if !task.Step(o.Size()) {
+			return false
+		}
+		if queues.PodGroupWaits(o) {
+			found.put(newPodGroup(o), usual)
+		}
+	}
+	f.mu.Lock()
+	f.volcano = found
+	f.tellVolcano(nil, true)
+	f.mu.Unlock()
+	return true
+}
+
+// readVolcano takes in what has changed, and tells the lines. It is false if all has to be read anew.
+func (f *following) readVolcano() bool {
+	defer clear(f.space[:]) // it must not keep objects alive
+	dirty := map[string]change{}
+	upstream := upstreamOf(f.stores) // before the events are read: once the watches stand, what was missed is among them
+	for i, cursor := range f.cursors {
+		for more := true; more; {
+			batch, _, err := cursor.Next(f.space[:0], f.wakes)
+			if err != nil || i == 2 && len(batch) > 0 { // another class may move all
+				return false
+			}
+			f.mu.Lock()
+			for _, event := range batch {
+				f.applyVolcano(i, event, dirty)
+			}
+			f.mu.Unlock()
+			more = len(batch) == cap(f.space)
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.volcano.queues = f.stores[0].Snapshot()
+	other := upstream.Live != f.volcano.upstream.Live || !upstream.Since.Equal(f.volcano.upstream.Since)
+	f.volcano.upstream = upstream
+	f.tellVolcano(dirty, other)
+	return true
+}
+
+// applyVolcano takes in one event of Queues or PodGroups, and notes of which Queues it is. The lock is held.
+func (f *following) applyVolcano(store int, event *cache.Event, dirty map[string]change) {
+	o := event.Object
+	note := func(queue string, objects bool) { dirty[queue] = change{objects: dirty[queue].objects || objects} }
+	if store == 0 {
+		note("", true)
+		note(o.GetName(), true)
+		return
+	}
+	v := &f.volcano
+	if before := v.jobs[nameOf(o)]; before != nil {
+		delete(v.jobs, nameOf(o))
+		if delete(v.queued[before.Queue], nameOf(o)); len(v.queued[before.Queue]) == 0 {
+			delete(v.queued, before.Queue)
+		}
+		note(before.Queue, false)
+	}
+	if event.Type != stream.Deleted && queues.PodGroupWaits(o) {
+		j := newPodGroup(o)
+		v.put(j, v.usualPriority())
+		note(j.Queue, false)
+	}
+}
+
+func newPodGroup(o *cluster.Object) *Job {
+	return &Job{
+		Job: queues.PodGroupJob(o), Workload: o, Queue: queues.VolcanoQueueOf(o), Since: queues.PodGroupSince(o), class: o.Path("spec.priorityClassName").Str,
+		Requests: sync.OnceValue(func() map[string]string { return queues.PodGroupRequests(o) }),
+	}
+}
+
+// put notes a PodGroup that waits. Usual is the priority of those that name no class that is there.
+func (v *volcano) put(j *Job, usual int64) {
+	priority := usual
+	if v.classes != nil && j.class != "" {
+		if class := v.classes.Get("", j.class); class != nil {
+			priority = class.Path("value").Int()
+		}
+	}
+	j.rank = queues.PodGroupRank(j.Workload, priority)
+	of := nameOf(j.Workload)
+	if v.jobs[of] = j; v.queued[j.Queue] == nil {
+		v.queued[j.Queue] = map[name]*Job{}
+	}
+	v.queued[j.Queue][of] = j
+}
+
+// usualPriority is the priority of the PriorityClass that is everybody's who names none.
+func (v *volcano) usualPriority() (priority int64) {
+	if v.classes == nil {
+		return 0
+	}
+	for class := range everything(v.classes) {
+		if class.Path("globalDefault").Bool() {
+			priority = class.Path("value").Int()
+		}
+	}
+	return priority
+}
+
+// places are who waits in a Queue, in Volcano's order; without positions if that is not known.
+func (v *volcano) places(queue string) []Place {
+	places, certain := make([]Place, 0, len(v.queued[queue])), true
+	for of, j := range v.queued[queue] {
+		places = append(places, Place{Namespace: of.namespace, Name: of.name, Queue: queue, Job: j})
+		certain = certain && (v.classes != nil || j.class == "")
+	}
+	slices.SortFunc(places, func(a, b Place) int { return a.Job.rank.Compare(b.Job.rank) })
+	for i := range places {
+		if certain {
+			places[i].Local, places[i].Whole = i+1, i+1
+		}
+	}
+	return places
+}
