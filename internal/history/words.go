@@ -70,10 +70,24 @@ var grounds = []struct{ said, means string }{
 	{"cannot allocate all claims", "no free device as it claims"},
 }
 
+// ofClasses is how WithDeviceClasses ends a message.
+var ofClasses = regexp.MustCompile(` \(device class(?:es)? [^()]{1,200}\)$`)
+
+// WithDeviceClasses is a message of a pod for which no node has free devices, with the classes of what it claims.
+func WithDeviceClasses(message string, classes []string) string {
+	word := "class"
+	if len(classes) > 1 {
+		word = "classes"
+	}
+	return message + " (device " + word + " " + bounded(strings.Join(classes, ", "), 100) + ")"
+}
+
 // scheduling is a message of kube-scheduler in plain words; "" if it has another form.
 func scheduling(message string) string {
 	of := ofPods.FindString(message)
 	message = message[len(of):]
+	classes := ofClasses.FindString(message)
+	message = message[:len(message)-len(classes)]
 	begin := unfit.FindStringSubmatch(message)
 	if begin == nil {
 		if message == "no nodes available to schedule pods" {
@@ -90,7 +104,7 @@ func scheduling(message string) string {
 	if more > 0 {
 		told = append(told, fmt.Sprintf("and %d more reasons", more))
 	}
-	return of + "no node fits: " + strings.Join(told, ", ")
+	return of + "no node fits: " + strings.Join(told, ", ") + classes
 }
 
 // wordsOf are the grounds of a message in words, those of most nodes first, and how many are left out.

@@ -95,3 +95,22 @@ func Devices(claim *cluster.Object) (devices []history.Device) {
 	})
 	return devices
 }
+
+// DeviceClasses are the classes of the devices that a resource claim asks for, in whatever version of its API.
+func DeviceClasses(claim *cluster.Object) (classes []string) {
+	add := func(class gjson.Result) {
+		if class.Str != "" {
+			classes = append(classes, class.Str)
+		}
+	}
+	claim.Path("spec.devices.requests").ForEach(func(_, r gjson.Result) bool {
+		add(r.Get("deviceClassName"))
+		add(r.Get("exactly.deviceClassName"))
+		r.Get("firstAvailable").ForEach(func(_, one gjson.Result) bool {
+			add(one.Get("deviceClassName"))
+			return true
+		})
+		return len(classes) < 64
+	})
+	return classes
+}

@@ -29,7 +29,7 @@ func (w *Watch) WhyInPart(job ownerref.ID) (why history.Reason, known bool, step
 	if steps += further; pods.Stuck <= 0 { // what cannot begin belongs to the job, and something else controls it
 		return why, known, steps
 	}
-	why = best.Reason
+	why = w.withClasses(best)
 	why.Message = inPart(pods, why.Message)
 	return why, known, steps
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/kubecast/kubecast/internal/apitest"
 	"github.com/kubecast/kubecast/internal/cache"
+	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/ownerref"
 	"github.com/kubecast/kubecast/internal/stream"
 )
@@ -176,4 +177,33 @@ func TestPodsThatCannotBeginAreCountedAsTheyAre(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A pod for which no node has free devices says of which classes it claims some, however many claims there are, and of its own
+// namespace's claims only.
+func TestAPodThatWaitsForDevicesSaysOfWhichClass(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		claims := cluster.Kind{Group: "resource.k8s.io", Version: "v1", Resource: "resourceclaims", Kind: "ResourceClaim", Namespaced: true, Watchable: true}
+		api := apitest.New(apitest.Jobs, apitest.Pods, claims)
+		api.Put("jobs", "n/job")
+		uses := []map[string]any{}
+		for i := range 10_000 {
+			uses = append(uses, map[string]any{"name": fmt.Sprint("c", i), "resourceClaimName": fmt.Sprint("claim-", i)})
+		}
+		request := func(class string) string {
+			return apitest.Set("spec.devices.requests", []any{map[string]any{"name": "r", "exactly": map[string]any{"deviceClassName": class}}})
+		}
+		api.Put("resourceclaims", "n/claim-0", request("gpu.example.org"))
+		api.Put("resourceclaims", "n/claim-1", request("other.example.org"), apitest.Set("status.allocation", map[string]any{"x": 1}))
+		api.Put("resourceclaims", "m/claim-2", request("strangers.example.org"))
+		api.Put("pods", "n/pod", controlledBy("batch/v1", "Job", "job", api.UID("jobs", "n/job")), apitest.Set("spec.resourceClaims", uses),
+			`status:={"phase":"Pending","conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable","message":"0/3 nodes are available: 3 cannot allocate all claims."}]}`)
+		w, stop := watching(t, api, "jobs.batch")
+		defer stop()
+		synctest.Wait()
+		why, _, _ := w.Why(ownerref.ID{Namespace: "n", UID: api.UID("jobs", "n/job"), Group: "batch", Kind: "Job", Name: "job"})
+		if why.Message != "0/3 nodes are available: 3 cannot allocate all claims. (device class gpu.example.org)" || why.Words() != "no node fits: no free device as it claims (all 3) (device class gpu.example.org)" {
+			t.Errorf("%q, %q", why.Message, why.Words())
+		}
+	})
 }

@@ -90,6 +90,39 @@ func (w *Watch) JobOf(pod *cluster.Object) (job history.Ref, known bool) {
 	return job, known
 }
 
+const (
+	// mostClaims is of how many claims of a pod, and of how many classes, it is said what is claimed.
+	mostClaims = 8
+	// mostOfMessage is how much of a message stands before that.
+	mostOfMessage = 384
+)
+
+// withClasses is a reason, and of a pod for which no node has free devices also which classes of them it claims. The caller
+// holds the lock.
+func (w *Watch) withClasses(said *statement) history.Reason {
+	u, ok := w.upwards[kindOf{"resource.k8s.io", "ResourceClaim"}]
+	if said.claims == "" || !ok {
+		return said.Reason
+	}
+	snapshot, classes := u.store.Snapshot(), []string{}
+	for name := range strings.SplitSeq(said.claims, ",") {
+		o := snapshot.Get(said.namespace, name)
+		if o == nil || o.Path("status.allocation").Exists() {
+			continue
+		}
+		for _, class := range pods.DeviceClasses(o) {
+			if len(classes) < mostClaims && !slices.Contains(classes, class) {
+				classes = append(classes, class)
+			}
+		}
+	}
+	why := said.Reason
+	if len(classes) > 0 {
+		why.Message = history.WithDeviceClasses(why.Message[:min(len(why.Message), mostOfMessage)], classes)
+	}
+	return why
+}
+
 // DevicesOf says which devices a resource claim of a namespace was given, by its name; nothing
 // while claims are not read.
 func (w *Watch) DevicesOf(namespace string) func(claim string) []history.Device {

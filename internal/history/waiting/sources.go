@@ -32,6 +32,8 @@ type statement struct {
 	// evicted is why a queue has taken the job back, until it lets it in again; zero of all others.
 	// Meanwhile the Reason may have become another: why the queue does not let it in.
 	evicted history.Reason
+	// claims are the resource claims, by commas, for which no node has free devices, of a pod in a namespace.
+	claims, namespace string
 }
 
 // weight orders statements: the one with the greatest weight is why a job waits. What a queue says comes before what
@@ -45,6 +47,7 @@ const (
 	aPodFindsNoNode
 	aPodCannotBegin
 	aGroupFindsNoNodes
+	nodesAreWaitedFor
 	aQueueHolds
 )
 
@@ -55,6 +58,7 @@ var explaining = []source{
 	{kind: "podgroups.scheduling.volcano.sh", says: podGroup},
 	{kind: "podgroups.scheduling.x-k8s.io", says: podGroup},
 	{kind: "podgroups.scheduling.k8s.io", says: podGroup},
+	{kind: "provisioningrequests.autoscaling.x-k8s.io", says: provisioning},
 }
 
 // between are the kinds that stand between a kind of jobs and its pods, whether they have a history
@@ -114,6 +118,10 @@ func pod(o *cluster.Object) (said statement, ok bool) {
 			w = aPodIsGated
 		}
 		weigh(w, scheduled.Get("reason").Str, scheduled.Get("message").Str, scheduled.Get("lastTransitionTime").Str)
+		if ok && said.weight == aPodFindsNoNode && strings.Contains(said.Message, "cannot allocate all claims") {
+			claims := pods.Claims(o)
+			said.claims, said.namespace = strings.Join(claims[:min(len(claims), mostClaims)], ","), o.GetNamespace()
+		}
 	}
 	return said, ok
 }
@@ -231,6 +239,37 @@ func podGroup(o *cluster.Object) (statement, bool) {
 		return said(aQueueWaitsForPods, "the queue "+queue+" has let it in, and its pods are waited for")
 	}
 	return statement{}, false
+}
+
+// provisioning says that the cluster autoscaler has not made the nodes that a ProvisioningRequest asks for, or has failed to, in its
+// own words. That they are not kept any longer counts only where pods say nothing: these may be on them.
+func provisioning(o *cluster.Object) (statement, bool) {
+	status := o.Path("status")
+	is := func(name string) (gjson.Result, bool) {
+		c := pods.Condition(status, name)
+		return c, c.Get("status").Str == "True"
+	}
+	for _, over := range []string{"CapacityRevoked", "BookingExpired"} {
+		if c, ok := is(over); ok {
+			return provisioningSays(c, over, aQueueWaitsForPods)
+		}
+	}
+	if c, ok := is("Failed"); ok {
+		return provisioningSays(c, "Failed", nodesAreWaitedFor)
+	}
+	c, ok := is("Provisioned")
+	if ok || !c.Exists() {
+		return statement{}, false
+	}
+	return provisioningSays(c, "Provisioned", nodesAreWaitedFor)
+}
+
+func provisioningSays(c gjson.Result, name string, w weight) (statement, bool) {
+	said, ok := from(c, w, "ProvisioningRequest")
+	if !ok {
+		said.Reason.Reason = name
+	}
+	return said, true
 }
 
 // from is what a condition says; one without a reason says nothing.

@@ -295,7 +295,7 @@ func (w *Watch) Why(job ownerref.ID) (why history.Reason, known bool, steps int)
 	if best == nil {
 		return why, known, steps
 	}
-	if why = best.Reason; best.isStuck() && w.counts {
+	if why = w.withClasses(best); best.isStuck() && w.counts {
 		pods, further := w.objects.Sum(job)
 		if steps += further; pods.All > 1 && pods.Stuck > 0 {
 			why.Message = inPart(pods, why.Message)
