@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -153,6 +154,7 @@ type queuers struct {
 	made    int
 	looks   map[viewer]*looking
 	latest  time.Duration // by how much a stream told later than Kueue
+	version string        // of Kueue's visibility API; "": the newest
 }
 
 // viewer is who looks at which queue.
@@ -219,10 +221,17 @@ func (q *queuers) told(v viewer, want []seat, since time.Time) error {
 	return nil
 }
 
+// teamLines are the LocalQueues, as namespace and name; two of them are of team-b's ClusterQueue.
+var teamLines = [][2]string{{"team-a", "line"}, {"team-a", "other"}, {"team-b", "line"}}
+
 func (q *queuers) submit(t *testing.T) {
 	t.Helper()
+	q.submitTo(t, teamLines[q.random.IntN(len(teamLines))])
+}
+
+func (q *queuers) submitTo(t *testing.T, line [2]string) {
+	t.Helper()
 	q.made++
-	line := [][2]string{{"team-a", "line"}, {"team-a", "other"}, {"team-b", "line"}}[q.random.IntN(3)]
 	job := shortJob(fmt.Sprintf("job-%d", q.made))
 	suspend, one := true, int32(1)
 	job.Spec.Suspend, job.Spec.Parallelism, job.Spec.Completions = &suspend, &one, &one
@@ -341,7 +350,7 @@ type kueueSeat struct {
 // kueueSays is who waits in a ClusterQueue, by Kueue's own visibility API.
 func (q *queuers) kueueSays(t *testing.T, clusterQueue string) (all []kueueSeat) {
 	t.Helper()
-	text := q.stage.kubectl(t, "", "get", "--raw", "/apis/visibility.kueue.x-k8s.io/v1beta2/clusterqueues/"+clusterQueue+"/pendingworkloads")
+	text := q.stage.kubectl(t, "", "get", "--raw", "/apis/visibility.kueue.x-k8s.io/"+cmp.Or(q.version, "v1beta2")+"/clusterqueues/"+clusterQueue+"/pendingworkloads")
 	var summary struct {
 		Items []struct {
 			Metadata                                     metav1.ObjectMeta
