@@ -1,7 +1,9 @@
 package charttest
 
 import (
+	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -43,6 +45,28 @@ func TestSizesFollowFromWhatIsSaid(t *testing.T) {
 		budget := strings.Contains(files["kubecast/templates/availability.yaml"], "PodDisruptionBudget")
 		if first(replicas) != want.replicas || first(memory) != want.memory || first(grace) != want.grace || budget != want.budget {
 			t.Errorf("%s: %q replicas, %s, %s s, budget %v, not %v", values, first(replicas), first(memory), first(grace), budget, want)
+		}
+	}
+}
+
+// The limit must be above what was measured: the most that a process took while it read so many pods (go run ./bench/memory -pods N), full
+// rings of two kinds, and streams over HTTP/2 of 36 KiB (go run ./bench/fanout -only tls), with a quarter more.
+func TestTheMemoryLimitIsAboveWhatWasMeasured(t *testing.T) {
+	const rings, stream = 2 * 64, 36.0 / 1024
+	limit := regexp.MustCompile(`limits: \{memory: (\d+)Mi\}`)
+	for _, m := range []struct{ pods, streams, most int }{{5000, 0, 70}, {20000, 0, 160}, {20000, 10000, 160}, {5000, 1000, 70}} {
+		files, err := render4(parse(t, fmt.Sprintf("{keys: {existingSecret: k}, size: {pods: %d, streams: %d}}", m.pods, m.streams)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := limit.FindStringSubmatch(files["kubecast/templates/deployment.yaml"])
+		if found == nil {
+			t.Fatal("no limit")
+		}
+		// While one of two replicas is missing, the other has all streams.
+		needed := 1.25 * (float64(m.most+rings) + stream*float64(m.streams))
+		if got, _ := strconv.ParseFloat(found[1], 64); got < needed {
+			t.Errorf("%d pods and %d streams: %g MiB, but %.0f are needed", m.pods, m.streams, got, needed)
 		}
 	}
 }
