@@ -459,7 +459,7 @@ describe.skipIf(lacking !== undefined)(`the portal${lacking ? ` (${lacking})` : 
       await page.locator('.chip', { hasText: 'Succeeded' }).click();
       await page.getByRole('button', { name: 'Name', exact: true }).click();
       await expect.poll(names).toEqual(['b', 'c']);
-      expect(new URL(page.url()).hash).toBe('#jobs?state=Complete&sort=name');
+      expect(new URL(page.url()).hash).toBe('#jobs?state=Succeeded&sort=name');
       await page.reload();
       await row('b').waitFor();
       expect(await names()).toEqual(['b', 'c']);
