@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"context"
 	"database/sql"
 	"fmt"
 	"net/http"
@@ -38,14 +39,24 @@ func execute(t *testing.T, driver, address, statement string, args ...any) {
 // run has a job of a user live until it is complete.
 func (s *stage) run(t *testing.T, name, owner string) {
 	t.Helper()
-	s.kubectl(t, fmt.Sprintf(`
+	if err := s.live(t.Context(), name, owner); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s *stage) live(ctx context.Context, name, owner string) error {
+	manifest := fmt.Sprintf(`
 apiVersion: batch/v1
 kind: Job
 metadata: {name: %q, annotations: {kubecast.io/owner: %q}}
 spec:
   template: {spec: {restartPolicy: Never, automountServiceAccountToken: false, containers: [{name: main, image: registry.example.org/train:1}]}}
-`, name, owner), "create", "-f", "-")
-	s.kubectl(t, "", "wait", "--for=condition=complete", "job/"+name, "--timeout=60s")
+`, name, owner)
+	if _, err := s.cluster.Kubectl(ctx, strings.NewReader(manifest), "create", "-f", "-"); err != nil {
+		return err
+	}
+	_, err := s.cluster.Kubectl(ctx, nil, "wait", "--for=condition=complete", "job/"+name, "--timeout=60s")
+	return err
 }
 
 // database is away when a gateway starts, comes, and then cannot be written.
@@ -91,6 +102,7 @@ func database(t *testing.T, s *stage) *server {
 	db.Exec(t, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '"+name+"'")
 	p.fires("KubecastHistoryUnrecorded", "no replica records")
 	p.fires("KubecastWebhookUnsent", "webhook here")
+	p.showsPanel("database", "Failures of the database, a minute")
 	p.fires("KubecastHistoryBehind", "is recorded as late")
 	p.fires("KubecastDigestsOverdue", "late")
 	db.Exec(t, "ALTER DATABASE "+name+" RESET default_transaction_read_only")

@@ -86,6 +86,9 @@ func holdConnections(t *testing.T, address string, n int) (stop func()) {
 	})
 }
 
+// keys are those of an issuer.
+const keys = `{"keys":[{"kty":"OKP","crv":"Ed25519","use":"sig","kid":"a","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}`
+
 // configuration changes files that a gateway was given.
 func configuration(t *testing.T, s *stage) *server {
 	dir := t.TempDir()
@@ -112,7 +115,7 @@ func configuration(t *testing.T, s *stage) *server {
 
 	p.fires("KubecastIssuerKeysOld", "https://away.example.org")
 	back := listenAt(t, issuer, func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = w.Write([]byte(`{"keys":[{"kty":"OKP","crv":"Ed25519","use":"sig","kid":"a","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}`))
+		_, _ = w.Write([]byte(keys))
 	})
 	defer back()
 

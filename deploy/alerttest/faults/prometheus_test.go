@@ -53,7 +53,7 @@ type server struct {
 	fired map[string]string // alerts that have fired at any time, with a summary
 }
 
-// scrape runs a Prometheus that scrapes the ops listeners of gateways until the test ends.
+// scrapeGateways runs a Prometheus that scrapes the ops listeners of gateways until the test ends.
 func scrapeGateways(t *testing.T, gateways ...*gateway) *server {
 	t.Helper()
 	text := fmt.Sprintf("global: {scrape_interval: %dms, scrape_timeout: %[1]dms}\nscrape_configs: [{job_name: %q}]\n", scrapes.Milliseconds(), job)
@@ -157,6 +157,22 @@ func (p *server) everFired() map[string]string {
 		all[name] = summary
 	}
 	return all
+}
+
+// begins forgets what has fired, once nothing does: a start takes longer than what is by scale shorter than two minutes.
+func (p *server) begins() {
+	p.t.Helper()
+	harness.Eventually(p.t, "nothing fires after the start", time.Minute, func() error {
+		for _, rule := range p.rules.AlertingRules() {
+			if p.firing(rule.Name()) != nil {
+				return errors.New(rule.Name() + " does")
+			}
+		}
+		return nil
+	})
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	clear(p.fired)
 }
 
 // firing are the summaries of an alert that fires at the moment.

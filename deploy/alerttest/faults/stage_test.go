@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -82,16 +81,6 @@ func (s *stage) user(t *testing.T, user string, groups ...string) string {
 		t.Fatal(err)
 	}
 	return token
-}
-
-// kubectl does something as cluster-admin.
-func (s *stage) kubectl(t *testing.T, stdin string, args ...string) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	if _, err := s.cluster.Kubectl(ctx, strings.NewReader(stdin), args...); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // options are how a gateway differs from the usual one.
