@@ -33,9 +33,6 @@ func cluster(t *testing.T, s *stage) *server {
 	p.fires("KubecastUpstreamRefuses", "503")
 	allowPods()
 	p.ends("KubecastCacheStale")
-	_, remember := proxy.Fail(t, "watch", "/api/v1/pods", http.StatusGone) // as where the API server has forgotten
-	p.showsPanel("cluster", "Kinds listed again, a minute")
-	remember()
 	allowReviews()
 	stop()
 	p.ends("KubecastPermissionsUndecided")
