@@ -100,9 +100,8 @@ function durationOf(text: string): number | undefined {
   return Number(number) * ({ ms: 1, s: 1_000, m: 60_000 }[unit] ?? 1);
 }
 
-/** The keys of a path; a dot within a key is written `\.`. */
+/** The keys of a path; a dot within a key is written `\.`. The mock derives no $status: it is that which an object was put with, if any. */
 function pathOf(text: string): Path {
-  if (text.trim() === '$status') throw new BadQuery('$status: the mock derives none', 501);
   const keys = text.trim().split(/(?<!\\)\./).map((key) => key.replaceAll('\\.', '.'));
   if (keys.includes('')) throw new BadQuery(`${JSON.stringify(text)} is not a path of an object`);
   return keys;
