@@ -191,6 +191,15 @@ func TestThePythonClientMissesNothingAndSeesNothingTwice(t *testing.T) {
 		if lines, _ := strconv.Atoi(string(p.said["lines"])); lines == 0 {
 			return fmt.Errorf("%s lines of a log", p.said["lines"])
 		}
+		var recorded []string
+		if err := json.Unmarshal(p.said["recorded"], &recorded); err != nil || len(recorded) < 2 {
+			return fmt.Errorf("%s is recorded: %w", p.said["recorded"], err)
+		}
+		for _, seq := range recorded {
+			if !p.seqs[seq] {
+				return fmt.Errorf("the transition %s has not been told", seq)
+			}
+		}
 		if len(p.transitions) < 2 || p.transitions[0] != "Suspended" || p.transitions[len(p.transitions)-1] != "Succeeded" {
 			return fmt.Errorf("transitions to %v", p.transitions)
 		}

@@ -47,7 +47,10 @@ func (p Paths) labelled(field string) (fieldTerm, error) {
 	case is:
 		term.field = label.path
 	}
+	if term.field == StatusPath {
+		return term, nil
+	}
 	var err error
-	term.value, err = p.parse(term.field)
+	term.path, err = fieldPath(term.field)
 	return term, err
 }

@@ -20,6 +20,9 @@ type Selector struct {
 	fields []fieldTerm     // all must hold
 	search string          // part of the name, in lower case
 
+	status   value       // what is derived, once for all terms on it
+	statuses []fieldTerm // on the status; all must hold
+
 	onePair bool // labels asks for exactly one pair
 
 	tree *terms // all fields, looked up in one reading of an object; nil for fewer than two
@@ -28,7 +31,7 @@ type Selector struct {
 
 type fieldTerm struct {
 	field string // its path, with keys as users write them
-	value
+	path  string // for gjson
 	or    string // another path, where the value is if the first has none; "" if there is none
 	unset string // the value of an object that has none
 	want  string
@@ -37,11 +40,11 @@ type fieldTerm struct {
 
 // plain reports whether the term compares the value at its path, and nothing else. An index by that
 // path then has what it asks for.
-func (f *fieldTerm) plain() bool { return f.or == "" && f.unset == "" && f.derived == nil }
+func (f *fieldTerm) plain() bool { return f.or == "" && f.unset == "" }
 
 // holds reports whether the term holds for an object.
 func (f *fieldTerm) holds(o *cluster.Object) bool {
-	text := f.text(o)
+	text := fieldValue(o, f.path)
 	if text == "" && f.or != "" {
 		text = fieldValue(o, f.or)
 	}
@@ -105,7 +108,14 @@ func (p Paths) Selector(labelSelector, fieldSelector string) (Selector, error) {
 			return Selector{}, fmt.Errorf("unable to parse fieldSelector: %w", err)
 		}
 		term.want, term.not = r.Value, r.Operator == selection.NotEquals
-		s.fields = append(s.fields, term)
+		if term.field == StatusPath {
+			s.statuses = append(s.statuses, term)
+		} else {
+			s.fields = append(s.fields, term)
+		}
+	}
+	if len(s.statuses) > 0 {
+		s.status, _ = p.parse(StatusPath)
 	}
 	s.tree = newTerms(s.fields)
 	return s, nil
@@ -121,10 +131,13 @@ func (s Selector) Stepping(step func(bytes int) bool) Selector {
 // Cost is about how many bytes have to be looked at to match an object.
 func (s Selector) Cost(o *cluster.Object) int {
 	const known = 128 // bytes of the name and labels, which need no look at the JSON
-	if len(s.fields) == 0 {
+	switch {
+	case len(s.fields) == 0 && len(s.statuses) == 0:
 		return known
+	case len(s.fields) == 0 || len(s.statuses) == 0:
+		return known + o.Size()
 	}
-	return known + o.Size()
+	return known + 2*o.Size()
 }
 
 // Search narrows the selection to objects whose name contains a text; upper and lower case are the same. "" narrows
@@ -135,7 +148,9 @@ func (s Selector) Search(text string) Selector {
 }
 
 // Empty reports whether everything is selected.
-func (s Selector) Empty() bool { return s.labels == nil && len(s.fields) == 0 && s.search == "" }
+func (s Selector) Empty() bool {
+	return s.labels == nil && len(s.fields) == 0 && len(s.statuses) == 0 && s.search == ""
+}
 
 // Key identifies what is selected. Selectors that are written differently may select the same, and have different keys.
 func (s Selector) Key() string { return s.text + s.search }
@@ -149,10 +164,24 @@ func (s Selector) Matches(o *cluster.Object) bool {
 		return false
 	}
 	if s.tree != nil {
-		return s.tree.match(o)
+		return s.tree.match(o) && s.hasStatus(o)
 	}
 	for i := range s.fields {
 		if !s.fields[i].holds(o) {
+			return false
+		}
+	}
+	return s.hasStatus(o)
+}
+
+// hasStatus reports whether the terms on the status hold.
+func (s Selector) hasStatus(o *cluster.Object) bool {
+	if len(s.statuses) == 0 {
+		return true
+	}
+	text := s.status.text(o)
+	for i := range s.statuses {
+		if !s.statuses[i].holdsFor(text) {
 			return false
 		}
 	}

@@ -22,9 +22,9 @@ type node struct {
 }
 
 // newTerms returns nil for fewer than two fields: for one, gjson reads no further than it has to.
-// Nor is there a tree for a field whose value may be in one of two places, or is derived.
+// Nor is there a tree for a field whose value may be in one of two places.
 func newTerms(fields []fieldTerm) *terms {
-	if len(fields) < 2 || slices.ContainsFunc(fields, func(f fieldTerm) bool { return f.or != "" || f.derived != nil }) {
+	if len(fields) < 2 || slices.ContainsFunc(fields, func(f fieldTerm) bool { return f.or != "" }) {
 		return nil
 	}
 	t := &terms{}

@@ -53,7 +53,7 @@ def wait():
     while kept != [state]:  # a gateway that was killed is followed by the next recorder after some seconds
         kept = [one["state"] for one in client.history(f"{jobs}/{job}")]
         time.sleep(0.1)
-    tell(kept=kept)
+    tell(kept=kept, recorded=[one["seq"] for one in client.history(f"{jobs}/{job}", view="transitions")])
     try:
         client.get("/api/v1/secrets")
     except Denied as error:

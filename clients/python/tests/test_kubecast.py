@@ -8,6 +8,7 @@ import unittest
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from kubecast import Client, Denied, Ended, HTTPError, KubecastError, Unreachable
+from kubecast.errors import refused
 from kubecast.mirror import merge
 from kubecast.sse import Frame, Parser
 
@@ -60,7 +61,7 @@ def streams(handler, text):
     handler.send_header("Content-Type", "text/event-stream")
     handler.send_header("Connection", "close")
     handler.end_headers()
-    handler.wfile.write(text.encode())
+    handler.wfile.write(b"retry: 1\n\n" + text.encode())
     handler.close_connection = True
 
 
@@ -128,6 +129,25 @@ class Answers(unittest.TestCase):
                 self.assertEqual((caught.exception.status, caught.exception.retry_after), (status, 7))
                 self.assertIn("no such thing", str(caught.exception))
 
+    def test_what_python_cannot_read_is_an_error_of_this_package(self):
+        deep = b"[" * 60_000
+        self.assertTrue(refused(502, deep).heals)
+        with Server(lambda h: says(h, 200, deep)) as server, self.assertRaises(Unreachable):
+            Client(server.url).get("/api/v1/pods")
+        nested = '{"a":' * 60_000 + "1" + "}" * 60_000
+        with Server(lambda h: streams(h, "event: transition\nid: 1\ndata: " + nested + "\n\n")) as server:
+            with self.assertRaises(KubecastError) as caught:  # and not asked for again and again
+                next(Client(server.url).transitions("/apis/batch/v1/jobs"))
+            self.assertIn("nested", str(caught.exception))
+
+    def test_no_server_makes_a_client_silent_for_ever(self):
+        stream = Client("http://127.0.0.1:9")._stream("/api/v1/pods", {}, "")
+        stream._retry = 1e12
+        self.assertLessEqual(stream._pause(1e12), 300)
+        with Server(lambda h: says(h, 429, {}, headers=[("Retry-After", "\xb2")])) as server, self.assertRaises(HTTPError) as caught:
+            Client(server.url).get("/api/v1/pods")
+        self.assertIsNone(caught.exception.retry_after)
+
     def test_half_of_an_answer_is_not_taken_for_all_of_it(self):
         def answer(handler):
             handler.send_response(200)
@@ -146,8 +166,17 @@ class Answers(unittest.TestCase):
         for token in ("a\r\nX-Evil: 1", "b c\x00", "ü"):
             with self.assertRaises(KubecastError):
                 Client("http://127.0.0.1:9", token=token).get("/api/v1/pods")
-        with self.assertRaises(ValueError):
-            Client("http://127.0.0.1:9").get("api/v1/pods")
+        for path in ("api/v1/pods", "/api/v1/pods?labelSelector=app in (a)", "/api/v1/pods#x", "/a?b=ü"):
+            with self.assertRaises(ValueError):
+                Client("http://127.0.0.1:9").get(path)
+        for name in ("limit", "sort", "offset", "countBy"):  # they would make it a stream without an end of its snapshot
+            with self.assertRaises(ValueError):
+                Client("http://127.0.0.1:9").follow("/api/v1/pods", **{name: 1})
+            with self.assertRaises(ValueError):
+                Client("http://127.0.0.1:9").watch("/api/v1/pods", **{name: 1})
+        with self.assertRaises(Unreachable) as caught:
+            Client("http://[::1]", timeout=1).get("/api/v1/pods")
+        self.assertIn("::1", str(caught.exception))
         with self.assertRaises(Unreachable):
             Client("http://127.0.0.1:9").get("/api/v1/pods")
 
@@ -164,6 +193,18 @@ class Streams(unittest.TestCase):
             self.assertEqual([next(events) for _ in range(3)], [("transition", {"seq": n}, str(n)) for n in (5, 6, 7)])
             events.close()
             self.assertIn("owner=me", server.asked[0][1])
+
+    def test_a_position_that_is_given_up_is_said_to_be(self):
+        def answer(handler):
+            if handler.headers.get("Last-Event-ID"):
+                streams(handler, "retry: 1\n\nevent: transition\nid: 9\ndata: {poison\n\n")
+            else:
+                streams(handler, frame("transition", {"seq": 7}, "7"))
+
+        with Server(answer) as server:
+            events = Client(server.url).transitions("/apis/batch/v1/jobs", position="4")
+            self.assertEqual([next(events) for _ in range(2)], [("reset", {"reason": "unreadable"}, None), ("transition", {"seq": 7}, "7")])
+            events.close()
 
     def test_an_event_that_is_not_used_is_told_again(self):
         with Server(lambda h: streams(h, frame("transition", {"seq": 1}, h.headers.get("Last-Event-ID", "first")))) as server:
@@ -188,6 +229,16 @@ class Streams(unittest.TestCase):
             events = list(Client(server.url).logs("/api/v1/namespaces/a/pods/b", follow=False))
             self.assertEqual([e.type for e in events], ["line", "synced"])
             self.assertIn("/logs/api/v1/namespaces/a/pods/b?follow=false", server.asked[0][1])
+
+        def drains(handler):  # a gateway that is replaced amid a log
+            if handler.headers.get("Last-Event-ID"):
+                streams(handler, frame("line", {"text": "b"}, "2") + frame("goodbye", {"reason": "gone"}, "2"))
+            else:
+                streams(handler, "retry: 1\n\n" + frame("line", {"text": "a"}, "1") + frame("goodbye", {"reason": "drain"}, "1"))
+
+        with Server(drains) as server:
+            events = list(Client(server.url).logs("/api/v1/namespaces/a/pods/b", follow=False))
+            self.assertEqual([e.data["text"] for e in events], ["a", "b"])
         with Server(lambda h: streams(h, frame("goodbye", {"reason": "unavailable"}, "1"))) as server:
             with self.assertRaises(Ended):  # some of what is there could not be read
                 list(Client(server.url).logs("/api/v1/namespaces/a/pods/b", follow=False))
@@ -203,6 +254,10 @@ class Streams(unittest.TestCase):
 
         with Server(answer) as server:
             self.assertEqual(Client(server.url).wait_for_job("/apis/batch/v1/namespaces/n/jobs/a", timeout=30), "Failed")
+        for status, wanted in [("Succeeded", "Succeeded"), ("Running", "Deleted")]:  # it is removed as it ends, and all comes at once
+            text = frame("added", job("Running"), "e") + frame("synced", {}, "e.1") + frame("modified", job(status), "e.2") + frame("deleted", job(status), "e.3")
+            with Server(lambda h, text=text: streams(h, text if not h.headers.get("Last-Event-ID") else frame("bookmark", {}, "e.3"))) as server:
+                self.assertEqual(Client(server.url).wait_for_job("/apis/batch/v1/namespaces/n/jobs/a", timeout=30), wanted)
         with Server(lambda h: says(h, 404, {"message": "not found"})) as server, self.assertRaises(HTTPError):
             Client(server.url).wait_for_job("/apis/batch/v1/namespaces/n/jobs/a", timeout=30)
 

@@ -6,7 +6,7 @@ from . import mirror
 from .errors import Ended, HTTPError, KubecastError
 from .mirror import Mirror, Object
 from .sse import Frame
-from .stream import Stream, Unreadable, read_json
+from .stream import Message, Stream, Unreadable, read_json
 from .transport import Token, Transport
 
 # The states of jobs that have ended; docs/history.md.
@@ -80,6 +80,7 @@ class Client:
 
     def follow(self, path: str, **query: Any) -> Mirror:
         """The objects of a list, kept up to date by a thread. It must be closed, best by ``with``."""
+        _no_page(query)
         return Mirror(self._stream(path, {"deltas": "merge-patch", **query}, ""))
 
     def watch(self, path: str, position: Optional[str] = None, **query: Any) -> Iterator[Event]:
@@ -88,6 +89,7 @@ class Client:
         It comes back by itself and misses nothing. After a ``reset`` all objects are told anew up to ``synced``: what
         is not among them is gone. So clients keep a map, or use :meth:`follow`, which does.
         """
+        _no_page(query)
         return self._events(path, query, position, mirror.decode)
 
     def transitions(self, path: str, position: Optional[str] = None, **query: Any) -> Iterator[Event]:
@@ -108,20 +110,25 @@ class Client:
             yield event
 
     def wait_for_job(self, path: str, timeout: Optional[float] = None) -> str:
-        """Waits until a job has ended, and returns how: ``Succeeded``, ``Failed`` or ``Deleted``.
+        """Waits until a job has ended, and returns how: ``Succeeded``, ``Failed``, ``Cancelled`` or ``Deleted``.
 
-        ``path`` is the job's. TimeoutError after ``timeout`` seconds.
+        ``path`` is the job's. A job that is deleted once it has ended, ended as it did. TimeoutError after
+        ``timeout`` seconds; Denied or HTTPError if it may not be seen.
         """
-        seen: List[str] = []
+        query: Dict[str, Any] = {"fields": "$status"}
+        ended = ""
+        # The mirror says whether the job is there, its listener how it was when it went.
+        last: Dict[str, str] = {}
+        with Mirror(self._stream(path, query, ""), lambda event: last.update(_status(event))) as job:
 
-        def ended(objects: List[Object]) -> bool:
-            status = objects[0].get("$status", "") if objects else "Deleted"
-            seen[:] = [status]
-            return status in ENDED
+            def holds(objects: List[Object]) -> bool:
+                nonlocal ended
+                now = objects[0].get("$status", "") if objects else last.get("$status", "")
+                ended = now if now in ENDED else "" if objects else "Deleted"
+                return ended != ""
 
-        with self.follow(path, fields="$status") as job:
-            job.wait(ended, timeout)
-        return seen[0]
+            job.wait(holds, timeout)
+        return ended
 
     def _stream(self, path: str, query: Dict[str, Any], position: str) -> Stream:
         return Stream(self._transport, path, query, position, self._heartbeat)
@@ -133,11 +140,16 @@ class Client:
         try:
             for message in stream.messages(decode):
                 if message.kind == "goodbye" and last:
-                    if message.data.get("reason") == "gone":
+                    reason = str(message.data.get("reason"))
+                    if reason == "gone":
                         return
-                    raise Ended(str(message.data.get("reason")))
-                if isinstance(message.data, dict) and message.kind != "goodbye":
-                    stream.stands()
+                    if reason == "unavailable":
+                        raise Ended(reason)  # some of what is there cannot be read
+                if message.kind == "renewed":
+                    yield Event("reset", {"reason": "unreadable"}, None)
+                elif isinstance(message.data, dict) and message.kind != "goodbye":
+                    if message.kind not in ("stale", "reset"):
+                        stream.stands()
                     yield Event(message.kind, message.data, message.id)
                 stream.accept(message)
         except Ended as error:
@@ -165,6 +177,19 @@ class Client:
             rest = token(page)
             if not rest:
                 return
+
+
+def _status(message: Message) -> Dict[str, str]:
+    """The status of the object that an event has."""
+    has = message.kind in ("added", "modified", "deleted") and "$status" in message.data
+    return {"$status": message.data["$status"]} if has else {}
+
+
+def _no_page(query: Dict[str, Any]) -> None:
+    """ValueError for what would make a stream another one, which has no end of a snapshot."""
+    for name in ("limit", "sort", "offset", "countBy", "continue"):
+        if name in query:
+            raise ValueError(f"{name} is of lists: follow and watch have all objects, in no order")
 
 
 def _fresh_token(error: HTTPError) -> Optional[str]:

@@ -53,5 +53,5 @@ def _words(body: bytes) -> str:
     try:
         said = json.loads(body)
         return str(said.get("message") or said.get("detail") or said.get("title") or said)
-    except (ValueError, AttributeError):
+    except (ValueError, AttributeError, RecursionError):
         return body[:200].decode("utf-8", "replace").strip() or "no explanation"

@@ -33,8 +33,9 @@ class Mirror:
             jobs.wait(lambda all: any(job["metadata"]["name"] == "train" for job in all))
     """
 
-    def __init__(self, stream: Stream):
+    def __init__(self, stream: Stream, heard: Callable[[Message], None] = lambda _: None):
         self._stream = stream
+        self._heard = heard  # is called with each message, before it can be seen what it did
         self._changed = threading.Condition()
         self._count = 0  # of changes
         self._objects: Dict[str, Object] = {}
@@ -106,7 +107,9 @@ class Mirror:
                         return objects
                 left = None if deadline is None else deadline - time.monotonic()
                 if left is not None and left <= 0:
-                    raise TimeoutError(f"it did not hold within {timeout:g} s; the mirror is {self._status}")
+                    trouble = self._stream.trouble
+                    why = f" ({trouble})" if trouble else ""
+                    raise TimeoutError(f"it did not hold within {timeout:g} s; the mirror is {self._status}{why}")
                 self._changed.wait(left)
 
     def _run(self) -> None:
@@ -132,6 +135,7 @@ class Mirror:
 
     def _take(self, message: Message) -> None:
         kind, data = message.kind, message.data
+        self._heard(message)
         if kind in ("opened", "lost"):
             self._current = False
             self._upstream = True

@@ -5,7 +5,7 @@ import random
 import threading
 from typing import Any, Callable, Dict, Iterator, NamedTuple, Optional
 
-from .errors import Ended, HTTPError, Unreachable
+from .errors import Ended, HTTPError, KubecastError, Unreachable
 from .sse import Frame, Parser
 from .transport import Answer, Query, Transport
 
@@ -13,6 +13,8 @@ from .transport import Answer, Query, Transport
 _HEARTBEATS = 2.5
 # What is waited for at most between two attempts, and at least after one that failed, in seconds.
 _LONGEST, _SHORTEST = 30.0, 0.25
+# However long a stream, or a proxy, says that it wants to be left alone.
+_OBEDIENCE = 300.0
 # After a frame that cannot be read, the position is asked for so many times; then all is asked for anew.
 _READ_AGAIN = 2
 
@@ -21,7 +23,7 @@ _FOR_EVER = ("revoked",)
 
 
 class Message(NamedTuple):
-    """What a stream tells. ``kind`` is its event, or ``opened`` or ``lost``, of a connection."""
+    """What a stream tells. ``kind`` is its event, or ``opened``, ``renewed`` or ``lost``, of a connection."""
 
     kind: str
     data: Any = None
@@ -42,6 +44,7 @@ class Stream:
     def __init__(self, transport: Transport, path: str, query: Query, position: str = "", heartbeat: float = 15):
         self.position = position
         self.closed = threading.Event()
+        self.trouble: Optional[KubecastError] = None  # of the last attempt, if it failed
         self._transport, self._path = transport, path
         self._query: Dict[str, Any] = {**query, "heartbeat": f"{heartbeat:g}s"}
         self._silence = heartbeat * _HEARTBEATS
@@ -51,6 +54,7 @@ class Stream:
         self._failures = 0  # attempts since something was told that proves the stream to stand
         self._unreadable = 0
         self._broken = False
+        self._renewed = False
 
     def close(self) -> None:
         """Ends it, from any thread."""
@@ -64,18 +68,19 @@ class Stream:
         """The message has been used."""
         if message.id is not None:
             self.position = message.id
-            self._unreadable = 0
+            self._unreadable, self.trouble = 0, None
 
     def reject(self) -> None:
         """The message cannot be used: the connection ends, and the client comes back to where it was."""
         self._broken = True
+        self.trouble = KubecastError("an event cannot be read")
         self._unreadable += 1
         if self._unreadable > _READ_AGAIN:
             self.renew()
 
     def renew(self) -> None:
-        """Everything is asked for anew, as if for the first time."""
-        self._broken = True
+        """Everything is asked for anew, as if for the first time; ``renewed`` is told when it is."""
+        self._broken = self._renewed = True
         self._unreadable = 0
         self.position = ""
 
@@ -93,13 +98,16 @@ class Stream:
             try:
                 with self._open() as answer:
                     yield Message("opened")
+                    if self._renewed:
+                        self._renewed = False
+                        yield Message("renewed")
                     yield from self._read(answer, decode)
-            except Unreachable:
-                pass
+            except Unreachable as error:
+                self.trouble = error
             except HTTPError as error:
                 if not error.heals:
                     raise
-                wait = error.retry_after
+                self.trouble, wait = error, error.retry_after
             with self._lock:
                 self._answer = None
             if self.closed.is_set():
@@ -169,7 +177,7 @@ class Stream:
         if self._failures > 0:
             pause = max(pause, min(_SHORTEST * 2 ** (self._failures - 1), _LONGEST) * random.uniform(1, 1.5))
         self._failures += 1
-        return max(pause, asked or 0)
+        return min(max(pause, asked or 0), _OBEDIENCE)
 
 
 def read_json(frame: Frame) -> Any:
@@ -178,6 +186,8 @@ def read_json(frame: Frame) -> Any:
         data = json.loads(frame.data)
     except ValueError:
         raise Unreadable from None
+    except RecursionError:  # asked for again, it would be the same
+        raise KubecastError("an object is nested more deeply than Python can read; leave it out by fields= or a selector") from None
     if not isinstance(data, dict):
         raise Unreadable
     return data

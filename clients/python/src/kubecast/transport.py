@@ -28,7 +28,7 @@ class Transport:
             raise ValueError(f"{url!r} is not the address of a gateway, as in https://kubecast.example.com")
         if parts.username or parts.password:
             raise ValueError("an address has no password in it; use token=")
-        self._host, self._port = parts.hostname, parts.port
+        self._host, self._port = parts.hostname, parts.port or (443 if parts.scheme == "https" else 80)
         self._base = parts.path.rstrip("/")
         self._token, self._timeout = token, timeout
         self._tls: Optional[ssl.SSLContext] = None
@@ -76,6 +76,7 @@ class Transport:
         answer = Answer(connection)
         try:
             connection.connect()
+            connection.auto_open = 0  # or one that is closed meanwhile would connect again, by itself
             connection.sock.settimeout(timeout)
             opened(answer)
             connection.request("GET" if data is None else "POST", address, body=data, headers=sent)
@@ -89,6 +90,8 @@ class Transport:
         if not path.startswith("/"):
             raise ValueError(f"{path!r} is not a path of the gateway, as in /api/v1/pods")
         path, _, more = path.partition("?")
+        if not more.isascii() or not more.isprintable() or " " in more or "#" in path + more:
+            raise ValueError(f"the query in {path!r} is not encoded; give parameters as keyword arguments")
         told = [(key, _text(value)) for key, value in query.items() if value is not None]
         asked = "&".join(part for part in (more, urlencode(told)) if part)
         return self._base + quote(path, safe="/:@!$&'()*+,;=-._~%") + ("?" + asked if asked else "")
@@ -100,8 +103,8 @@ class Transport:
             text = answer.all()
         try:
             return json.loads(text) if text else None
-        except ValueError as error:
-            raise Unreachable(f"{path}: the answer is no JSON: {error}") from error
+        except (ValueError, RecursionError) as error:
+            raise Unreachable(f"{path}: the answer cannot be read: {error}") from error
 
 
 class Answer:
@@ -150,7 +153,7 @@ class Answer:
 
     def _retry_after(self) -> Optional[float]:
         text = self.response.headers.get("Retry-After", "")
-        return float(text) if text.isdigit() else None
+        return float(text) if text.isascii() and text.isdigit() else None
 
     def content(self) -> Tuple[str, int]:
         """The type of the content, without parameters, and the status."""
