@@ -25,6 +25,8 @@ import { events, jobs, pods } from './resources.ts';
 import { Yaml } from './Yaml.tsx';
 import { t } from './texts.ts';
 
+const ofRuns = [...podFields, 'metadata.labels.batch\\.kubernetes\\.io/controller-uid'];
+
 interface JobPageProps {
   readonly view: View;
   readonly namespace: string;
@@ -38,7 +40,7 @@ interface JobPageProps {
 export function JobPage({ view, namespace, name, uid: asked, token }: JobPageProps): ReactNode {
   const watched = useWatch(jobs, { namespace, name });
   const past = useFollow(transitions(jobs, { namespace, name, uid: asked, limit: 500 }));
-  const ofPods = useWatch(pods, { namespace, labels: `batch.kubernetes.io/job-name=${name}`, fields: podFields });
+  const ofPods = useWatch(pods, { namespace, labels: `batch.kubernetes.io/job-name=${name}`, fields: ofRuns });
   const said = useWatch(events, { namespace, search: name, fields: eventFields });
 
   const named = watched.data[0];
@@ -109,10 +111,12 @@ export function JobPage({ view, namespace, name, uid: asked, token }: JobPagePro
           id: 'logs',
           title: tabs.logs,
           content: () => {
-            if (ofPods.status === 'loading') return <p className="job-none">{t.loading}</p>;
+            // By its name it is the log of whichever run has that.
+            const byPod = asked !== undefined && !job;
+            if (ofPods.status === 'loading' || (byPod && watched.status === 'loading')) return <p className="job-none">{t.loading}</p>;
             if (podRows.length === 0 && uid !== undefined && kept?.log) return <KeptLog key={uid} of={jobs} namespace={namespace} name={name} uid={uid} />;
-            if (other) return <p className="job-none">{t.kept.none}</p>;
-            return <LogView namespace={namespace} name={name} pods={podRows} token={token} />;
+            if (byPod && podRows.length === 0) return <p className="job-none">{past.status === 'loading' ? t.loading : ofPods.status === 'denied' ? t.pods.denied : t.kept.none}</p>;
+            return <LogView namespace={namespace} name={name} pods={podRows} byPod={byPod} token={token} />;
           },
         },
         {
@@ -132,5 +136,6 @@ export function JobPage({ view, namespace, name, uid: asked, token }: JobPagePro
   );
 }
 
-/** Whether a pod is that run's: another one may have its name. */
-const isOf = ({ metadata: { ownerReferences = [] } }: Pod, uid: string): boolean => ownerReferences.some((owner) => owner.uid === uid);
+/** Whether a pod is that run's: another one may have its name. One that was left behind has no owner any more, but still the label. */
+const isOf = ({ metadata: { ownerReferences = [], labels } }: Pod, uid: string): boolean =>
+  ownerReferences.some((owner) => owner.uid === uid) || (!ownerReferences.some(({ controller }) => controller) && labels?.['batch.kubernetes.io/controller-uid'] === uid);

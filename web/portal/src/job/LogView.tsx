@@ -17,6 +17,8 @@ interface LogViewProps {
   readonly name: string;
   /** The job's, which are known by now as far as they may be seen. */
   readonly pods: readonly PodRow[];
+  /** Of one pod at a time however few there are: what has the name is not what they belong to. */
+  readonly byPod?: boolean;
   readonly token: string | undefined;
 }
 
@@ -24,9 +26,9 @@ interface LogViewProps {
  * The log of all pods of a job, or of one of them where they are many: each container is a log of its own to the gateway, which
  * bounds how many a user may follow.
  */
-export function LogView({ namespace, name, pods: all, token }: LogViewProps): ReactNode {
+export function LogView({ namespace, name, pods: all, byPod = false, token }: LogViewProps): ReactNode {
   const [chosen, setChosen] = useState('');
-  const many = all.reduce((sum, one) => sum + one.logs, 0) > mostAtOnce;
+  const many = byPod || all.reduce((sum, one) => sum + one.logs, 0) > mostAtOnce;
   if (!many) return <Log key={name} of={jobs} namespace={namespace} name={name} token={token} />;
   const pod = all.find((one) => one.name === chosen) ?? all.find(({ state }) => state === 'Failed') ?? all.find(({ state }) => state === 'Running') ?? all[0];
   if (!pod) return null;

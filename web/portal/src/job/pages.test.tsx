@@ -125,3 +125,60 @@ test('of jobs that had one name, that with the uid is asked for, however many ca
   expect(await shows(<Page />, 200, '{"items":[{"uid":"u/1","state":"Failed"}]}')).toBe('Failed');
   expect(server.requests.map(({ url }) => url)).toEqual(['/history/apis/batch/v1/namespaces/n/jobs/j?uid=u%2F1']);
 });
+
+/** Answers whatever is asked for, until nothing more is, and tells what logs are followed meanwhile. */
+const answerAll = async (has: (path: string) => readonly object[] | 'loading' | 'denied'): Promise<string[]> => {
+  const answered = new Set<unknown>();
+  const followed = new Set<string>();
+  for (let round = 0; round < 12; round++) {
+    for (const request of server.requests.filter((one) => !answered.has(one))) {
+      answered.add(request);
+      const watches = [...new URL(request.url, 'http://x').searchParams].filter(([name]) => /^w\d/.test(name));
+      for (const [, path] of watches) if (path.startsWith('/logs/')) followed.add(path.split('?')[0] ?? '');
+      const path = watches.length > 0 ? '' : request.url;
+      if (path) request.refuse(has(path) === 'denied' ? 403 : 200, {}, '{"items":[]}');
+      else if (watches.some(([, one]) => has(one) === 'denied')) request.refuse(403, {}, '{}');
+      else {
+        const ids: string[] = [];
+        const frames = watches.flatMap(([name, one]) => {
+          const objects = has(one);
+          if (typeof objects === 'string') return [];
+          const id = (): string => `e.${[...ids, `${name}-1`].join('.')}`;
+          const told = objects.map((object) => frame(`${name}.added`, ids.length > 0 ? `e.${ids.join('.')}` : 'e', object));
+          const synced = frame(`${name}.synced`, id(), { resourceVersion: '1', seq: '1', count: objects.length });
+          ids.push(`${name}-1`);
+          return [...told, synced];
+        });
+        request.accept('retry: 100000\n\n', ...frames);
+      }
+    }
+    await pass(300);
+  }
+  return [...followed];
+};
+
+const runOf = (uid: string): object => ({ metadata: { name: 'train', namespace: 'n', uid }, spec: {}, status: { active: 1, ready: 1 } });
+const podOf = (name: string, labels: Record<string, string>, ownerReferences: readonly object[] = []): object => ({
+  metadata: { name, namespace: 'n', uid: name, labels: { 'batch.kubernetes.io/job-name': 'train', ...labels }, ownerReferences },
+  spec: { containers: [{ name: 'main' }] },
+  status: { phase: 'Running' },
+});
+const owned = (name: string, uid: string): object => podOf(name, {}, [{ kind: 'Job', name: 'train', uid, controller: true }]);
+const byName = '/logs/apis/batch/v1/namespaces/n/jobs/train';
+
+test.each(['denied', 'loading', [runOf('new')]] as const)("a run's page follows the log of no other run of its name, whether or not the jobs can be seen: %j", async (theJobs) => {
+  await show('#jobs/n/train@old');
+  const followed = await answerAll((path) => (path.startsWith('/apis/batch/') ? theJobs : path.startsWith('/api/v1/namespaces/n/pods') ? [owned('train-x', 'new')] : []));
+  expect(followed).toEqual([]);
+});
+
+test("a run's page follows the log of its job while that has the name", async () => {
+  await show('#jobs/n/train@old');
+  expect(await answerAll((path) => (path.startsWith('/apis/batch/') ? [runOf('old')] : path.startsWith('/api/v1/namespaces/n/pods') ? [owned('train-a', 'old')] : []))).toEqual([byName]);
+});
+
+test.each([[[runOf('new')]], ['denied'], [[]]] as const)("of a run that has left pods behind these pods' log is followed, by pod: %j", async (theJobs) => {
+  const left = podOf('train-a', { 'batch.kubernetes.io/controller-uid': 'old' });
+  await show('#jobs/n/train@old');
+  expect(await answerAll((path) => (path.startsWith('/apis/batch/') ? theJobs : path.startsWith('/api/v1/namespaces/n/pods') ? [left, owned('train-x', 'new')] : []))).toEqual(['/logs/api/v1/namespaces/n/pods/train-a']);
+});
