@@ -34,6 +34,8 @@ var cases = []alertCase{
 	{"KubecastAbsent", `up{G} 0x20`, 5, "No gateway is scraped", `kubecast_build_info{G} 1x20`},
 	{"KubecastNotReady", `kubecast_ready{G} 1x4 0x20`, 10, "10.0.0.1:9090", `kubecast_ready{G} 0x3 1x20`},
 	{"KubecastRestarts", "kubecast_build_info{G} 1x40\n  process_start_time_seconds{G} 10x3 20x3 30x3 40x30", 12, "3 times", "kubecast_build_info{G} 1x40\n  process_start_time_seconds{G} 10x3 20x30\n  process_start_time_seconds{job=\"other\"} 0+1x40"},
+	{"KubecastReplicaDown", "up{G} 1x5 0x20\n  up{job=\"kubecast/gateway\",instance=\"old\"} 1x25\n  kubecast_build_info{job=\"kubecast/gateway\",instance=\"old\"} 1x25", 16, "10.0.0.1:9090", "up{G} 0x9 1x20\n  up{job=\"other\"} 0x40\n  kubecast_build_info{G} 1x40"},
+	{"KubecastReplicaDown", "up{G,namespace=\"a\"} 1 0x30\n  kubecast_build_info{G,namespace=\"a\"} 1 stale", 11, "10.0.0.1:9090", "up{G,namespace=\"b\"} 0x40\n  kubecast_build_info{G,namespace=\"a\"} 1x40"},
 	{"KubecastMemoryFull", "kubecast_build_info{G} 1x20\n  process_resident_memory_bytes{G} 1200x20\n  go_gc_gomemlimit_bytes{G} 1000x20", 5, "1.172kiB", "kubecast_build_info{G} 1x20\n  process_resident_memory_bytes{G} 1000x20\n  go_gc_gomemlimit_bytes{G} 1000x20\n  process_resident_memory_bytes{job=\"other\"} 1200x20\n  go_gc_gomemlimit_bytes{job=\"other\"} 1000x20"},
 	{"KubecastMemorySmall", "kubecast_memory_estimate_bytes{G} 2048x20\n  go_gc_gomemlimit_bytes{G} 1024x20", 10, "2kiB", "kubecast_memory_estimate_bytes{G} 1000x20\n  go_gc_gomemlimit_bytes{G} 1024x20"},
 	{"KubecastDescriptorsShort", descriptors(100, 950), 5, "95%", descriptors(600, 850) + "\n  process_open_fds{job=\"other\"} 99x20\n  process_max_fds{job=\"other\"} 100x20"},

@@ -54,7 +54,8 @@ func metrics(t *testing.T) map[string][]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := map[string][]string{ // each Go program's
+	all := map[string][]string{ // Prometheus' own, and each Go program's
+		"up":                            nil,
 		"process_resident_memory_bytes": nil, "process_cpu_seconds_total": nil, "process_open_fds": nil, "process_max_fds": nil, "process_start_time_seconds": nil, "go_gc_gomemlimit_bytes": nil,
 	}
 	for _, cells := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\| (\\w+) \\| ([\\w, ]*) \\|").FindAllStringSubmatch(string(text), -1) {
@@ -76,7 +77,7 @@ func checkQuery(t *testing.T, of, expression string, known map[string][]string) 
 		t.Errorf("%s asks for %s: %v", of, expression, err)
 		return
 	}
-	everywhere := []string{"job", "instance", model.MetricNameLabel}
+	everywhere := []string{"namespace", "job", "instance", model.MetricNameLabel}
 	var have, grouped []string
 	parser.Inspect(expr, func(node parser.Node, _ []parser.Node) error {
 		switch n := node.(type) {

@@ -12,6 +12,7 @@ import (
 var faults = []struct{ alert, fault, scene string }{
 	{"KubecastAbsent", "the only gateway is killed", "killed"},
 	{"KubecastRestarts", "a gateway is killed and started again, three times", "killed"},
+	{"KubecastReplicaDown", "of two replicas one has a configuration that is refused, so it ends at each start", "refused"},
 
 	{"KubecastMemoryFull", "a gateway has less memory than it needs for itself (GOMEMLIMIT)", "memory"},
 	{"KubecastMemorySmall", "a gateway has less memory than full rings may come to need", "memory"},
@@ -50,7 +51,7 @@ var faults = []struct{ alert, fault, scene string }{
 
 // scenes bring faults about, see by the servers that they return which alerts fire, and mend them.
 var scenes = map[string]func(t *testing.T, s *stage) *server{
-	"killed": killed, "memory": memory, "descriptors": descriptors, "configuration": configuration, "cluster": cluster,
+	"killed": killed, "refused": refused, "memory": memory, "descriptors": descriptors, "configuration": configuration, "cluster": cluster,
 	"clients": clients, "throttled": throttled, "database": database, "schema": schema, "webhooks": webhooks,
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/kubecast/kubecast/e2e/harness"
+	"github.com/kubecast/kubecast/e2e/process"
 	"github.com/kubecast/kubecast/internal/certtest"
 )
 
@@ -32,6 +33,33 @@ func killed(t *testing.T, s *stage) *server {
 	p.fires("KubecastAbsent", "No gateway is scraped")
 	g.start()
 	p.ends("KubecastAbsent")
+	return p
+}
+
+// refused starts one of two replicas again and again, which ends each time before it listens; the other goes on.
+func refused(t *testing.T, s *stage) *server {
+	old, changed := s.gateway(t, options{}).start().ready(), s.gateway(t, options{}).start().ready()
+	p := scrapeGateways(t, old, changed)
+	p.sees("sum(kubecast_ready) == 2")
+	p.isSilent("KubecastReplicaDown", "KubecastRestarts")
+	changed.kill()
+	good := changed.read()
+	changed.write(good + "nonsense: 1\n")
+	loops := eachOf(t, 1, func(<-chan struct{}) {
+		crashed, err := process.Start(changed.run)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		<-crashed.Done()
+		time.Sleep(time.Second)
+	})
+	p.fires("KubecastReplicaDown", changed.ops)
+	loops()
+	p.isSilent("KubecastRestarts", "KubecastAbsent")
+	changed.write(good)
+	changed.start()
+	p.ends("KubecastReplicaDown")
 	return p
 }
 
