@@ -50,12 +50,13 @@ var cases = []alertCase{
 	{"KubecastDenials", `kubecast_auth_decisions_total{G,decision="denied"} 0+60x1500 90000+1200x60`, 1517, "Far more is denied", `kubecast_auth_decisions_total{G,decision="denied"} 0+60x1560`},
 	{"KubecastPermissionsUndecided", `kubecast_auth_decisions_total{G,decision="failed"} 0 0 0+1x30`, 8, "cannot be decided", `kubecast_auth_decisions_total{G,decision="failed"} 3x30`},
 	{"KubecastSignInsRefused", `kubecast_auth_requests_total{G,result="expired"} 0+700x30`, 19, "credentials", `kubecast_auth_requests_total{G,result="expired"} 0+500x30`},
+	{"KubecastLimitsMet", `kubecast_connections_refused_total{G} 0+90x30`, 17, "limit is reached", `kubecast_connections_refused_total{G} 0+50x30`},
 	{"KubecastLimitsMet", limits(`0+40x30`, `0+40x30`), 18, "limit is reached", limits(`0+20x30`, `0+20x30`)},
 	{"KubecastHistoryAway", `kubecast_history_ready{G} 0x20`, 5, "cannot be used", `kubecast_history_ready{G} 0x4 1x20`},
 	{"KubecastHistorySchemaRefused", `kubecast_history_schema_refused{G} 0 1x9`, 2, "another release", `kubecast_history_schema_refused{G} 0x9`},
 	{"KubecastHistoryBehind", `kubecast_history_lag_seconds{G,cluster="a",kind="jobs.batch"} 0 60 121`, 2, "121 s behind", `kubecast_history_lag_seconds{G,cluster="a",kind="jobs.batch"} 0 60 120 0`},
 	{"KubecastHistoryUnrecorded", recorders("0x9"), 2, "no replica records", recorders("1x9")},
-	{"KubecastDigestsOverdue", "kubecast_notifications_digest_overdue_seconds{job=\"a\"} 130x9\n  kubecast_notifications_digest_overdue_seconds{job=\"b\"} 140x9", 0, "130 s late", "kubecast_notifications_digest_overdue_seconds{job=\"a\"} 0x9\n  kubecast_notifications_digest_overdue_seconds{job=\"b\"} 140x9"},
+	{"KubecastDigestsOverdue", "kubecast_notifications_digest_overdue_seconds{instance=\"a\"} 130x9\n  kubecast_notifications_digest_overdue_seconds{instance=\"b\"} 140x9", 0, "130 s late", "kubecast_notifications_digest_overdue_seconds{instance=\"a\"} 0x9\n  kubecast_notifications_digest_overdue_seconds{instance=\"b\"} 140x9"},
 	{"KubecastWebhookWaits", `kubecast_webhook_oldest_waiting_seconds{G,target="t"} 3590 3650`, 1, "webhook t", `kubecast_webhook_oldest_waiting_seconds{G,target="t"} 3590 0`},
 	{"KubecastWebhookOff", `kubecast_webhook_off{G,target="t"} 0 1`, 1, "webhook t", `kubecast_webhook_off{G,target="t"} 0 0`},
 	{"KubecastWebhookExpired", `kubecast_webhook_expired_total{G} 0 0 1x9`, 2, "were removed", `kubecast_webhook_expired_total{G} 7x9`},
@@ -66,6 +67,27 @@ var cases = []alertCase{
 	{"KubecastRestartNeeded", `kubecast_config_restart_needed{G} 1x90`, 60, "/debug/config", `kubecast_config_restart_needed{G} 0x90`},
 	{"KubecastCertificateEnds", "kubecast_tls_certificate_expiry_timestamp_seconds{G} 604860x9\n  kubecast_tls_certificate_reload_successful{G} 1x9", 2, "within a week", "kubecast_tls_certificate_expiry_timestamp_seconds{G} 704860x9\n  kubecast_tls_certificate_reload_successful{G} 1x9"},
 	{"KubecastCertificateEnds", "kubecast_tls_certificate_expiry_timestamp_seconds{G} 904860x9\n  kubecast_tls_certificate_reload_successful{G} 1 0x9", 1, "cannot be used", "kubecast_tls_certificate_reload_successful{G} 1x9"},
+}
+
+// A release that is well hides no other's fault: they differ by their namespace, or by their job.
+func TestAHealthyReleaseHidesNoOther(t *testing.T) {
+	all := alerts(t)
+	for name, series := range map[string][2]string{ // of the one that is well, and of the other
+		"KubecastAbsent":            {"kubecast_build_info{%s} 1x40", "kubecast_build_info{%s} 1 stale"},
+		"KubecastHistoryUnrecorded": {`kubecast_history_recording{%s,cluster="default",kind="jobs.batch"} 1x40`, `kubecast_history_recording{%s,cluster="default",kind="jobs.batch"} 0x40`},
+		"KubecastDigestsOverdue":    {"kubecast_notifications_digest_overdue_seconds{%s} 0x40", "kubecast_notifications_digest_overdue_seconds{%s} 900x40"},
+		"KubecastWebhookUnsent":     {`kubecast_webhook_sending{%s,target="t"} 1x40`, `kubecast_webhook_sending{%s,target="t"} 0x40`},
+	} {
+		for _, labels := range [][2]string{{`namespace="a",job="g"`, `namespace="b",job="g"`}, {`job="a"`, `job="b"`}} {
+			after, _ := firesAt(t, all[name], fmt.Sprintf(series[0]+"\n  "+series[1], labels[0], labels[1]), 30)
+			if after < 0 {
+				t.Errorf("%s: that of %s is hidden by %s", name, labels[1], labels[0])
+			}
+			if after, said := firesAt(t, all[name], fmt.Sprintf(series[0]+"\n  "+series[0], labels[0], labels[1]), 30); after >= 0 {
+				t.Errorf("%s fires while both are well: %s", name, said)
+			}
+		}
+	}
 }
 
 func limits(streams, requests string) string {
@@ -80,11 +102,11 @@ func descriptors(connections, files int) string {
 
 // recorders are two replicas, of which the first records, or not.
 func recorders(first string) string {
-	return `kubecast_history_recording{job="a",cluster="a",kind="jobs.batch"} ` + first + "\n  kubecast_history_recording{job=\"b\",cluster=\"a\",kind=\"jobs.batch\"} 0x9"
+	return `kubecast_history_recording{instance="a",cluster="a",kind="jobs.batch"} ` + first + "\n  kubecast_history_recording{instance=\"b\",cluster=\"a\",kind=\"jobs.batch\"} 0x9"
 }
 
 func senders(first string) string {
-	return `kubecast_webhook_sending{job="a",target="t"} ` + first + "\n  kubecast_webhook_sending{job=\"b\",target=\"t\"} 0x9"
+	return `kubecast_webhook_sending{instance="a",target="t"} ` + first + "\n  kubecast_webhook_sending{instance=\"b\",target=\"t\"} 0x9"
 }
 
 // alerts are the manifest's, by their names.
