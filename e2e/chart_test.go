@@ -161,7 +161,7 @@ func TestEachVerbOfTheChartsRoleIsNeeded(t *testing.T) {
 		byVerb := map[string]map[permission]bool{}
 		for _, p := range slices.Concat(permissions(c.role.Rules), permissions(c.revoked.Rules)) {
 			switch p.group {
-			case "kueue.x-k8s.io", "visibility.kueue.x-k8s.io", "jobset.x-k8s.io":
+			case "kueue.x-k8s.io", "visibility.kueue.x-k8s.io", "scheduling.volcano.sh", "jobset.x-k8s.io":
 				continue
 			}
 			if byVerb[p.verb] == nil {
