@@ -23,7 +23,7 @@ tls: {existingSecret: t}
 clusters: [{name: west, existingSecret: w, key: k}]
 ingress: {enabled: true, host: h.example.org, tlsSecret: s}
 httpRoute: {enabled: true, parentRefs: [{name: g}], hostnames: [h.example.org]}
-metrics: {podMonitor: {enabled: true}, serviceMonitor: {enabled: true}, rules: {enabled: true}, dashboard: {enabled: true}}
+metrics: {podMonitor: {enabled: true}, rules: {enabled: true}, dashboard: {enabled: true}}
 autoscaling: {enabled: true}
 preflight: {hooks: [test, post-install]}
 `
@@ -148,6 +148,7 @@ func TestNoAddressHasAPassword(t *testing.T) {
 		"config: {auth: {jwt: [{issuer: \"https://u:secret@id\", audiences: [a]}]}}":          "config.auth.jwt[0].issuer",
 		"config: {auth: {jwt: [{issuer: a}, {issuer: b, jwksURL: \"https://secret@id/k\"}]}}": "config.auth.jwt[1].jwksURL",
 		"config: {webhooks: [{name: a, url: \"https://u:secret@chat/x\"}]}":                   "config.webhooks[0].url",
+		"config: {webhooks: [{name: a, url: \"HTTPS://u:secret@chat/x\"}]}":                   "config.webhooks[0].url",
 	} {
 		_, err := render4(parse(t, values))
 		if err == nil || !strings.Contains(err.Error(), want+" has a password") || strings.Contains(err.Error(), "secret@") {

@@ -45,7 +45,7 @@ func TestRenderingForKubectlIsTheManifest(t *testing.T) {
 // Kinds that the control plane of the tests does not have are read by their own types, in which each key must be.
 func TestKindsOfOperatorsAreWhatTheirTypesSay(t *testing.T) {
 	found := map[string]bool{}
-	for _, name := range []string{"monitoring", "gateway-api"} {
+	for _, name := range []string{"monitoring", "large", "gateway-api"} {
 		files, err := render4(caseValues(t, name))
 		if err != nil {
 			t.Fatal(err)

@@ -74,6 +74,11 @@
 {{- end }}
 {{- $_ := set .config "clusters" $all }}
 {{- end }}
+{{- $names := dict }}
+{{- range .config.clusters }}
+{{- if hasKey $names .name }}{{ fail (printf "two clusters have the name %s" .name) }}{{ end }}
+{{- $_ := set $names .name true }}
+{{- end }}
 {{- end }}
 
 {{- /* Kinds that are recorded are served. What is cached from the start is served, too. */}}
@@ -99,7 +104,7 @@
 
 {{- /* A database's address is in a ConfigMap, so it has no password, neither its user's nor as a parameter, nor a file that may have one. */}}
 {{- define "kubecast.withoutPassword" -}}
-{{- if or (regexMatch "^[a-z0-9+]+://[^?]*:[^?]*@" .address) (regexMatch "(?i)(^|[?&;\\s])(password|passfile|sslpassword)\\s*=" .address) }}
+{{- if or (regexMatch "(?i)^\\s*[a-z0-9+]+://[^?]*:[^?]*@" .address) (regexMatch "(?i)(^|[?&;\\s])(password|passfile|sslpassword)\\s*=" .address) }}
 {{- fail (printf "%s has a password, which would be in a ConfigMap: put it into a Secret, and name that in %s" .key .secret) }}
 {{- end }}
 {{- end }}
@@ -129,7 +134,7 @@
 {{- $_ := set $addresses (printf "config.webhooks[%d].url" $i) (dig "url" "" $webhook) }}
 {{- end }}
 {{- range $key, $address := $addresses }}
-{{- if regexMatch "^[a-z]+://[^/?#]*@" $address }}{{ fail (printf "%s has a password, which would be in a ConfigMap" $key) }}{{ end }}
+{{- if regexMatch "(?i)^\\s*[a-z]+://[^/?#]*@" $address }}{{ fail (printf "%s has a password, which would be in a ConfigMap" $key) }}{{ end }}
 {{- end }}
 {{- end }}
 
