@@ -15,6 +15,7 @@ import { commonFacts, Labels } from './CommonFacts.tsx';
 import { Conditions, conditionsOf } from './Conditions.tsx';
 import { Facts, ObjectFrame } from './ObjectFrame.tsx';
 import { formatAmount, quantity, requestsOf, sum, type Amounts } from './requests.ts';
+import { isTrouble } from './trouble.ts';
 import { t } from './texts.ts';
 
 interface Node extends KubeObject {
@@ -34,7 +35,7 @@ const onNode = [...podFields, 'spec.containers.resources', 'spec.initContainers.
 export function nodeState(node: Node): { readonly state: string; readonly detail: string; readonly message: string } {
   const ready = conditionsOf(node).find(({ type }) => type === 'Ready');
   if (ready?.status !== 'True') return { state: 'NotReady', detail: ready?.reason ?? '', message: ready?.message ?? '' };
-  const pressed = conditionsOf(node).filter(({ type, status }) => type !== 'Ready' && status === 'True');
+  const pressed = conditionsOf(node).filter(isTrouble);
   return { state: node.spec?.unschedulable ? 'Unschedulable' : pressed.length > 0 ? 'Pressed' : 'Ready', detail: pressed.map(({ type }) => type).join(', '), message: pressed[0]?.message ?? '' };
 }
 

@@ -5,6 +5,7 @@ import { useCount, useKubecast, useQueues, useWatch } from '@kubecast/sdk/react'
 import { useCallback, useMemo, type ReactNode } from 'react';
 import { statusPath } from '../filters/status.ts';
 import { events, jobs, pods } from '../job/resources.ts';
+import { isTrouble } from '../object/trouble.ts';
 import { useHasQueues } from '../pages/shown.ts';
 import { useReading } from '../polling/polling.ts';
 import { numbersOf } from '../queues/Quota.tsx';
@@ -99,7 +100,7 @@ function Nodes({ nodes: all, loading, view }: { readonly nodes: readonly Overvie
     counts.delete('Ready');
     return [...counts].sort(([a], [b]) => urgency(a) - urgency(b));
   }, [all]);
-  const pressed = useMemo(() => all.flatMap(({ metadata, status }) => (status?.conditions ?? []).filter(({ type, status: is }) => type !== 'Ready' && is === 'True').map(({ type }) => ({ type, name: metadata.name }))), [all]);
+  const pressed = useMemo(() => all.flatMap(({ metadata, status }) => (status?.conditions ?? []).filter(isTrouble).map(({ type }) => ({ type, name: metadata.name }))), [all]);
   return (
     <Part title={t.nodes} loading={loading} none={t.nodesWell(all.length)}>
       {[
