@@ -13,6 +13,12 @@ test.each(['#jobs?', '#jobs/', '#jobs/team-a', '#jobs//train', '#jobs?tab=yaml']
   expect(formatView(parseView(hash))).toBe('#jobs');
 });
 
+test('a link of old to jobs that are complete shows those that have succeeded; of other kinds the word is their own', () => {
+  expect(formatView(parseView('#jobs?ns=a&state=Complete'))).toBe('#jobs?ns=a&state=Succeeded');
+  expect(parseView('#history?state=Complete').state).toBe('Succeeded');
+  expect(parseView('#kinds/workflows.example.org?state=Complete').state).toBe('Complete');
+});
+
 test('going to the other page keeps namespace and search, not what only this page has', () => {
   const view = parseView('#jobs?ns=team-a&q=train&state=Retrying&sort=queue');
   expect(linkTo('pods', view)).toBe('#pods?ns=team-a&q=train');

@@ -52,6 +52,8 @@ export function parseView(hash: string): View {
   const sort = params.get('sort') ?? defaultSort;
   const page = pageNames.find((one) => one === first) ?? 'mine';
   const kind = page === 'kinds' ? (parts.shift() ?? '') : '';
+  // A job that has succeeded was called so.
+  if ((page === 'jobs' || page === 'history') && params.get('state') === 'Complete') params.set('state', 'Succeeded');
   const filters = Object.fromEntries(filterNames.map((name) => [name, params.get(parameters[name]) ?? ''])) as unknown as Filters;
   return {
     page,
