@@ -7,6 +7,10 @@ import { formatNumber } from '../texts/format.ts';
 import { t } from './texts.ts';
 import './filters.css';
 
+/** So many states have chips, if nobody lists them; and so much of a stranger's word is shown. */
+const most = 20;
+const longest = 60;
+
 interface StateFilterProps {
   /** In their order; undefined: those that were counted, what needs somebody first. */
   readonly states?: readonly string[] | undefined;
@@ -30,7 +34,7 @@ export function StateFilter({ states, counts, total, selected, loading }: StateF
             key={state}
             label={stateName(state)}
             foreign={!isNamed(state)}
-            count={counts && (counts.get(state) ?? 0)}
+            count={counts?.get(state) ?? (states && counts ? 0 : undefined)}
             icon={<StateIcon state={state} />}
             pressed={state === selected}
             onClick={() => setView({ state: state === selected ? '' : state })}
@@ -40,11 +44,11 @@ export function StateFilter({ states, counts, total, selected, loading }: StateF
   );
 }
 
-/** Of the same urgency the most frequent first; what has no state has no chip. */
+/** Of the same urgency the most frequent first; what has no state has no chip, and of very many only the first have one. */
 function byUrgency(counts: ReadonlyMap<string, number> = new Map(), selected: string): readonly string[] {
   const states = [...new Set([...counts.keys(), selected])].filter((state) => state !== '');
   const count = (state: string): number => counts.get(state) ?? 0;
-  return states.sort((a, b) => urgency(a) - urgency(b) || count(b) - count(a) || a.localeCompare(b));
+  return states.sort((a, b) => urgency(a) - urgency(b) || count(b) - count(a) || a.localeCompare(b)).filter((state, n) => n < most || state === selected);
 }
 
 interface ChipProps {
@@ -61,7 +65,7 @@ function Chip({ label, foreign, count, pressed, onClick, icon }: ChipProps): Rea
   return (
     <button type="button" className="chip" aria-pressed={pressed} onClick={onClick}>
       {icon}
-      {foreign ? <span translate="no">{label}</span> : label} {count !== undefined && <span className="chip-count">{formatNumber(count)}</span>}
+      {foreign ? <span className="chip-label" translate="no">{label.length > longest ? `${label.slice(0, longest)}…` : label}</span> : label} {count !== undefined && <span className="chip-count">{formatNumber(count)}</span>}
     </button>
   );
 }

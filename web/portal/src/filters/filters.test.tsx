@@ -7,7 +7,9 @@ import { eachPage } from '../../../mock/page.ts';
 import { render, type Rendered } from '../../../mock/render.ts';
 import { setView } from '../view/view.ts';
 import { NamespaceFilter, NamespaceInput } from './NamespaceFilter.tsx';
+import { pods } from '../job/resources.ts';
 import { StateFilter } from './StateFilter.tsx';
+import { States } from './States.tsx';
 
 let server: ScriptedFetch;
 let kc: Kubecast;
@@ -28,6 +30,7 @@ const tell = async (...names: string[]): Promise<void> => {
   server.last.accept(...names.map((name) => frame('w0.added', 'e', { metadata: { name, uid: name } })), frame('w0.synced', 'e.w0-1', { resourceVersion: '1', count: names.length }));
   await pass(10);
 };
+const chips = (): (string | null)[] => [...page.element.querySelectorAll('button')].map(({ textContent }) => textContent.trim());
 const options = (): (string | undefined)[] => [...page.element.querySelectorAll('option')].map(({ text }) => text);
 
 afterEach(() => {
@@ -49,7 +52,43 @@ test('states that no row is in take no room, but the one chosen stays, to be let
 test('of states that nobody listed those that need somebody come first, and the chosen one stays', () => {
   const counts = new Map([['Running', 15_000], ['', 3], ['CrashLoopBackOff', 800], ['OOMKilled', 1], ['ImagePullBackOff', 801]]);
   page = render(<StateFilter counts={counts} total={16_605} selected="Evicted" loading={false} />);
-  expect([...page.element.querySelectorAll('button')].map(({ textContent }) => textContent)).toEqual(['All 16,605', 'OOMKilled 1', 'Evicted 0', 'ImagePullBackOff 801', 'CrashLoopBackOff 800', 'Running 15,000']);
+  expect(chips()).toEqual(['All 16,605', 'OOMKilled 1', 'Evicted', 'ImagePullBackOff 801', 'CrashLoopBackOff 800', 'Running 15,000']);
+});
+
+/** The chips of a kind, when the gateway has counted these, and told as many as it was asked for. */
+const states = async (counts: readonly (readonly [string, number])[], selected: string, found: number | undefined): Promise<void> => {
+  page = render(
+    <KubecastProvider client={kc}>
+      <States resource={pods} namespace="" search="" selected={selected} found={found} />
+    </KubecastProvider>,
+  );
+  await pass();
+  const limit = Number(/limit(?:=|%3D)([0-9]+)/.exec(server.last.url)?.[1] ?? Infinity);
+  server.last.accept(frame('w0.counts', 'e.w0-1', { counts: counts.slice(0, limit).map(([value, count]) => ({ value, count })), resourceVersion: '1' }));
+  await pass(10);
+};
+const many = (count: number): [string, number][] => Array.from({ length: count }, (_, n) => [`Step${n}`, 2_000 - n]);
+
+test('the rarest state has its chip, before all that need nobody, and all are counted, however many states there are', async () => {
+  await states([...many(100), ['OOMKilled', 1]], '', undefined);
+  const sum = many(100).reduce((all, [, count]) => all + count, 0) + 1;
+  expect(chips().slice(0, 2)).toEqual([`All ${sum.toLocaleString('en')}`, 'OOMKilled 1']);
+  expect(chips()).toHaveLength(21);
+});
+
+test('of states that are too many to be counted the table tells what it knows, and nothing is said of what nobody knows', async () => {
+  await states([...many(600), ['OOMKilled', 1]], '', 900_000);
+  expect(chips()[0]).toBe('All 900,000');
+});
+
+test.each([[1, 'OOMKilled 1'], [undefined, 'OOMKilled']] as const)('a chosen state that was not counted has the number of rows, or none: %j', async (found, chip) => {
+  await states([...many(600), ['OOMKilled', 1]], 'OOMKilled', found);
+  expect(chips().slice(0, 2)).toEqual(['All', chip]);
+});
+
+test('a state that is a book is cut', () => {
+  page = render(<StateFilter counts={new Map([['x'.repeat(100_000), 1]])} total={1} selected="" loading={false} />);
+  expect(page.element.textContent.length).toBeLessThan(100);
 });
 
 test('the chosen namespace is in the list even when the cluster no longer has it', async () => {

@@ -94,7 +94,7 @@ export function KindTable({ kind, view }: { kind: Kind; view: View }): ReactNode
         </h1>
         {kind.namespaced && <NamespaceFilter selected={view.namespace} visible={visible} />}
         <Search value={view.search} label={t.searchObjects} />
-        <States resource={resource} namespace={namespace} search={search} selected={view.state} by={by} />
+        <States resource={resource} namespace={namespace} search={search} selected={view.state} found={status === 'live' ? total : undefined} by={by} />
         {total !== undefined && <span className="toolbar-end">{t.count(total)}</span>}
         {rows.length > 0 && <Export of={taken} />}
       </div>

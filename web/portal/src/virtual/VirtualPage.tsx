@@ -87,7 +87,7 @@ export function VirtualPage<T extends KubeObject, R extends Row>(props: VirtualP
     <>
       <div className="toolbar">
         {filters}
-        <States resource={resource} namespace={namespace} search={search} selected={view.state} />
+        <States resource={resource} namespace={namespace} search={search} selected={view.state} found={found.status === 'live' ? found.total : undefined} />
         <span className="large-total">{loading ? '' : t.total(total)}</span>
         <Spoken text={found.status === 'live' && !loading ? t.total(total) : ''} asked={asked} />
         {total > 0 && <Export of={taken} />}
