@@ -152,12 +152,13 @@ func TestAnnotationsOfTheIngressAreSaidOnce(t *testing.T) {
 	const key = "nginx.ingress.kubernetes.io/backend-protocol"
 	for given, want := range map[string]string{"{}": "HTTPS", "{" + key + ": HTTPS}": "HTTPS", "{" + key + ": GRPCS}": "GRPCS"} {
 		found := false
-		for _, o := range objects(t, "{tls: {existingSecret: s}, ingress: {enabled: true, host: h, nginxSnippet: true, annotations: "+given+"}}", "kubecast") {
+		// Any class may be one of ingress-nginx; others do not look at its annotations.
+		for _, o := range objects(t, "{tls: {existingSecret: s}, ingress: {enabled: true, className: internal, host: h, nginxSnippet: true, annotations: "+given+"}}", "kubecast") {
 			if o.Kind != "Ingress" {
 				continue
 			}
 			found = true
-			if got := o.Metadata.Annotations; got[key] != want || !strings.Contains(got["nginx.ingress.kubernetes.io/server-snippet"], "retry: 2000") {
+			if got := o.Metadata.Annotations; got[key] != want || got["nginx.ingress.kubernetes.io/proxy-buffer-size"] != "16k" || !strings.Contains(got["nginx.ingress.kubernetes.io/server-snippet"], "retry: 2000") {
 				t.Errorf("%s: %v", given, got)
 			}
 		}
@@ -187,5 +188,39 @@ func TestNotesSayWhatIsClosed(t *testing.T) {
 				t.Errorf("%s: %q: %s", values, note, notes)
 			}
 		}
+	}
+}
+
+// Whatever is before the gateway may answer 502 or 503 for it, unless it was told not to.
+func TestNotesSayWhatEndsAnEventSource(t *testing.T) {
+	t.Parallel()
+	for values, want := range map[string]bool{
+		"ingress: {enabled: true, host: h}":                     true,
+		"ingress: {enabled: true, host: h, className: traefik}": true,
+		"httpRoute: {enabled: true, parentRefs: [{name: g}]}":   true,
+		"service: {type: LoadBalancer}":                         true,
+		"ingress: {enabled: true, host: h, nginxSnippet: true}": false,
+		"{}": false,
+	} {
+		files, err := render4(parse(t, values))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if notes := files["kubecast/templates/NOTES.txt"]; strings.Contains(notes, "502 or 503") != want {
+			t.Errorf("%s: %s", values, notes)
+		}
+	}
+}
+
+// Helm 3 has removed a pod that succeeded before it reads its logs, and fails; no Helm reads those of init containers.
+func TestNotesSayHowLogsOfHelmsTestAreRead(t *testing.T) {
+	t.Parallel()
+	files, err := render4(parse(t, "{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	notes := files["kubecast/templates/NOTES.txt"]
+	if strings.Contains(notes, "--logs") || !strings.Contains(notes, "kubectl logs -n kubecast gateway-kubecast-preflight --all-containers") {
+		t.Error(notes)
 	}
 }
