@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/kubecast/kubecast/internal/backoff"
 	"github.com/kubecast/kubecast/internal/budget"
 	"github.com/kubecast/kubecast/internal/cache"
@@ -142,6 +144,11 @@ func (b *board) follow(ctx context.Context) error {
 	return ctx.Err()
 }
 
+// isNone reports whether it is certain that the cluster has no such kind, or does not let the gateway list it.
+func isNone(err error) bool {
+	return errors.Is(err, cluster.ErrNoKind) || errors.Is(err, cache.ErrRefused) || errors.Is(err, cache.ErrNotWatchable) || apierrors.IsForbidden(err) || apierrors.IsMethodNotSupported(err)
+}
+
 // payer is in whose turn all Workloads are looked through: a present reader.
 func (b *board) payer() string {
 	b.mu.Lock()
@@ -156,6 +163,7 @@ func (b *board) payer() string {
 type following struct {
 	*board
 	stores  []*cache.Store
+	named   []string // of Volcano's stores: their kinds
 	cursors []*cache.Cursor
 	wakes   *stream.WakeChannel
 	space   [128]*cache.Event
@@ -192,7 +200,11 @@ func (f *following) build(ctx context.Context) bool {
 	return true
 }
 
+// everything are all objects of a kind; none if the snapshot is nil.
 func everything(snapshot *cache.Snapshot) iter.Seq[*cluster.Object] {
+	if snapshot == nil {
+		return func(func(*cluster.Object) bool) {}
+	}
 	return snapshot.List(stream.AllNamespaces(), cache.Selector{}, "", "")
 }
 

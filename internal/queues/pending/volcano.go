@@ -46,15 +46,26 @@ const (
 func (b *board) runVolcano(ctx context.Context) {
 	retry := backoff.New(time.Second, lookAgain)
 	for ctx.Err() == nil {
-		_ = b.followVolcano(ctx) // whatever it is, queues of Kueue are told meanwhile
-		b.mu.Lock()
-		if !b.volcano.known || b.volcano.queues != nil && b.kinds.Cluster().Away() == nil {
-			b.volcano = volcano{known: true, upstream: cache.Upstream{Synced: true, Live: true, Since: time.Now()}}
-			b.tellVolcano(nil, true)
+		switch err := b.followVolcano(ctx); {
+		case err == nil:
+			continue // with more kinds than before
+		case isNone(err):
+			b.hasNoVolcano()
 		}
-		b.mu.Unlock()
 		retry.Wait(ctx)
 	}
+}
+
+// hasNoVolcano takes that there are no Queues, or that the gateway may not read them. Where it is not certain, what was known is
+// told further: a stream whose queue is gone ends.
+func (b *board) hasNoVolcano() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.volcano.known && b.volcano.queues == nil {
+		return
+	}
+	b.volcano = volcano{known: true, upstream: cache.Upstream{Synced: true, Live: true, Since: time.Now()}}
+	b.tellVolcano(nil, true)
 }
 
 // tellVolcano tells the lines of Volcano's queues that something has changed, by Queue; all: of all of them. What is under "" is
@@ -71,73 +82,115 @@ func (b *board) tellVolcano(dirty map[string]change, all bool) {
 	}
 }
 
-// listed opens a kind that the gateway may list, and waits for it.
+// listed opens a kind that the gateway may list, and waits for it. While the cluster is away, what is known of it will do.
 func (b *board) listed(ctx context.Context, named string) (*cache.Store, func(), error) {
-	kind, err := b.kinds.Cluster().Named(ctx, named)
-	if err == nil {
-		err = b.kinds.Cluster().Lists(ctx, kind)
-	}
-	if err != nil {
+	kind, err := b.mayList(ctx, named)
+	if err != nil && (kind.Resource == "" || b.kinds.Cluster().Away() == nil) {
 		return nil, nil, err
 	}
 	store, release, err := b.kinds.Use(kind, "")
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := store.WaitSynced(ctx); err != nil {
+	if err := store.WaitReachable(ctx); err != nil {
 		release()
 		return nil, nil, err
 	}
 	return store, release, nil
 }
 
-// classesAgain is after how long it is tried again to read PriorityClasses.
-const classesAgain = time.Minute
+// mayList finds a kind, and whether the gateway may list it.
+func (b *board) mayList(ctx context.Context, named string) (cluster.Kind, error) {
+	kind, err := b.kinds.Cluster().Named(ctx, named)
+	if err != nil {
+		return cluster.Kind{}, err
+	}
+	return kind, b.kinds.Cluster().Lists(ctx, kind)
+}
 
-// followVolcano follows Queues, PodGroups and PriorityClasses until that is not possible any more.
+// lacksAgain is after how long it is tried again to read PodGroups or PriorityClasses that the gateway may not read.
+const lacksAgain = time.Minute
+
+// volcanoStores opens Queues, and, as far as the gateway may read them, PodGroups and PriorityClasses. The others are lacking:
+// again is when to try these again. Release is never nil.
+func (f *following) volcanoStores(ctx context.Context) (lacking []string, again <-chan time.Time, release func(), err error) {
+	var releases []func()
+	release = func() {
+		for _, r := range releases {
+			r()
+		}
+	}
+	for _, named := range []string{volcanoQueues, podGroups, priorityClasses} {
+		within, cancel := ctx, context.CancelFunc(func() {})
+		if named == priorityClasses { // places can do without
+			within, cancel = context.WithTimeout(ctx, lookAgain)
+		}
+		store, done, err := f.listed(within, named)
+		cancel()
+		switch {
+		case err == nil:
+			f.stores, f.named, releases = append(f.stores, store), append(f.named, named), append(releases, done)
+		case named == volcanoQueues, named == podGroups && !isNone(err), ctx.Err() != nil:
+			return nil, nil, release, err
+		default:
+			lacking = append(lacking, named)
+			if again = time.After(lacksAgain); !isNone(err) {
+				again = time.After(lookAgain)
+			}
+		}
+	}
+	return lacking, again, release, nil
+}
+
+// followVolcano follows Queues, PodGroups and PriorityClasses until that is not possible any more, or, with nil, until more of
+// them may be read.
 func (b *board) followVolcano(ctx context.Context) error {
 	if b.registry.opts.None {
 		return cluster.ErrNoKind
 	}
-	stores := make([]*cache.Store, 0, 3)
-	for _, named := range []string{volcanoQueues, podGroups} {
-		store, release, err := b.listed(ctx, named)
-		if err != nil {
-			return err
-		}
-		defer release()
-		stores = append(stores, store)
+	f := &following{board: b, wakes: stream.NewWakeChannel()}
+	lacking, again, release, err := f.volcanoStores(ctx)
+	defer release()
+	if err != nil {
+		return err
 	}
-	var classesGone <-chan struct{}
-	var again <-chan time.Time
-	if classes, release, err := b.listed(ctx, priorityClasses); err == nil {
-		defer release()
-		stores, classesGone = append(stores, classes), classes.Gone()
-	} else {
-		again = time.After(classesAgain)
-	}
-	f := &following{board: b, stores: stores, wakes: stream.NewWakeChannel()}
 	defer f.disarm()
+	var gone [3]<-chan struct{}
+	for i, store := range f.stores {
+		gone[i] = store.Gone()
+	}
 	for f.buildVolcano(ctx) {
 		for f.readVolcano() {
 			select {
 			case <-f.wakes.C:
 				continue
-			case <-stores[0].Gone():
-				return stores[0].Err()
-			case <-stores[1].Gone():
-				return stores[1].Err()
-			case <-classesGone:
-				return stores[2].Err()
+			case <-gone[0]:
+			case <-gone[1]:
+			case <-gone[2]:
 			case <-again:
-				return nil
+				if b.mayListSome(ctx, lacking) {
+					return nil
+				}
+				again = time.After(lacksAgain)
+				continue
 			case <-ctx.Done():
 				return ctx.Err()
 			}
+			return cache.ErrNotServed
 		}
 		f.disarm()
 	}
 	return ctx.Err()
+}
+
+// mayListSome reports whether the gateway may list one of some kinds by now.
+func (b *board) mayListSome(ctx context.Context, named []string) bool {
+	ctx, cancel := context.WithTimeout(ctx, lookAgain)
+	defer cancel()
+	return slices.ContainsFunc(named, func(kind string) bool {
+		_, err := b.mayList(ctx, kind)
+		return err == nil
+	})
 }
 
 // buildVolcano reads all from the present state. It is false if the context has ended.
@@ -145,16 +198,14 @@ func (f *following) buildVolcano(ctx context.Context) bool {
 	task := budget.NewTask(ctx, f.registry.opts.Processors, f.payer())
 	defer task.Rest()
 	found := volcano{known: true, upstream: upstreamOf(f.stores), jobs: map[name]*Job{}, queued: map[string]map[name]*Job{}}
-	snapshots := make([]*cache.Snapshot, len(f.stores))
+	snapshots := map[string]*cache.Snapshot{}
 	for i, store := range f.stores {
-		snapshots[i] = store.Snapshot()
-		f.cursors = append(f.cursors, store.Topic().From(snapshots[i].Head, stream.AllNamespaces()))
+		s := store.Snapshot()
+		f.cursors, snapshots[f.named[i]] = append(f.cursors, store.Topic().From(s.Head, stream.AllNamespaces())), s
 	}
-	if found.queues = snapshots[0]; len(snapshots) > 2 {
-		found.classes = snapshots[2]
-	}
+	found.queues, found.classes = snapshots[volcanoQueues], snapshots[priorityClasses]
 	usual := found.usualPriority()
-	for o := range everything(snapshots[1]) {
+	for o := range everything(snapshots[podGroups]) {
 		if !task.Step(o.Size()) {
 			return false
 		}
@@ -177,12 +228,12 @@ func (f *following) readVolcano() bool {
 	for i, cursor := range f.cursors {
 		for more := true; more; {
 			batch, _, err := cursor.Next(f.space[:0], f.wakes)
-			if err != nil || i == 2 && len(batch) > 0 { // another class may move all
+			if err != nil || f.named[i] == priorityClasses && len(batch) > 0 { // another class may move all
 				return false
 			}
 			f.mu.Lock()
 			for _, event := range batch {
-				f.applyVolcano(i, event, dirty)
+				f.applyVolcano(f.named[i], event, dirty)
 			}
 			f.mu.Unlock()
 			more = len(batch) == cap(f.space)
@@ -198,10 +249,10 @@ func (f *following) readVolcano() bool {
 }
 
 // applyVolcano takes in one event of Queues or PodGroups, and notes of which Queues it is. The lock is held.
-func (f *following) applyVolcano(store int, event *cache.Event, dirty map[string]change) {
+func (f *following) applyVolcano(named string, event *cache.Event, dirty map[string]change) {
 	o := event.Object
 	note := func(queue string, objects bool) { dirty[queue] = change{objects: dirty[queue].objects || objects} }
-	if store == 0 {
+	if named == volcanoQueues {
 		note("", true)
 		note(o.GetName(), true)
 		return
