@@ -55,7 +55,7 @@ const (
 var explaining = []source{
 	{kind: "pods", says: pod, counted: true},
 	{kind: "workloads.kueue.x-k8s.io", says: workload, labels: []string{"kueue.x-k8s.io/job-uid"}},
-	{kind: "podgroups.scheduling.volcano.sh", says: podGroup},
+	{kind: "podgroups.scheduling.volcano.sh", says: volcanoGroup},
 	{kind: "podgroups.scheduling.x-k8s.io", says: podGroup},
 	{kind: "podgroups.scheduling.k8s.io", says: podGroup},
 	{kind: "provisioningrequests.autoscaling.x-k8s.io", says: provisioning},
@@ -213,22 +213,26 @@ func failingCheck(status gjson.Result) (said statement, ok bool) {
 
 var checkWeighs = map[string]int{"Rejected": 2, "Retry": 1}
 
-// podGroup says that there is no room for all pods of the group together. Volcano says so by a condition that remains
-// when there is room again, Kubernetes by one that does not. A group of Volcano's that is not let into its queue has no
-// condition, but for its phase.
+// podGroup says that there is no room for all pods of the group together. Volcano and coscheduling say so by a condition
+// that remains when there is room again, Kubernetes by one that does not.
 func podGroup(o *cluster.Object) (statement, bool) {
 	status := o.Path("status")
 	if c := pods.Condition(status, "PodGroupInitiallyScheduled"); c.Get("status").Str == "False" {
 		return from(c, aGroupFindsNoNodes, "PodGroup")
 	}
-	phase := status.Get("phase").Str
 	c := pods.Condition(status, "Unschedulable")
-	if c.Get("status").Str == "True" && slices.Contains([]string{"", "Pending", "Inqueue", "Unknown"}, phase) {
-		if said, ok := from(c, aGroupFindsNoNodes, "PodGroup"); ok {
-			return said, ok
-		}
+	if c.Get("status").Str == "True" && slices.Contains([]string{"", "Pending", "Inqueue", "Unknown"}, status.Get("phase").Str) {
+		return from(c, aGroupFindsNoNodes, "PodGroup")
 	}
-	queue := cmp.Or(o.Path("spec.queue").Str, "default")
+	return statement{}, false
+}
+
+// volcanoGroup is podGroup of Volcano's, which have queues: one that is not let into its queue has no condition, but for its phase.
+func volcanoGroup(o *cluster.Object) (statement, bool) {
+	if said, ok := podGroup(o); ok {
+		return said, ok
+	}
+	phase, queue := o.Path("status.phase").Str, cmp.Or(o.Path("spec.queue").Str, "default")
 	said := func(w weight, message string) (statement, bool) {
 		return statement{weight: w, Reason: history.Reason{Reason: phase, Message: message, Source: "PodGroup"}}, true
 	}

@@ -74,6 +74,11 @@ func TestObjectsSayWhyTheirJobWaits(t *testing.T) {
 		{"podgroups.scheduling.volcano.sh", `"phase":"Pending",` + conditions("Unschedulable", "True", "", "3/4"), "PodGroup Pending the queue default has not let it in yet 0"},
 		{"podgroups.scheduling.volcano.sh", `"phase":"Completed"`, ""},
 		{"podgroups.scheduling.volcano.sh", `"phase":"Running",` + conditions("Unschedulable", "True", "NotEnoughResources", "3/4"), ""},
+		// Coscheduling's have phases of the same names, and no queues.
+		{"podgroups.scheduling.x-k8s.io", `"phase":"Pending"`, ""},
+		{"podgroups.scheduling.x-k8s.io", `"phase":"Inqueue"`, ""},
+		{"podgroups.scheduling.x-k8s.io", `"phase":"Pending",` + conditions("Unschedulable", "True", "NotEnoughResources", "3/4"), "PodGroup NotEnoughResources 3/4 1767323045000"},
+		{"podgroups.scheduling.k8s.io", `"phase":"Pending"`, ""},
 		{"podgroups.scheduling.k8s.io", conditions("PodGroupInitiallyScheduled", "False", "Unschedulable", "no room"), "PodGroup Unschedulable no room 1767323045000"},
 		{"podgroups.scheduling.k8s.io", conditions("PodGroupInitiallyScheduled", "True", "Scheduled", ""), ""},
 	} {
