@@ -207,3 +207,18 @@ func TestAPodThatWaitsForDevicesSaysOfWhichClass(t *testing.T) {
 		}
 	})
 }
+
+// A long message of kube-scheduler is cut between two of its reasons, so that each that is told is whole.
+func TestLongMessagesAreCutBetweenReasons(t *testing.T) {
+	for _, test := range []struct{ message, want string }{
+		{"0/3 nodes: 1 a, 2 b", "0/3 nodes: 1 a, 2 b"},
+		{"0/3 nodes: 1 a, 12 node(s) had untolerated taints", "0/3 nodes: 1 a"},
+		{"0/3 nodes: 1 a, 2 b, 3 c", "0/3 nodes: 1 a, 2 b"},
+		{"no list, of no parts at all", "no list"},
+		{"eighteen bytes äé ü that are letters", "eighteen bytes äé"},
+	} {
+		if got := beginning(test.message, 19); got != test.want {
+			t.Errorf("%q becomes %q, not %q", test.message, got, test.want)
+		}
+	}
+}

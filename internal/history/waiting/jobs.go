@@ -118,9 +118,20 @@ func (w *Watch) withClasses(said *statement) history.Reason {
 	}
 	why := said.Reason
 	if len(classes) > 0 {
-		why.Message = history.WithDeviceClasses(why.Message[:min(len(why.Message), mostOfMessage)], classes)
+		why.Message = history.WithDeviceClasses(beginning(why.Message, mostOfMessage), classes)
 	}
 	return why
+}
+
+// beginning is what of a message has at most so many bytes, without the part of a list at which it is cut.
+func beginning(message string, most int) string {
+	if len(message) <= most {
+		return message
+	}
+	if at := strings.LastIndex(message[:min(len(message), most+len(", "))], ", "); at > 0 {
+		return message[:at]
+	}
+	return strings.ToValidUTF8(message[:most], "")
 }
 
 // DevicesOf says which devices a resource claim of a namespace was given, by its name; nothing
