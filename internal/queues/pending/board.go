@@ -34,7 +34,8 @@ type board struct {
 
 	mu           sync.Mutex
 	lines        map[string]*line // by ClusterQueue; changed with the registry's lock, too
-	known        bool             // what follows was read
+	hasList      bool             // queues' own objects were read
+	known        bool             // all that follows was read
 	local, whole *cache.Snapshot
 	upstream     cache.Upstream         // how their watches were before what follows was read
 	jobs         map[name]*Job          // of Workloads that wait
@@ -83,15 +84,44 @@ func (b *board) run(ctx context.Context) {
 	beside.Go(func() { b.runVolcano(ctx) })
 	retry := backoff.New(time.Second, lookAgain)
 	for ctx.Err() == nil {
-		err := b.follow(ctx)
-		if errors.Is(err, cluster.ErrNoKind) {
-			b.mu.Lock()
-			b.known, b.local, b.whole, b.jobs, b.queued, b.admitted = true, nil, nil, nil, nil, nil
-			b.upstream = cache.Upstream{Synced: true, Live: true, Since: time.Now()}
-			b.mu.Unlock()
-			b.changedAll()
+		switch err := b.follow(ctx); {
+		case err == nil:
+			continue // with more kinds than before
+		case isNone(err):
+			b.hasNone()
 		}
 		retry.Wait(ctx)
+	}
+}
+
+// hasNone takes that there are no queues of Kueue, or that the gateway may not read them.
+func (b *board) hasNone() {
+	b.mu.Lock()
+	if b.known && b.local == nil {
+		b.mu.Unlock()
+		return
+	}
+	b.hasList, b.known, b.local, b.whole, b.jobs, b.queued, b.admitted = true, true, nil, nil, nil, nil, nil
+	b.upstream = cache.Upstream{Synced: true, Live: true, Since: time.Now()}
+	b.mu.Unlock()
+	b.changedAll()
+}
+
+// lists takes queues' own objects before it is known who waits in them: the list needs no more.
+func (b *board) lists(stores []*cache.Store) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.hasList {
+		return
+	}
+	b.hasList, b.local, b.whole, b.upstream = true, stores[0].Snapshot(), stores[1].Snapshot(), upstreamOf(stores)
+	b.tellList()
+}
+
+// tellList tells the list of queues that it is another. The lock is held.
+func (b *board) tellList() {
+	if l := b.lines[""]; l != nil {
+		l.changed(time.Now(), change{objects: true})
 	}
 }
 
@@ -102,42 +132,66 @@ const (
 	workloads     = "workloads"
 )
 
-// follow follows the objects until that is not possible any more.
+// open opens one of Kueue's kinds, and waits for it.
+func (b *board) open(ctx context.Context, resource string) (*cache.Store, func(), error) {
+	kind, err := b.kinds.Cluster().Named(ctx, resource+"."+queues.Group)
+	if err != nil {
+		return nil, nil, err
+	}
+	store, release, err := b.kinds.Use(kind, "")
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := store.WaitSynced(ctx); err != nil {
+		release()
+		return nil, nil, err
+	}
+	return store, release, nil
+}
+
+// follow follows the objects until that is not possible any more, or, with nil, until Workloads may be read, too. Where they
+// may not, queues have no jobs but those that Kueue says.
 func (b *board) follow(ctx context.Context) error {
 	if b.registry.opts.None {
 		return cluster.ErrNoKind
 	}
-	var stores []*cache.Store
-	for _, resource := range []string{localQueues, clusterQueues, workloads} {
-		kind, err := b.kinds.Cluster().Named(ctx, resource+"."+queues.Group)
-		if err != nil {
+	f := &following{board: b, wakes: stream.NewWakeChannel()}
+	var again <-chan time.Time
+	var gone [3]<-chan struct{}
+	for i, resource := range []string{localQueues, clusterQueues, workloads} {
+		store, release, err := b.open(ctx, resource)
+		switch {
+		case err == nil:
+			defer release()
+			f.stores, gone[i] = append(f.stores, store), store.Gone()
+		case resource == workloads && isNone(err):
+			again = time.After(lacksAgain)
+		default:
 			return err
 		}
-		store, release, err := b.kinds.Use(kind, "")
-		if err != nil {
-			return err
+		if resource == clusterQueues {
+			b.lists(f.stores)
 		}
-		defer release()
-		if err := store.WaitSynced(ctx); err != nil {
-			return err
-		}
-		stores = append(stores, store)
 	}
-	f := &following{board: b, stores: stores, wakes: stream.NewWakeChannel()}
 	defer f.disarm()
 	for f.build(ctx) {
 		for f.read() {
 			select {
 			case <-f.wakes.C:
-			case <-stores[0].Gone():
-				return stores[0].Err()
-			case <-stores[1].Gone():
-				return stores[1].Err()
-			case <-stores[2].Gone():
-				return stores[2].Err()
+				continue
+			case <-gone[0]:
+			case <-gone[1]:
+			case <-gone[2]:
+			case <-again:
+				if b.mayListSome(ctx, []string{workloads + "." + queues.Group}) {
+					return nil
+				}
+				again = time.After(lacksAgain)
+				continue
 			case <-ctx.Done():
 				return ctx.Err()
 			}
+			return cache.ErrNotServed
 		}
 		f.disarm()
 	}
@@ -180,7 +234,7 @@ func (f *following) disarm() {
 func (f *following) build(ctx context.Context) bool {
 	task := budget.NewTask(ctx, f.registry.opts.Processors, f.payer())
 	defer task.Rest()
-	upstream, snapshots := upstreamOf(f.stores), make([]*cache.Snapshot, len(f.stores))
+	upstream, snapshots := upstreamOf(f.stores), make([]*cache.Snapshot, 3) // the last is nil if Workloads may not be read
 	for i, store := range f.stores {
 		snapshots[i] = store.Snapshot()
 		f.cursors = append(f.cursors, store.Topic().From(snapshots[i].Head, stream.AllNamespaces()))
@@ -193,7 +247,7 @@ func (f *following) build(ctx context.Context) bool {
 		found.put(o)
 	}
 	f.mu.Lock()
-	f.known, f.local, f.whole, f.upstream = true, snapshots[0], snapshots[1], upstream
+	f.hasList, f.known, f.local, f.whole, f.upstream = true, true, snapshots[0], snapshots[1], upstream
 	f.jobs, f.queued, f.admitted, f.left = found.jobs, found.queued, found.admitted, map[name]time.Time{}
 	f.mu.Unlock()
 	f.changedAll()

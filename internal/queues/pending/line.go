@@ -193,7 +193,14 @@ func (l *line) show(changedAt time.Time) (alike bool) {
 	b := l.board
 	b.mu.Lock()
 	queue, isVolcanos := volcanoQueue(l.name)
-	if !b.known && !isVolcanos || !b.volcano.known && !l.isKueues() {
+	isKnown := b.known
+	switch {
+	case isVolcanos:
+		isKnown = b.volcano.known
+	case l.name == "":
+		isKnown = b.hasList && b.volcano.hasList
+	}
+	if !isKnown {
 		b.mu.Unlock()
 		return false
 	}

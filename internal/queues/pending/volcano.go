@@ -29,7 +29,8 @@ func volcanoQueue(line string) (name string, ok bool) { return strings.CutPrefix
 
 // volcano is what is known of a cluster's queues of Volcano. It is guarded by its board's lock.
 type volcano struct {
-	known    bool // what follows was read, or could not be
+	hasList  bool // Queues were read, or could not be
+	known    bool // all that follows was, too
 	queues   *cache.Snapshot
 	classes  *cache.Snapshot // PriorityClasses; nil: they may not be read
 	upstream cache.Upstream
@@ -64,7 +65,7 @@ func (b *board) hasNoVolcano() {
 	if b.volcano.known && b.volcano.queues == nil {
 		return
 	}
-	b.volcano = volcano{known: true, upstream: cache.Upstream{Synced: true, Live: true, Since: time.Now()}}
+	b.volcano = volcano{hasList: true, known: true, upstream: cache.Upstream{Synced: true, Live: true, Since: time.Now()}}
 	b.tellVolcano(nil, true)
 }
 
@@ -108,7 +109,7 @@ func (b *board) mayList(ctx context.Context, named string) (cluster.Kind, error)
 	return kind, b.kinds.Cluster().Lists(ctx, kind)
 }
 
-// lacksAgain is after how long it is tried again to read PodGroups or PriorityClasses that the gateway may not read.
+// lacksAgain is after how long it is tried again to read Workloads, PodGroups or PriorityClasses that the gateway may not read.
 const lacksAgain = time.Minute
 
 // volcanoStores opens Queues, and, as far as the gateway may read them, PodGroups and PriorityClasses. The others are lacking:
@@ -138,8 +139,22 @@ func (f *following) volcanoStores(ctx context.Context) (lacking []string, again 
 				again = time.After(lookAgain)
 			}
 		}
+		if named == volcanoQueues {
+			f.listsVolcano(store)
+		}
 	}
 	return lacking, again, release, nil
+}
+
+// listsVolcano takes Queues before it is known who waits in them.
+func (b *board) listsVolcano(store *cache.Store) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.volcano.hasList {
+		return
+	}
+	b.volcano = volcano{hasList: true, queues: store.Snapshot(), upstream: store.Upstream()}
+	b.tellList()
 }
 
 // followVolcano follows Queues, PodGroups and PriorityClasses until that is not possible any more, or, with nil, until more of
@@ -197,7 +212,7 @@ func (b *board) mayListSome(ctx context.Context, named []string) bool {
 func (f *following) buildVolcano(ctx context.Context) bool {
 	task := budget.NewTask(ctx, f.registry.opts.Processors, f.payer())
 	defer task.Rest()
-	found := volcano{known: true, upstream: upstreamOf(f.stores), jobs: map[name]*Job{}, queued: map[string]map[name]*Job{}}
+	found := volcano{hasList: true, known: true, upstream: upstreamOf(f.stores), jobs: map[name]*Job{}, queued: map[string]map[name]*Job{}}
 	snapshots := map[string]*cache.Snapshot{}
 	for i, store := range f.stores {
 		s := store.Snapshot()
