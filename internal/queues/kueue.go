@@ -215,8 +215,13 @@ func Since(workload *cluster.Object) time.Time {
 	return since
 }
 
-// mostResources bounds of how many resources it is told how much is requested.
-const mostResources = 32
+const (
+	// mostResources bounds of how many resources it is told how much is requested.
+	mostResources = 32
+	// longestResource is how long the name of a resource is at most: a domain, a slash and a label. Where objects
+	// are not checked for that, longer ones are left out.
+	longestResource = 253 + 1 + 63
+)
 
 // Requests is what all pods of a Workload request together, by Kubernetes' own rule.
 func Requests(workload *cluster.Object) map[string]string {
@@ -226,7 +231,7 @@ func Requests(workload *cluster.Object) map[string]string {
 		requests := resourcehelper.PodRequests(&corev1.Pod{Spec: pods.Requesting(set.Get("template.spec"))}, resourcehelper.PodResourcesOptions{})
 		for name, quantity := range requests {
 			total, known := sum[name]
-			if !known && len(sum) >= mostResources {
+			if !known && len(sum) >= mostResources || len(name) > longestResource {
 				continue
 			}
 			quantity.Mul(count)

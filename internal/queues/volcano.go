@@ -42,21 +42,21 @@ func VolcanoQueue(o *cluster.Object) Queue {
 	return q
 }
 
-// ofList are the quantities of a ResourceList, but for how many objects there may be.
+// ofList are the first quantities of a ResourceList, but for how many objects there may be.
 func ofList(list gjson.Result) map[of]string {
 	found := map[of]string{}
 	list.ForEach(func(name, quantity gjson.Result) bool {
-		if isResource(name.Str) && len(found) < mostResources {
+		if isResource(name.Str) {
 			found[of{resource: name.Str}] = quantity.String()
 		}
-		return true
+		return len(found) < mostResources
 	})
 	return found
 }
 
 // isResource reports whether a name is that of what pods request, and not of a limit of Kubernetes' quotas.
 func isResource(name string) bool {
-	return name != "pods" && name != "attachable-volumes" && !strings.HasPrefix(name, "count/") && !strings.HasPrefix(name, "requests.") && !strings.HasPrefix(name, "limits.")
+	return len(name) <= longestResource && name != "pods" && name != "attachable-volumes" && !strings.HasPrefix(name, "count/") && !strings.HasPrefix(name, "requests.") && !strings.HasPrefix(name, "limits.")
 }
 
 // beyond is by how much a quantity is more than another; nil: not known.
@@ -103,9 +103,9 @@ func PodGroupSince(group *cluster.Object) time.Time {
 
 // PodGroupRequests is what a PodGroup needs to begin.
 func PodGroupRequests(group *cluster.Object) map[string]string {
-	texts := map[string]string{}
-	for name := range ofList(group.Path("spec.minResources")) {
-		if text := told(ofList(group.Path("spec.minResources")), name); text != nil {
+	texts, least := map[string]string{}, ofList(group.Path("spec.minResources"))
+	for name := range least {
+		if text := told(least, name); text != nil {
 			texts[name.resource] = *text
 		}
 	}

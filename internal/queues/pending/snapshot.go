@@ -60,6 +60,7 @@ type Snapshot struct {
 
 	mu    sync.Mutex
 	views map[any]*View
+	kept  int // bytes of views
 }
 
 // says reports whether two are told alike.
@@ -99,8 +100,8 @@ type View struct {
 	once sync.Once
 }
 
-// mostViews bounds how many views of one snapshot are kept. Others are made for each who asks.
-const mostViews = 64
+// mostViews bounds how many views of one snapshot are kept, and mostKept how long all of them are. Others are made for each who asks.
+const mostViews, mostKept = 64, 16 << 20
 
 var seed = maphash.MakeSeed()
 
@@ -121,6 +122,15 @@ func (s *Snapshot) View(key any, text func() string) *View {
 	v.once.Do(func() {
 		v.Text = text()
 		v.Sum = maphash.String(seed, v.Text)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.views[key] != v {
+			return
+		}
+		if s.kept += len(v.Text); s.kept > mostKept {
+			s.kept -= len(v.Text)
+			delete(s.views, key)
+		}
 	})
 	return v
 }

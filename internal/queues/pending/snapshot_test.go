@@ -1,6 +1,7 @@
 package pending
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/kubecast/kubecast/internal/cluster"
@@ -28,5 +29,26 @@ func TestAUIDThatAnotherNamesStaysInItsPlace(t *testing.T) {
 	}
 	if p := s.Find("c", "train", "1"); p != nil {
 		t.Errorf("in another namespace it is at %d", p.Whole)
+	}
+}
+
+// What is kept of a snapshot is bounded, however many ask for however much of it.
+func TestViewsThatAreKeptAreBounded(t *testing.T) {
+	var s Snapshot
+	made, text := 0, strings.Repeat("x", 1<<20)
+	ask := func(key int) {
+		s.View(key, func() string {
+			made++
+			return text
+		})
+	}
+	for key := range 20 {
+		ask(key)
+	}
+	for key := range 20 {
+		ask(key)
+	}
+	if made != 24 {
+		t.Errorf("views of 20 MB in all were made %d times", made)
 	}
 }
