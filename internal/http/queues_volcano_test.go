@@ -120,7 +120,7 @@ func TestVolcanosQueuesAreToldAsAnOracleSays(t *testing.T) {
 				delete(all, key)
 			default:
 				if at == nil {
-					at = &group{namespace: namespace, name: name, made: step}
+					at = &group{namespace: namespace, name: name, made: step / 8} // several in one second
 					all[key] = at
 				}
 				at.queue, at.phase = []string{"shared", "shared", "another"}[rng.IntN(3)], []string{"", "Pending", "Inqueue", "Running", "Completed"}[rng.IntN(5)]
@@ -133,7 +133,7 @@ func TestVolcanosQueuesAreToldAsAnOracleSays(t *testing.T) {
 					wants = append(wants, one)
 				}
 			}
-			slices.SortFunc(wants, func(a, b *group) int { return cmp.Or(classes[b.class]-classes[a.class], a.made-b.made) })
+			slices.SortFunc(wants, func(a, b *group) int { return cmp.Or(classes[b.class]-classes[a.class], a.made-b.made, strings.Compare(a.namespace+"/pg-"+a.name, b.namespace+"/pg-"+b.name)) })
 			pass(1100 * time.Millisecond)
 			for _, user := range []string{"X-Nobody: 1", bob} {
 				told := []string{}

@@ -254,15 +254,15 @@ func Queued(workload *cluster.Object) string { return workload.Path("spec.queueN
 type Rank struct {
 	priority int64
 	since    time.Time
-	uid      string
+	id       string // orders those of one moment
 }
 
 // RankOf is a Workload's rank.
 func RankOf(workload *cluster.Object) Rank {
-	return Rank{workload.Path("spec.priority").Int(), Since(workload), workload.UID()}
+	return Rank{priority: workload.Path("spec.priority").Int(), since: Since(workload), id: workload.UID()}
 }
 
 // Compare orders ranks: by priority, and then by when they began to wait.
 func (r Rank) Compare(other Rank) int {
-	return cmp.Or(cmp.Compare(other.priority, r.priority), r.since.Compare(other.since), strings.Compare(r.uid, other.uid))
+	return cmp.Or(cmp.Compare(other.priority, r.priority), r.since.Compare(other.since), strings.Compare(r.id, other.id))
 }

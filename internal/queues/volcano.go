@@ -113,8 +113,8 @@ func PodGroupRequests(group *cluster.Object) map[string]string {
 }
 
 // PodGroupRank is where a PodGroup stands among others of its Queue, as Volcano's priority plugin orders them, and Volcano
-// itself those of one priority: by when they were made, and by their uids. The gang and drf plugins make no difference
-// between jobs of which nothing runs.
+// itself those of one priority: by when they were made, and then by namespace and name. The gang and drf plugins make no
+// difference between jobs of which nothing runs.
 func PodGroupRank(group *cluster.Object, priority int64) Rank {
-	return Rank{priority, PodGroupSince(group), group.UID()}
+	return Rank{priority: priority, since: PodGroupSince(group), id: group.GetNamespace() + "/" + group.GetName()}
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/kubecast/kubecast/internal/cluster"
 )
 
 // Whoever may make PodGroups and Workloads may name any resource: what is told of them is bounded.
@@ -31,4 +33,24 @@ func many(n int) (list string) {
 		list += fmt.Sprintf(`,"r%d":"1"`, i+1)
 	}
 	return list
+}
+
+// Jobs that were made in one second are in the order of namespaces and names, which is Volcano's own, whatever their uids are.
+func TestPodGroupsOfOneSecondAreInTheOrderOfTheirNames(t *testing.T) {
+	var ranks []Rank
+	for _, name := range []string{"a/x", "a-b/a", "b/a", "b/b"} { // as texts: "a-b/" is before "a/"
+		namespace, name, _ := strings.Cut(name, "/")
+		o, err := cluster.NewObject(fmt.Sprintf(`{"metadata":{"namespace":%q,"name":%q,"uid":%q,"resourceVersion":"1","creationTimestamp":"2026-01-02T03:04:05Z"}}`, namespace, name, fmt.Sprint(9-len(ranks))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ranks = append(ranks, PodGroupRank(o, 0))
+	}
+	for i, order := range []int{1, 0, 2, 3} {
+		for _, later := range []int{1, 0, 2, 3}[i+1:] {
+			if ranks[order].Compare(ranks[later]) >= 0 {
+				t.Errorf("%+v is not before %+v", ranks[order], ranks[later])
+			}
+		}
+	}
 }
