@@ -252,6 +252,7 @@ func Queued(workload *cluster.Object) string { return workload.Path("spec.queueN
 
 // Rank is where a Workload stands among others, as far as it says so itself: Kueue's order where it is not told.
 type Rank struct {
+	letIn    bool // of a PodGroup: it waits for nodes only
 	priority int64
 	since    time.Time
 	id       string // orders those of one moment
@@ -262,7 +263,13 @@ func RankOf(workload *cluster.Object) Rank {
 	return Rank{priority: workload.Path("spec.priority").Int(), since: Since(workload), id: workload.UID()}
 }
 
-// Compare orders ranks: by priority, and then by when they began to wait.
+// Compare orders ranks: who was let in first, then by priority, and then by when they began to wait.
 func (r Rank) Compare(other Rank) int {
+	if r.letIn != other.letIn {
+		if r.letIn {
+			return -1
+		}
+		return 1
+	}
 	return cmp.Or(cmp.Compare(other.priority, r.priority), r.since.Compare(other.since), strings.Compare(r.id, other.id))
 }

@@ -112,9 +112,11 @@ func PodGroupRequests(group *cluster.Object) map[string]string {
 	return texts
 }
 
-// PodGroupRank is where a PodGroup stands among others of its Queue, as Volcano's priority plugin orders them, and Volcano
-// itself those of one priority: by when they were made, and then by namespace and name. The gang and drf plugins make no
-// difference between jobs of which nothing runs.
+// PodGroupRank is where a PodGroup stands among others of its Queue. Those that were let in go first: Volcano finds nodes for
+// no others. They are ordered as Volcano's priority plugin does, and Volcano itself those of one priority: by when they were
+// made, and then by namespace and name. The gang and drf plugins make no difference between jobs of which nothing runs.
 func PodGroupRank(group *cluster.Object, priority int64) Rank {
-	return Rank{priority: priority, since: PodGroupSince(group), id: group.GetNamespace() + "/" + group.GetName()}
+	return Rank{
+		letIn: group.Path("status.phase").Str == "Inqueue", priority: priority, since: PodGroupSince(group), id: group.GetNamespace() + "/" + group.GetName(),
+	}
 }

@@ -54,3 +54,13 @@ func TestPodGroupsOfOneSecondAreInTheOrderOfTheirNames(t *testing.T) {
 		}
 	}
 }
+
+// Volcano finds nodes for PodGroups only that were let into their queue.
+func TestPodGroupsThatWereLetInGoFirst(t *testing.T) {
+	rank := func(phase string, priority int64) Rank {
+		return PodGroupRank(object(t, `},"status":{"phase":"`+phase+`"}`), priority)
+	}
+	if rank("Inqueue", 1).Compare(rank("Pending", 9)) >= 0 || rank("", 9).Compare(rank("Inqueue", 1)) <= 0 || rank("Pending", 9).Compare(rank("", 1)) >= 0 {
+		t.Error("they do not")
+	}
+}
