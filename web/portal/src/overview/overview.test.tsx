@@ -7,6 +7,7 @@ import { eachPage } from '../../../mock/page.ts';
 import { render, type Rendered } from '../../../mock/render.ts';
 import { DatedByConnection } from '../connection/Dated.tsx';
 import { parseView } from '../view/view.ts';
+import { Gpus } from './Gpus.tsx';
 import { OverviewPage } from './OverviewPage.tsx';
 
 let server: ScriptedFetch;
@@ -56,4 +57,54 @@ test('where no history is kept, what there is now is still said to be old when t
   await pass(2_500);
   expect(dated()).toBe(true);
   expect(page.element.querySelector('.dated-why')?.textContent).toMatch(/as of .*cannot be reached|as of .*ended/);
+});
+
+const gpuNode = { metadata: { name: 'node-1', uid: 'node-1' }, status: { allocatable: { 'nvidia.com/gpu': '64' } } };
+const showGpus = async (hash: string): Promise<void> => {
+  page = render(
+    <KubecastProvider client={kc}>
+      <Gpus nodes={[gpuNode]} view={parseView(hash)} />
+    </KubecastProvider>,
+  );
+  await pass(20);
+};
+/** Each pod has one GPU, of its first container; `beside`: the name of a container that is not looked at. */
+const countGpus = async (count: number, beside = ''): Promise<void> => {
+  const counts = (path: string): object[] => {
+    const by = new URL(path, 'http://x').searchParams.get('countBy') ?? '';
+    if (by.includes('containers.2.name')) return [{ values: ['', beside], count }];
+    if (by.includes('containers.1.')) return [];
+    return [{ values: [by.startsWith('metadata') ? 'team-a' : 'node-1', '1'], count }];
+  };
+  const ids: string[] = [];
+  server.last.accept(
+    ...watchesOf(server.last.url).map(([name, path]) => {
+      ids.push(`${name}-1`);
+      return frame(`${name}.counts`, `e.${ids.join('.')}`, { counts: counts(path), resourceVersion: '1' });
+    }),
+  );
+  await pass(20);
+};
+const titles = (): (string | null)[] => [...page.element.querySelectorAll('h2')].map(({ textContent }) => textContent);
+
+test('how many GPUs are in use is not said before that is known, nor to who may see no pods', async () => {
+  await showGpus('#overview');
+  expect(page.element.textContent).toBe('GPUsLoading…');
+  for (let n = 0; n < 8; n++) {
+    for (const request of server.requests.slice(-6)) request.refuse(403, {}, '{}');
+    await pass(250);
+  }
+  expect(page.element.textContent).toBe('');
+});
+
+test('GPUs that other containers may hold make the number a least one, and a namespace is named', async () => {
+  await showGpus('#overview');
+  await countGpus(3);
+  expect(titles()).toEqual(['GPUs: 3 of 64 in use', 'GPUs by node']);
+  page.unmount();
+  await pass(60_000);
+  await showGpus('#overview?ns=team-a');
+  expect(watchesOf(server.last.url).every(([, path]) => path.startsWith('/api/v1/namespaces/team-a/pods'))).toBe(true);
+  await countGpus(3, 'proxy');
+  expect(titles()).toEqual(['GPUs: at least 3 of 64 in use in team-a', 'GPUs by node in team-a, at least']);
 });

@@ -1,6 +1,6 @@
 import type { Queue } from '@kubecast/sdk';
 import { expect, test } from 'vitest';
-import { gpusOf, heldBy } from './Gpus.tsx';
+import { gpusOf, heldBy, holdingOf } from './Gpus.tsx';
 import { endsAt, stepsUntil } from './spans.ts';
 import { brokenOf, waitedIn, type OverviewNode } from './Wrong.tsx';
 
@@ -15,6 +15,18 @@ test('GPUs are summed up over pods that request alike, and those of nodes by kin
   expect(gpusOf([node({ cpu: '96', 'nvidia.com/gpu': '8' }), node({ 'nvidia.com/gpu': '8', 'amd.com/gpu': '4' }), node({ 'amd.com/gpu': '0' })])).toEqual([['nvidia.com/gpu', 16], ['amd.com/gpu', 4]]);
   const counted = [{ values: ['team-b', '1'], count: 3 }, { values: ['team-a', '8'], count: 2 }, { values: ['team-b', '2'], count: 1 }, { values: ['team-c', '0'], count: 9 }];
   expect(heldBy(counted)).toEqual([['team-a', 16], ['team-b', 5]]);
+});
+
+test('how much of the GPUs is held is said for certain only if all was told and looked at', () => {
+  const told = (status = 'live', values: readonly string[] = [], namespaces?: readonly string[]) => ({ status, data: [{ values, count: 1 }], namespaces });
+  const none = told('live', ['', '']);
+  expect(holdingOf([told(), told()], none)).toEqual({ status: 'known', least: false });
+  expect(holdingOf([told(), told('loading')], none).status).toBe('loading');
+  expect(holdingOf([told('loading'), told('denied')], none).status).toBe('denied');
+  expect(holdingOf([told()], told('loading', ['', ''])).status).toBe('loading');
+  expect(holdingOf([told('live', ['team-a', '1'], ['team-a'])], none).least).toBe(true);
+  expect(holdingOf([told()], told('live', ['', 'proxy'])).least).toBe(true);
+  expect(holdingOf([{ ...told(), data: Array.from({ length: 1_000 }, () => ({ values: ['n', '1'], count: 1 })) }], none).least).toBe(true);
 });
 
 test('the queue in which most wait is the first, and one in which nobody waits is none', () => {
