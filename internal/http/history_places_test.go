@@ -91,6 +91,26 @@ func TestJobsThatWaitSayTheirPlaceAndWhenTheyWillStart(t *testing.T) {
 	}
 }
 
+// Jobs whose queues are none take no places from those that wait in others.
+func TestQueuesThatAreNoneTakeNoPlacesFromOthers(t *testing.T) {
+	k := &kueue{version: "v1beta2", lines: map[string]string{}}
+	c := newChronicle(t, k.served())
+	k.gateway = c.gateway
+	for i := range 8 {
+		name, queue := fmt.Sprint("waits", i), fmt.Sprint("line", i)
+		c.api.Put("localqueues", "a/"+queue, "spec.clusterQueue=whole")
+		uid := c.lives("a/"+name, "alice", queue, history.Queued)
+		k.hostile("a", name, queue, map[string]any{"apiVersion": "batch/v1", "kind": "Job", "name": name, "uid": uid, "controller": true})
+	}
+	for i := range 8 {
+		c.lives(fmt.Sprint("a/elsewhere", i), "alice", fmt.Sprint("none", i), history.Queued)
+	}
+	for i := range 8 {
+		want := fmt.Sprintf(`{"name":"line%d","position":1,"clusterPosition":%d,"starts":null}`, i, i+1)
+		c.eventually(want, func() bool { return c.queueOf(fmt.Sprint("waits", i), "alice") == want })
+	}
+}
+
 // What is known of when jobs of a queue start is learnt from jobs of all kinds in it: neither of these has enough by itself.
 func TestAQueueIsLearntFromJobsOfAllKinds(t *testing.T) {
 	k := &kueue{version: "v1beta2", lines: map[string]string{}}

@@ -11,25 +11,27 @@ import (
 	"github.com/kubecast/kubecast/internal/history"
 	"github.com/kubecast/kubecast/internal/history/store"
 	"github.com/kubecast/kubecast/internal/history/wire"
+	"github.com/kubecast/kubecast/internal/queues"
 	"github.com/kubecast/kubecast/internal/queues/pending"
 )
 
 const (
 	// placesWithin is how long an answer of the history waits for places in queues.
 	placesWithin = time.Second
-	// mostQueues is in how many LocalQueues places are looked for, for one answer.
+	// mostQueues is in how many LocalQueues, and in how many of Volcano's Queues, places are looked for, for one answer.
 	mostQueues = 16
 )
 
 // Places begins an answer of the history, for a caller, about a cluster. What it returns says where jobs stand that
 // wait, by uid, as far as the caller may list their queues. What is not known in time is left out.
 func (h *Handler) Places(id auth.Identity, kinds *cache.Kinds, in string) func(context.Context, []*history.Job) map[string]*wire.Place {
-	looked, left := map[question]*pending.Snapshot{}, placesWithin
+	looked, count, left := map[question]*pending.Snapshot{}, map[string]int{}, placesWithin // count is by kind
 	look := func(ctx context.Context, q question) *pending.Snapshot {
 		s, known := looked[q]
-		if !known && len(looked) < mostQueues {
+		if !known && count[q.kind] < mostQueues {
 			s = h.snapshot(ctx, id, kinds, q)
 			looked[q] = s
+			count[q.kind]++
 		}
 		return s
 	}
@@ -38,13 +40,14 @@ func (h *Handler) Places(id auth.Identity, kinds *cache.Kinds, in string) func(c
 		defer func() { left -= time.Since(began) }()
 		ctx, cancel := context.WithTimeout(ctx, left)
 		defer cancel()
+		_, hasVolcano := kinds.Cluster().Knows(queues.VolcanoGroup, volcanos)
 		found := map[string]*wire.Place{}
 		for _, j := range jobs {
 			if j.Queue == "" || j.State.Ended() || j.State == history.Deleted || j.State == history.Running {
 				continue
 			}
 			s := look(ctx, question{cluster: in, namespace: j.Namespace, name: j.Queue})
-			if s == nil || s.Find(j.Namespace, j.Name, j.UID) == nil {
+			if hasVolcano && (s == nil || s.Find(j.Namespace, j.Name, j.UID) == nil) {
 				s = look(ctx, question{cluster: in, name: j.Queue, kind: volcanos})
 			}
 			if s == nil {
