@@ -206,7 +206,7 @@ func settled(ctx context.Context, reader *pending.Reader, q question) (*pending.
 		switch {
 		case err != nil:
 			return nil, unavailable(err)
-		case !now.Asking && q.isIn(now, reader.ClusterQueue()):
+		case !now.Asking && q.isIn(now, reader.Queue().Name):
 			return now, nil
 		}
 		if known != now.Number {
@@ -241,9 +241,9 @@ func isRefusal(err error) bool {
 	return err != nil && (reply.To(err).Code == http.StatusForbidden || errors.Is(err, cluster.ErrNoKind))
 }
 
-// find is what is read of the queue that is asked for, "" of all, and what may be seen of it. It notes of which kind the queue
+// find is what is read of the queue that is asked for, and what may be seen of it. It notes of which kind the queue
 // is. A caller who may not see it is told that there is none.
-func (h *Handler) find(ctx context.Context, id auth.Identity, kinds *cache.Kinds, q *question) (queue string, visible *access.Visibility, err error) {
+func (h *Handler) find(ctx context.Context, id auth.Identity, kinds *cache.Kinds, q *question) (queue pending.Queue, visible *access.Visibility, err error) {
 	if q.kind != volcanos {
 		queue, visible, err = h.findAsked(ctx, id, kinds, *q)
 		if err == nil || q.kind != "" || q.name == "" || q.namespace != "" || reply.To(err).Code != http.StatusNotFound {
@@ -259,32 +259,32 @@ func (h *Handler) find(ctx context.Context, id auth.Identity, kinds *cache.Kinds
 }
 
 // findAsked is find of a queue whose kind is known.
-func (h *Handler) findAsked(ctx context.Context, id auth.Identity, kinds *cache.Kinds, q question) (queue string, visible *access.Visibility, err error) {
+func (h *Handler) findAsked(ctx context.Context, id auth.Identity, kinds *cache.Kinds, q question) (queue pending.Queue, visible *access.Visibility, err error) {
 	visible, seen, err := h.see(ctx, id, kinds, q, nil)
 	switch {
 	case err != nil:
-		return "", nil, err
+		return queue, nil, err
 	case !seen:
-		return "", nil, notThere()
+		return queue, nil, notThere()
 	}
 	kind, _ := q.objects(&pending.Snapshot{})
 	all, err := h.all(ctx, kinds, kind)
 	if q.name == "" && err == nil {
-		return "", visible, nil
+		return queue, visible, nil
 	}
 	if err != nil {
-		return "", nil, err
+		return queue, nil, err
 	}
 	o := q.of(all)
 	switch {
 	case o == nil:
-		return "", nil, notThere()
+		return queue, nil, notThere()
 	case q.kind == volcanos:
-		return pending.VolcanoQueue(q.name), visible, nil
+		return pending.Queue{Name: q.name, Volcano: true}, visible, nil
 	case q.namespace == "":
-		return q.name, visible, nil
+		return pending.Queue{Name: q.name}, visible, nil
 	}
-	return o.Path("spec.clusterQueue").Str, visible, nil
+	return pending.Queue{Name: o.Path("spec.clusterQueue").Str}, visible, nil
 }
 
 // all are the objects of a kind of queues, whoever may see them; nil: there is no such kind.
@@ -312,9 +312,9 @@ func (h *Handler) all(ctx context.Context, kinds *cache.Kinds, named string) (*c
 	return using.Snapshot(), nil
 }
 
-// read reads a ClusterQueue; "": the objects of all.
-func (h *Handler) read(kinds *cache.Kinds, clusterQueue string, id auth.Identity) (*pending.Reader, error) {
-	reader, err := h.pending.Read(kinds, clusterQueue, id.QuotaOwner())
+// read reads a queue.
+func (h *Handler) read(kinds *cache.Kinds, queue pending.Queue, id auth.Identity) (*pending.Reader, error) {
+	reader, err := h.pending.Read(kinds, queue, id.QuotaOwner())
 	if err != nil {
 		return nil, reply.Unavailable("the gateway ends", time.Second, err)
 	}

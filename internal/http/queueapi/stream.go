@@ -247,7 +247,7 @@ func (s *source) isThere(now *pending.Snapshot, see sight) (p eventstream.Progre
 		s.number, s.due, p.More = now.Number, soon, true // so that the next snapshot wakes the session
 	case o == nil:
 		p.Outcome = eventstream.Gone
-	case !s.asked.isIn(now, s.reader.ClusterQueue()):
+	case !s.asked.isIn(now, s.reader.Queue().Name):
 		p.Outcome = eventstream.Unavailable // it is opened anew
 	default:
 		is = true

@@ -33,9 +33,9 @@ type board struct {
 	stop     context.CancelFunc
 
 	mu           sync.Mutex
-	lines        map[string]*line // by ClusterQueue; changed with the registry's lock, too
-	hasList      bool             // queues' own objects were read
-	known        bool             // all that follows was read
+	lines        map[Queue]*line // changed with the registry's lock, too
+	hasList      bool            // queues' own objects were read
+	known        bool            // all that follows was read
 	local, whole *cache.Snapshot
 	upstream     cache.Upstream         // how their watches were before what follows was read
 	jobs         map[name]*Job          // of Workloads that wait
@@ -53,7 +53,7 @@ type admitted struct {
 }
 
 func newBoard(r *Registry, kinds *cache.Kinds, user string) *board {
-	b := &board{registry: r, kinds: kinds, user: user, lines: map[string]*line{}}
+	b := &board{registry: r, kinds: kinds, user: user, lines: map[Queue]*line{}}
 	b.life, b.stop = context.WithCancel(r.life)
 	return b
 }
@@ -61,15 +61,15 @@ func newBoard(r *Registry, kinds *cache.Kinds, user string) *board {
 func (b *board) add(l *line) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.lines[l.name] = l
+	b.lines[l.queue] = l
 }
 
 // remove ends a line, and returns how many are left.
 func (b *board) remove(l *line) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.lines[l.name] == l {
-		delete(b.lines, l.name)
+	if b.lines[l.queue] == l {
+		delete(b.lines, l.queue)
 	}
 	l.stop()
 	return len(b.lines)
@@ -120,7 +120,7 @@ func (b *board) lists(stores []*cache.Store) {
 
 // tellList tells the list of queues that it is another. The lock is held.
 func (b *board) tellList() {
-	if l := b.lines[""]; l != nil {
+	if l := b.lines[Queue{}]; l != nil {
 		l.changed(time.Now(), change{objects: true})
 	}
 }
@@ -320,13 +320,15 @@ func (f *following) read() bool {
 	f.local, f.whole = f.stores[0].Snapshot(), f.stores[1].Snapshot()
 	if other := upstream.Live != f.upstream.Live || !upstream.Since.Equal(f.upstream.Since); other {
 		f.upstream = upstream
-		for queue := range f.lines {
-			dirty[queue] = change{objects: true}
+		for q := range f.lines {
+			if !q.Volcano {
+				dirty[q.Name] = change{objects: true}
+			}
 		}
 	}
 	maps.DeleteFunc(f.left, func(_ name, at time.Time) bool { return now.Sub(at) > keptLeft })
 	for queue, what := range dirty {
-		if l := f.lines[queue]; l != nil {
+		if l := f.lines[Queue{Name: queue}]; l != nil {
 			l.changed(now, what)
 		}
 	}

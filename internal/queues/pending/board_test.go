@@ -24,7 +24,7 @@ func TestTheListOfQueuesNeedsNoJobs(t *testing.T) {
 			c.api.Put("queues", "shared")
 			c.api.Fail("workloads", code)
 			c.api.Fail("podgroups", code)
-			r := c.reads("")
+			r := c.reads(Queue{})
 			defer r.Close()
 			c.becomes("the list", r, func(s *Snapshot) bool {
 				return s.Volcano != nil && s.Local != nil && s.Local.Len() == 1 && s.Whole.Len() == 1
@@ -32,7 +32,7 @@ func TestTheListOfQueuesNeedsNoJobs(t *testing.T) {
 			if code != http.StatusForbidden {
 				return
 			}
-			whole := c.reads("whole")
+			whole := c.reads(Queue{Name: "whole"})
 			defer whole.Close()
 			c.becomes("a queue without its Workloads", whole, func(s *Snapshot) bool { return s.Local != nil })
 		}, localQueueKind, clusterQueueKind, workloadKind, queueKind, podGroupKind, classKind)
@@ -42,7 +42,7 @@ func TestTheListOfQueuesNeedsNoJobs(t *testing.T) {
 // Where there are no queues, nothing is made anew again and again.
 func TestWithoutQueuesNothingIsMadeAnew(t *testing.T) {
 	inABubble(t, func(c *inCluster) {
-		r := c.reads("")
+		r := c.reads(Queue{})
 		defer r.Close()
 		time.Sleep(time.Minute)
 		before := r.now()

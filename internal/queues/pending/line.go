@@ -26,10 +26,10 @@ const (
 	mostTold, mostOfOne = 1000, 100
 )
 
-// line is a ClusterQueue that is followed, or, without a name, the objects of all queues. Its goroutine makes the snapshots.
+// line is a queue that is followed, or the objects of all queues. Its goroutine makes the snapshots.
 type line struct {
 	board *board
-	name  string
+	queue Queue
 	life  context.Context
 	stop  context.CancelFunc
 	wakes *stream.WakeChannel
@@ -61,13 +61,13 @@ type line struct {
 }
 
 // newLine makes a line. The caller holds the registry's lock.
-func newLine(b *board, name string) *line {
+func newLine(b *board, queue Queue) *line {
 	l := &line{
-		board: b, name: name, wakes: stream.NewWakeChannel(), ready: make(chan struct{}), waiting: map[*Reader]stream.Waiter{},
+		board: b, queue: queue, wakes: stream.NewWakeChannel(), ready: make(chan struct{}), waiting: map[*Reader]stream.Waiter{},
 		changedAt: time.Now(), unlike: backoff.New(differs, differsMost),
 	}
 	l.life, l.stop = context.WithCancel(b.life)
-	l.starts = b.registry.startsOf(b.kinds, name, l.wakes.Wake)
+	l.starts = b.registry.startsOf(b.kinds, queue, l.wakes.Wake)
 	l.wakes.Wake()
 	return l
 }
@@ -139,10 +139,7 @@ func (l *line) run(ctx context.Context) {
 }
 
 // isKueues reports whether it is a ClusterQueue of Kueue that is followed, and so Kueue that says the order.
-func (l *line) isKueues() bool {
-	_, isVolcanos := volcanoQueue(l.name)
-	return l.name != "" && !isVolcanos
-}
+func (l *line) isKueues() bool { return l.queue.Name != "" && !l.queue.Volcano }
 
 // lastChange is when the newest change came to be known, whether that was since it was looked last, and whether a job has left then.
 func (l *line) lastChange() (at time.Time, stale, left bool) {
@@ -155,7 +152,7 @@ func (l *line) lastChange() (at time.Time, stale, left bool) {
 
 // ask asks Kueue for its order. While the cluster is away, the newest one is kept.
 func (l *line) ask(ctx context.Context) {
-	order, err := l.board.kinds.Cluster().PendingWorkloads(ctx, l.name)
+	order, err := l.board.kinds.Cluster().PendingWorkloads(ctx, l.queue.Name)
 	switch {
 	case ctx.Err() != nil, err != nil && l.board.kinds.Cluster().Away() != nil:
 		l.order.Until = time.Now().Add(time.Second)
@@ -192,12 +189,11 @@ func (l *line) show(changedAt time.Time) (alike bool) {
 	l.mu.Unlock()
 	b := l.board
 	b.mu.Lock()
-	queue, isVolcanos := volcanoQueue(l.name)
 	isKnown := b.known
 	switch {
-	case isVolcanos:
+	case l.queue.Volcano:
 		isKnown = b.volcano.known
-	case l.name == "":
+	case l.queue == Queue{}:
 		isKnown = b.hasList && b.volcano.hasList
 	}
 	if !isKnown {
@@ -205,13 +201,13 @@ func (l *line) show(changedAt time.Time) (alike bool) {
 		return false
 	}
 	s := &Snapshot{At: changedAt, Local: b.local, Whole: b.whole, Volcano: b.volcano.queues, Upstream: b.upstream}
-	if isVolcanos || l.name == "" && !b.volcano.upstream.Live {
+	if l.queue.Volcano || l.queue.Name == "" && !b.volcano.upstream.Live {
 		s.Upstream = b.volcano.upstream
 	}
 	switch {
-	case isVolcanos:
-		s.Places = b.volcano.places(queue)
-	case l.name != "" && b.local != nil:
+	case l.queue.Volcano:
+		s.Places = b.volcano.places(l.queue.Name)
+	case l.queue.Name != "" && b.local != nil:
 		s.Places, alike = l.places()
 	}
 	b.mu.Unlock()
@@ -231,7 +227,7 @@ func (l *line) places() (places []Place, alike bool) {
 	b := l.board
 	if l.err != nil {
 		for in, jobs := range b.queued {
-			if b.clusterQueueOf(in) != l.name {
+			if b.clusterQueueOf(in) != l.queue.Name {
 				continue
 			}
 			for of, j := range jobs {
@@ -256,7 +252,7 @@ func (l *line) places() (places []Place, alike bool) {
 	}
 	wait := 0
 	for in, jobs := range b.queued {
-		if b.clusterQueueOf(in) == l.name {
+		if b.clusterQueueOf(in) == l.queue.Name {
 			wait += len(jobs)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 func TestKueueIsAskedAgainHoweverLongASnapshotTakes(t *testing.T) {
 	asked := time.Now().Add(-time.Hour)
 	for name, l := range map[string]*line{"after a change": {}, "after a refusal": {err: cache.ErrNotWatchable}} {
-		l.name, l.board, l.unlike = "whole", &board{local: &cache.Snapshot{}}, backoff.New(differs, differsMost)
+		l.queue, l.board, l.unlike = Queue{Name: "whole"}, &board{local: &cache.Snapshot{}}, backoff.New(differs, differsMost)
 		l.order.Asked, l.order.Until = asked, asked.Add(time.Second)
 		if _, again := l.again(asked.Add(-settles/2), true); !again {
 			t.Errorf("%s, it is not", name)

@@ -18,6 +18,13 @@ var ErrClosed = errors.New("queues are not followed any more")
 // Owned says whose a job is.
 type Owned struct{ UID, Namespace, Name, Owner string }
 
+// Queue names what is read: a ClusterQueue of Kueue, or a Queue of Volcano, by its name; the zero Queue the objects of all
+// queues, without jobs. A LocalQueue may name its ClusterQueue as it likes, so that no name may stand for something else.
+type Queue struct {
+	Name    string
+	Volcano bool
+}
+
 // Options configure a Registry; all are required unless they say otherwise.
 type Options struct {
 	// Owners looks up whose jobs of a kind (resource[.group]) are, in the turn of a user; nil: that is not known.
@@ -60,9 +67,8 @@ func (r *Registry) Run(ctx context.Context) {
 	r.running.Wait()
 }
 
-// Read returns a reader of a ClusterQueue; "": of the objects of all queues, without jobs. It must be
-// closed. The user who has read the queue for longest pays for what is looked up for it.
-func (r *Registry) Read(kinds *cache.Kinds, clusterQueue, user string) (*Reader, error) {
+// Read returns a reader of a queue. It must be closed. The user who has read the queue for longest pays for what is looked up for it.
+func (r *Registry) Read(kinds *cache.Kinds, queue Queue, user string) (*Reader, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.life.Err() != nil {
@@ -74,10 +80,10 @@ func (r *Registry) Read(kinds *cache.Kinds, clusterQueue, user string) (*Reader,
 		r.boards[kinds] = b
 		r.running.Go(func() { b.run(b.life) })
 	}
-	l := b.lines[clusterQueue]
+	l := b.lines[queue]
 	isNew := l == nil
 	if isNew {
-		l = newLine(b, clusterQueue)
+		l = newLine(b, queue)
 	}
 	l.joins(user, l.readers == 0)
 	if isNew {
@@ -157,8 +163,8 @@ func (r *Reader) Suspend() {
 // Clone returns another reader of the queue, which reads for others, and not longer than they do.
 func (r *Reader) Clone() *Reader { return &Reader{registry: r.registry, line: r.line, uncounted: true} }
 
-// ClusterQueue is the queue that is read.
-func (r *Reader) ClusterQueue() string { return r.line.name }
+// Queue is the queue that is read.
+func (r *Reader) Queue() Queue { return r.line.queue }
 
 // Identity is equal for readers of the same queue, as long as it is followed.
 func (r *Reader) Identity() any { return r.line }

@@ -14,7 +14,7 @@ func TestWhoHasLeftAQueuePaysNothingForIt(t *testing.T) {
 		r := New(Options{None: true, Linger: time.Second})
 		go r.Run(ctx)
 		read := func(user string) *Reader {
-			reader, err := r.Read(nil, "whole", user)
+			reader, err := r.Read(nil, Queue{Name: "whole"}, user)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -22,7 +22,7 @@ func TestWhoHasLeftAQueuePaysNothingForIt(t *testing.T) {
 		}
 		pays := func(want string) {
 			t.Helper()
-			if l := r.boards[nil].lines["whole"]; l.payer() != want || l.board.payer() != want {
+			if l := r.boards[nil].lines[Queue{Name: "whole"}]; l.payer() != want || l.board.payer() != want {
 				t.Errorf("%s and %s pay, not %s", l.payer(), l.board.payer(), want)
 			}
 		}

@@ -48,15 +48,15 @@ const (
 	lookCost = 32 << 10
 )
 
-// startsOf is what is known of when jobs of a ClusterQueue start. The caller holds the lock.
-func (r *Registry) startsOf(kinds *cache.Kinds, clusterQueue string, wake func()) *starts {
+// startsOf is what is known of when jobs of a queue start. The caller holds the lock.
+func (r *Registry) startsOf(kinds *cache.Kinds, queue Queue, wake func()) *starts {
 	now := time.Now()
 	maps.DeleteFunc(r.starts, func(_ startsKey, f *starts) bool {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		return !f.busy && now.Sub(f.used) > learnsAgain
 	})
-	key := startsKey{kinds, clusterQueue}
+	key := startsKey{kinds, queue}
 	f := r.starts[key]
 	if f == nil {
 		f = &starts{}
@@ -72,8 +72,8 @@ func (r *Registry) startsOf(kinds *cache.Kinds, clusterQueue string, wake func()
 }
 
 type startsKey struct {
-	kinds        *cache.Kinds
-	clusterQueue string
+	kinds *cache.Kinds
+	queue Queue
 }
 
 // starts knows when the jobs of a ClusterQueue will start. It is found out beside the line's goroutine, and
@@ -97,10 +97,10 @@ type starts struct {
 
 // expect says when jobs start as far as that is known, and has it found out anew where it is due.
 func (l *line) expect(s *Snapshot) {
-	if l.board.registry.opts.Past == nil || len(s.Places) == 0 || l.name == "" || s.Whole == nil {
+	if l.board.registry.opts.Past == nil || len(s.Places) == 0 || !l.isKueues() || s.Whole == nil {
 		return
 	}
-	whole := s.Whole.Get("", l.name)
+	whole := s.Whole.Get("", l.queue.Name)
 	if whole == nil {
 		return
 	}
@@ -145,13 +145,13 @@ func (l *line) state(s *Snapshot) (state queueState, ids []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, a := range b.admitted {
-		if a.clusterQueue == l.name {
+		if a.clusterQueue == l.queue.Name {
 			state.given = append(state.given, a)
 		}
 	}
 	if b.local != nil {
 		for o := range everything(b.local) {
-			if o.Path("spec.clusterQueue").Str == l.name {
+			if o.Path("spec.clusterQueue").Str == l.queue.Name {
 				state.locals = append(state.locals, LocalQueue{o.GetNamespace(), o.GetName()})
 			}
 		}

@@ -175,7 +175,7 @@ func (l *learner) visit(t *testing.T, forecasts bool) *line {
 	if err != nil {
 		t.Fatal(err)
 	}
-	line := newLine(newBoard(l.Registry, l.kinds, "alice"), "whole")
+	line := newLine(newBoard(l.Registry, l.kinds, "alice"), Queue{Name: "whole"})
 	line.joins("alice", true)
 	if forecasts {
 		job := &Job{Job: queues.Job{Name: "teama-700", UID: "700"}, Workload: workload, Queue: "q", Requests: func() map[string]string { return map[string]string{"cpu": "1"} }}
@@ -229,7 +229,7 @@ func TestForecastsAreLearntByUsersTurns(t *testing.T) {
 		}
 		var asking sync.WaitGroup
 		for n, user := range []string{"many", "many", "many", "many", "one"} {
-			of := newLine(newBoard(l.Registry, l.kinds, user), fmt.Sprint(n))
+			of := newLine(newBoard(l.Registry, l.kinds, user), Queue{Name: fmt.Sprint(n)})
 			of.joins(user, true)
 			asking.Go(func() { of.forecast(queueState{now: time.Now()}) })
 			synctest.Wait()

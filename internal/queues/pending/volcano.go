@@ -3,7 +3,6 @@ package pending
 import (
 	"context"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -18,14 +17,6 @@ import (
 // Volcano says nowhere in which order PodGroups wait. It follows from the objects, by the rules of the plugins that Volcano
 // has on if nobody configures it: the priority of the PodGroup's class, then when it was made. Where a class is not known, no
 // place is.
-
-// volcanoPrefix begins the names by which Volcano's queues are read. No name of a ClusterQueue has a slash.
-const volcanoPrefix = "volcano/"
-
-// VolcanoQueue is the name by which a Queue of Volcano is read.
-func VolcanoQueue(name string) string { return volcanoPrefix + name }
-
-func volcanoQueue(line string) (name string, ok bool) { return strings.CutPrefix(line, volcanoPrefix) }
 
 // volcano is what is known of a cluster's queues of Volcano. It is guarded by its board's lock.
 type volcano struct {
@@ -73,10 +64,9 @@ func (b *board) hasNoVolcano() {
 // of Queues' objects. The lock is held.
 func (b *board) tellVolcano(dirty map[string]change, all bool) {
 	now := time.Now()
-	for line, l := range b.lines {
-		queue, isVolcanos := volcanoQueue(line)
-		what, is := dirty[queue]
-		if isVolcanos && (is || all) || line == "" && (all || what.objects) {
+	for q, l := range b.lines {
+		what, is := dirty[q.Name]
+		if q.Volcano && (is || all) || q == (Queue{}) && (all || what.objects) {
 			what.objects = what.objects || all
 			l.changed(now, what)
 		}

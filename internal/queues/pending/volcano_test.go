@@ -57,7 +57,7 @@ func (c *inCluster) waits(name string, fields ...string) {
 }
 
 // reads a queue.
-func (c *inCluster) reads(queue string) *Reader {
+func (c *inCluster) reads(queue Queue) *Reader {
 	c.t.Helper()
 	r, err := c.registry.Read(c.kinds, queue, "alice")
 	if err != nil {
@@ -102,7 +102,7 @@ func places(n int) func(*Snapshot) bool {
 
 // Queues are told not to be there only where that is certain, and not because something of them cannot be read just now, or may not be.
 func TestQueuesThatCannotBeReadJustNowAreNotGone(t *testing.T) {
-	shared := VolcanoQueue("shared")
+	shared := Queue{Name: "shared", Volcano: true}
 	begins := func(c *inCluster) {
 		c.api.Put("queues", "shared")
 		c.waits("one")
@@ -180,4 +180,22 @@ func TestQueuesThatCannotBeReadJustNowAreNotGone(t *testing.T) {
 			c.becomes("without Queues", r, func(s *Snapshot) bool { return s.Volcano == nil })
 		}, queueKind, podGroupKind, classKind)
 	})
+}
+
+// A LocalQueue that says to be a part of whatever it likes is told nothing of Volcano's queues.
+func TestNoNameOfAClusterQueueIsAQueueOfVolcano(t *testing.T) {
+	inABubble(t, func(c *inCluster) {
+		c.api.Put("queues", "shared")
+		c.waits("one")
+		for _, name := range []string{"shared", "volcano/shared"} {
+			c.api.Put("localqueues", "a/line", "spec.clusterQueue="+name)
+			r := c.reads(Queue{Name: name})
+			c.becomes(name, r, func(s *Snapshot) bool { return s.Local != nil })
+			time.Sleep(10 * time.Second)
+			if s := r.now(); len(s.Places) > 0 {
+				t.Errorf("%s: %+v", name, s.Places)
+			}
+			r.Close()
+		}
+	}, localQueueKind, clusterQueueKind, workloadKind, queueKind, podGroupKind, classKind)
 }
