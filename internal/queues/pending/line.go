@@ -14,6 +14,8 @@ import (
 const (
 	// pace is how often a queue is looked at anew at most.
 	pace = 100 * time.Millisecond
+	// paceShare is by how much longer than a snapshot took there is none. Where Kueue says the order, it is asked less often.
+	paceShare = 10
 	// settles is within what Kueue knows of a change as the gateway does: it watches the same objects, and
 	// may be behind. So it is asked once more after that.
 	settles = 300 * time.Millisecond
@@ -130,11 +132,13 @@ func (l *line) run(ctx context.Context) {
 			l.asks = false
 			l.ask(ctx)
 		}
+		began := time.Now()
 		alike := l.show(changedAt)
+		took := time.Since(began)
 		if wait, again := l.again(changedAt, alike); again {
 			due.Reset(max(wait, pace))
 		}
-		backoff.Pause(ctx, pace)
+		backoff.Pause(ctx, max(pace, paceShare*took))
 	}
 }
 
@@ -200,18 +204,23 @@ func (l *line) show(changedAt time.Time) (alike bool) {
 		b.mu.Unlock()
 		return false
 	}
+	var jobs []*Job
+	var certain bool
 	s := &Snapshot{At: changedAt, Local: b.local, Whole: b.whole, Volcano: b.volcano.queues, Upstream: b.upstream}
 	if l.queue.Volcano || l.queue.Name == "" && !b.volcano.upstream.Live {
 		s.Upstream = b.volcano.upstream
 	}
 	switch {
 	case l.queue.Volcano:
-		s.Places = b.volcano.places(l.queue.Name)
+		jobs, certain = b.volcano.waiting(l.queue.Name)
 	case l.queue.Name != "" && b.local != nil:
 		s.Places, alike = l.places()
 	}
 	b.mu.Unlock()
-	if l.err != nil {
+	switch {
+	case l.queue.Volcano:
+		s.Places = placesOf(jobs, certain)
+	case l.err != nil:
 		slices.SortFunc(s.Places, func(a, b Place) int { return a.Job.rank.Compare(b.Job.rank) })
 	}
 	l.lookUpKinds(s)

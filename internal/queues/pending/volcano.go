@@ -313,15 +313,25 @@ func (v *volcano) usualPriority() (priority int64) {
 	return priority
 }
 
-// places are who waits in a Queue, in Volcano's order; without positions if that is not known.
-func (v *volcano) places(queue string) []Place {
-	places, certain := make([]Place, 0, len(v.queued[queue])), true
-	for of, j := range v.queued[queue] {
-		places = append(places, Place{Namespace: of.namespace, Name: of.name, Queue: queue, Job: j})
-		certain = certain && (v.classes != nil || j.class == "")
+// mostPlaces bounds how many places of a Queue are told.
+const mostPlaces = 20_000
+
+// waiting are the jobs that wait in a Queue, in no order, and whether it is known in which Volcano takes them.
+func (v *volcano) waiting(queue string) (jobs []*Job, certain bool) {
+	jobs, certain = make([]*Job, 0, len(v.queued[queue])), true
+	for _, j := range v.queued[queue] {
+		jobs, certain = append(jobs, j), certain && (v.classes != nil || j.class == "")
 	}
-	slices.SortFunc(places, func(a, b Place) int { return a.Job.rank.Compare(b.Job.rank) })
-	for i := range places {
+	return jobs, certain
+}
+
+// placesOf are the first places of jobs of a Queue, in Volcano's order; without positions if that is not certain.
+func placesOf(jobs []*Job, certain bool) []Place {
+	slices.SortFunc(jobs, func(a, b *Job) int { return a.rank.Compare(b.rank) })
+	jobs = jobs[:min(len(jobs), mostPlaces)]
+	places := make([]Place, len(jobs))
+	for i, j := range jobs {
+		places[i] = Place{Namespace: j.Workload.GetNamespace(), Name: j.Workload.GetName(), Queue: j.Queue, Job: j}
 		if certain {
 			places[i].Local, places[i].Whole = i+1, i+1
 		}

@@ -2,6 +2,7 @@ package pending
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -198,4 +199,19 @@ func TestNoNameOfAClusterQueueIsAQueueOfVolcano(t *testing.T) {
 			r.Close()
 		}
 	}, localQueueKind, clusterQueueKind, workloadKind, queueKind, podGroupKind, classKind)
+}
+
+// However many wait in a Queue, the first of them are told.
+func TestPlacesOfHugeQueuesAreBounded(t *testing.T) {
+	v := volcano{jobs: map[name]*Job{}, queued: map[string]map[name]*Job{}}
+	for i := range mostPlaces + 10 {
+		o, err := cluster.NewObject(fmt.Sprintf(`{"metadata":{"namespace":"a","name":"%d","resourceVersion":"1","creationTimestamp":"2026-01-01T00:00:00Z"}}`, 100_000+i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		v.put(newPodGroup(o), 0)
+	}
+	if found := placesOf(v.waiting("default")); len(found) != mostPlaces || found[0].Name != "100000" || found[mostPlaces-1].Whole != mostPlaces {
+		t.Errorf("%d places: from %+v", len(found), found[0])
+	}
 }
