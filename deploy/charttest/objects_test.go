@@ -212,7 +212,7 @@ func TestNotesSayWhatEndsAnEventSource(t *testing.T) {
 	}
 }
 
-// Helm 3 has removed a pod that succeeded before it reads its logs, and fails; no Helm reads those of init containers.
+// Helm 3 has removed a pod that succeeded before it reads its logs, and fails; nor does it read those of init containers.
 func TestNotesSayHowLogsOfHelmsTestAreRead(t *testing.T) {
 	t.Parallel()
 	files, err := render4(parse(t, "{}"))
