@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 )
 
 // The proxy does what it is asked for, and nothing to other requests.
@@ -96,12 +97,17 @@ func TestFaultProxyFailsWhatIsChosen(t *testing.T) {
 	if got := <-frames; got != "one" {
 		t.Fatal(got)
 	}
-	_, mend := p.Fail(t, "watch", pods, IsHeld)
+	held, mend := p.Fail(t, "watch", pods, IsHeld)
 	more <- "two"
+	for end := time.Now().Add(10 * time.Second); p.Times(held) == 0; time.Sleep(time.Millisecond) { // until then it could not have been told
+		if time.Now().After(end) {
+			t.Fatal("nothing is held")
+		}
+	}
 	select {
 	case got := <-frames:
 		t.Errorf("while it is held it tells %q", got)
-	default:
+	case <-time.After(100 * time.Millisecond):
 	}
 	mend()
 	if got := <-frames; got != "two" {
