@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -90,10 +91,12 @@ func TestPlacesInVolcanosQueuesThatAreNotCertainAreNotTold(t *testing.T) {
 		}
 		g.api.Delete("podgroups", "a/pg-two")
 		s.waits(time.Second, "1/1 jobs.batch one")
-		go func() { // after it was looked whether they may be read by now: nothing is told to be gone
+		var later sync.WaitGroup
+		defer later.Wait()
+		later.Go(func() { // after it was looked whether they may be read by now: nothing is told to be gone
 			pass(61 * time.Second)
 			g.waits(4, "a", "three", "shared", "Pending", "")
-		}()
+		})
 		s.waits(62*time.Second, "1/1 jobs.batch one", "2/2 jobs.batch three")
 	}, withVolcano(), before(func(api *apitest.API) { api.Serve(priorities, false) }))
 }
