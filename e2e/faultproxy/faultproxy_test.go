@@ -106,7 +106,7 @@ func TestFaultProxyFailsWhatIsChosen(t *testing.T) {
 	}
 	select {
 	case got := <-frames:
-		t.Errorf("while it is held it tells %q", got)
+		t.Fatalf("while it is held it tells %q", got)
 	case <-time.After(100 * time.Millisecond):
 	}
 	mend()
