@@ -10,7 +10,7 @@ test('a node whose parts are ready is well; what is not ready, or is a pressure 
   const bad = [condition('StorageReady', 'False'), condition('DiskPressure', 'True'), condition('NetworkUnavailable', 'True')];
   const unsure = condition('KernelReady', 'Unknown');
   expect([...well, ...calm, ...bad, unsure].filter(isTrouble)).toEqual(bad);
-  const node = (conditions: readonly object[]): Parameters<typeof nodeState>[0] => ({ metadata: { name: 'n', uid: 'n' }, status: { conditions } });
+  const node = (conditions: readonly object[]) => ({ metadata: { name: 'n', uid: 'n' }, status: { conditions } }) as unknown as Parameters<typeof nodeState>[0];
   expect(nodeState(node([...well, ...calm])).state).toBe('Ready');
   expect(nodeState(node([...well, ...bad]))).toMatchObject({ state: 'Pressed', detail: 'StorageReady, DiskPressure, NetworkUnavailable' });
 });
