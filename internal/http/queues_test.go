@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/kubecast/kubecast/internal/apitest"
@@ -172,6 +173,7 @@ func TestQueuesTellPlacesAndNoStrangersNames(t *testing.T) {
 		k.wait("b", "secret", "line")
 		k.wait("a", "two", "line")
 		k.wait("b", "other", "line")
+		synctest.Wait() // the gateway knows of them
 		for _, test := range []struct {
 			path string
 			sees []string // bob's; nil: somebody who may see everything asks

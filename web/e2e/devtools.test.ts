@@ -21,7 +21,7 @@ describe.skipIf(lacking !== undefined)(`the devtools${lacking ? ` (${lacking})` 
     const mara = mockToken('mara');
     gateway.users.set(mara, {});
     gateway.cluster.put('namespaces', { metadata: { name: 'team-a' } });
-    gateway.cluster.put('jobs', { metadata: { name: 'train', namespace: 'team-a', annotations: { note: `Bearer ${mara}` } } });
+    gateway.cluster.put('jobs', { metadata: { name: 'train', namespace: 'team-a', annotations: { 'kubecast.io/owner': `Bearer ${mara}` } } }); // a field that the portal asks for
     const { page, complaints } = await openPage(browser, { colorScheme: 'light' });
     try {
       const scripts: string[] = [];
