@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 
-from kubecast import Client, Denied
+from kubecast import Client, Denied, Ended, HTTPError, Unreachable
 
 url, namespace, job = sys.argv[1:4]
 writing = threading.Lock()
@@ -43,19 +43,32 @@ def transitions():
         events.close()
 
 
+def answered(ask):
+    """What is answered in the end: a gateway that has just begun may say that it cannot yet."""
+    while True:
+        try:
+            return ask()
+        except (Unreachable, Ended):
+            pass
+        except HTTPError as error:
+            if not error.heals:
+                raise
+        time.sleep(0.2)
+
+
 def wait():
     state = client.wait_for_job(f"{jobs}/{job}", timeout=300)
     tell(ended={job: state})
-    lines = [e for e in client.logs(f"{jobs}/{job}", follow=False) if e.type == "line"]
-    tell(lines=len(lines))
-    tell(listed=len(list(client.list(configmaps, limit=7))), counts=client.count(jobs, by="$status"))
+    tell(lines=answered(lambda: len([e for e in client.logs(f"{jobs}/{job}", follow=False) if e.type == "line"])))
+    tell(listed=answered(lambda: len(list(client.list(configmaps, limit=7)))))
+    tell(counts=answered(lambda: client.count(jobs, by="$status")))
     kept = []
     while kept != [state]:  # a gateway that was killed is followed by the next recorder after some seconds
-        kept = [one["state"] for one in client.history(f"{jobs}/{job}")]
+        kept = answered(lambda: [one["state"] for one in client.history(f"{jobs}/{job}")])
         time.sleep(0.1)
-    tell(kept=kept, recorded=[one["seq"] for one in client.history(f"{jobs}/{job}", view="transitions")])
+    tell(kept=kept, recorded=answered(lambda: [one["seq"] for one in client.history(f"{jobs}/{job}", view="transitions")]))
     try:
-        client.get("/api/v1/secrets")
+        answered(lambda: client.get("/api/v1/secrets"))
     except Denied as error:
         tell(denied=error.status)
 
