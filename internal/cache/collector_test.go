@@ -46,8 +46,9 @@ func TestMetricsFollowWhatAKindHoldsAndHowOftenItIsListed(t *testing.T) {
 			}
 		}
 		expect("at first", 0)
-		api.EndWatches() // which is no relist
 		api.Put("pods", "n/c", "spec.pad="+strings.Repeat("x", 1000))
+		synctest.Wait()  // a watch that ends without an event is an error
+		api.EndWatches() // and one that had some is no relist
 		expect("after a watch", 0)
 		api.ExpireWatches()
 		synctest.Wait()
