@@ -2,15 +2,11 @@ package pending
 
 import (
 	"context"
-	"errors"
 	"iter"
 	"maps"
 	"sync"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
-	"github.com/kubecast/kubecast/internal/backoff"
 	"github.com/kubecast/kubecast/internal/budget"
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
@@ -75,23 +71,11 @@ func (b *board) remove(l *line) int {
 	return len(b.lines)
 }
 
-// lookAgain is after how long it is looked again whether a cluster has queues.
-const lookAgain = 5 * time.Second
-
 func (b *board) run(ctx context.Context) {
 	var beside sync.WaitGroup
 	defer beside.Wait()
-	beside.Go(func() { b.runVolcano(ctx) })
-	retry := backoff.New(time.Second, lookAgain)
-	for ctx.Err() == nil {
-		switch err := b.follow(ctx); {
-		case err == nil:
-			continue // with more kinds than before
-		case isNone(err):
-			b.hasNone()
-		}
-		retry.Wait(ctx)
-	}
+	beside.Go(func() { keep(ctx, b.followVolcano, b.hasNoVolcano) })
+	keep(ctx, b.follow, b.hasNone)
 }
 
 // hasNone takes that there are no queues of Kueue, or that the gateway may not read them.
@@ -157,15 +141,15 @@ func (b *board) follow(ctx context.Context) error {
 	}
 	f := &following{board: b, wakes: stream.NewWakeChannel()}
 	var again <-chan time.Time
-	var gone [3]<-chan struct{}
-	for i, resource := range []string{localQueues, clusterQueues, workloads} {
+	var lacking []string
+	for _, resource := range []string{localQueues, clusterQueues, workloads} {
 		store, release, err := b.open(ctx, resource)
 		switch {
 		case err == nil:
 			defer release()
-			f.stores, gone[i] = append(f.stores, store), store.Gone()
+			f.stores = append(f.stores, store)
 		case resource == workloads && isNone(err):
-			again = time.After(lacksAgain)
+			lacking, again = []string{workloads + "." + queues.Group}, time.After(lacksAgain)
 		default:
 			return err
 		}
@@ -173,34 +157,7 @@ func (b *board) follow(ctx context.Context) error {
 			b.lists(f.stores)
 		}
 	}
-	defer f.disarm()
-	for f.build(ctx) {
-		for f.read() {
-			select {
-			case <-f.wakes.C:
-				continue
-			case <-gone[0]:
-			case <-gone[1]:
-			case <-gone[2]:
-			case <-again:
-				if b.mayListSome(ctx, []string{workloads + "." + queues.Group}) {
-					return nil
-				}
-				again = time.After(lacksAgain)
-				continue
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-			return cache.ErrNotServed
-		}
-		f.disarm()
-	}
-	return ctx.Err()
-}
-
-// isNone reports whether it is certain that the cluster has no such kind, or does not let the gateway list it.
-func isNone(err error) bool {
-	return errors.Is(err, cluster.ErrNoKind) || errors.Is(err, cache.ErrRefused) || errors.Is(err, cache.ErrNotWatchable) || apierrors.IsForbidden(err) || apierrors.IsMethodNotSupported(err)
+	return f.until(ctx, f.build, f.read, lacking, again)
 }
 
 // payer is in whose turn all Workloads are looked through: a present reader.
@@ -211,23 +168,6 @@ func (b *board) payer() string {
 		return l.payer()
 	}
 	return b.user
-}
-
-// following is the board's reading of LocalQueues, ClusterQueues and Workloads, in this order.
-type following struct {
-	*board
-	stores  []*cache.Store
-	named   []string // of Volcano's stores: their kinds
-	cursors []*cache.Cursor
-	wakes   *stream.WakeChannel
-	space   [128]*cache.Event
-}
-
-func (f *following) disarm() {
-	for _, c := range f.cursors {
-		c.Disarm()
-	}
-	f.cursors = nil
 }
 
 // build reads all from the present state. It is false if the context has ended.
@@ -298,22 +238,13 @@ func (b *board) take(of name) (lines []name) {
 
 // read takes in what has changed, and tells the lines. It is false if all has to be read anew.
 func (f *following) read() bool {
-	defer clear(f.space[:]) // it must not keep objects alive
 	now, dirty := time.Now(), map[string]change{}
 	upstream := upstreamOf(f.stores) // before the events are read: once the watches stand, what was missed is among them
-	for i, cursor := range f.cursors {
-		for more := true; more; {
-			batch, _, err := cursor.Next(f.space[:0], f.wakes)
-			if err != nil {
-				return false
-			}
-			f.mu.Lock()
-			for _, event := range batch {
-				f.apply(i, event, now, dirty)
-			}
-			f.mu.Unlock()
-			more = len(batch) == cap(f.space)
-		}
+	if !f.each(func(i int, event *cache.Event) bool {
+		f.apply(i, event, now, dirty)
+		return true
+	}) {
+		return false
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/kubecast/kubecast/internal/backoff"
 	"github.com/kubecast/kubecast/internal/budget"
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
@@ -34,19 +33,6 @@ const (
 	volcanoQueues   = "queues." + queues.VolcanoGroup
 	priorityClasses = "priorityclasses.scheduling.k8s.io"
 )
-
-func (b *board) runVolcano(ctx context.Context) {
-	retry := backoff.New(time.Second, lookAgain)
-	for ctx.Err() == nil {
-		switch err := b.followVolcano(ctx); {
-		case err == nil:
-			continue // with more kinds than before
-		case isNone(err):
-			b.hasNoVolcano()
-		}
-		retry.Wait(ctx)
-	}
-}
 
 // hasNoVolcano takes that there are no Queues, or that the gateway may not read them. Where it is not certain, what was known is
 // told further: a stream whose queue is gone ends.
@@ -159,43 +145,7 @@ func (b *board) followVolcano(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer f.disarm()
-	var gone [3]<-chan struct{}
-	for i, store := range f.stores {
-		gone[i] = store.Gone()
-	}
-	for f.buildVolcano(ctx) {
-		for f.readVolcano() {
-			select {
-			case <-f.wakes.C:
-				continue
-			case <-gone[0]:
-			case <-gone[1]:
-			case <-gone[2]:
-			case <-again:
-				if b.mayListSome(ctx, lacking) {
-					return nil
-				}
-				again = time.After(lacksAgain)
-				continue
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-			return cache.ErrNotServed
-		}
-		f.disarm()
-	}
-	return ctx.Err()
-}
-
-// mayListSome reports whether the gateway may list one of some kinds by now.
-func (b *board) mayListSome(ctx context.Context, named []string) bool {
-	ctx, cancel := context.WithTimeout(ctx, lookAgain)
-	defer cancel()
-	return slices.ContainsFunc(named, func(kind string) bool {
-		_, err := b.mayList(ctx, kind)
-		return err == nil
-	})
+	return f.until(ctx, f.buildVolcano, f.readVolcano, lacking, again)
 }
 
 // buildVolcano reads all from the present state. It is false if the context has ended.
@@ -227,22 +177,16 @@ func (f *following) buildVolcano(ctx context.Context) bool {
 
 // readVolcano takes in what has changed, and tells the lines. It is false if all has to be read anew.
 func (f *following) readVolcano() bool {
-	defer clear(f.space[:]) // it must not keep objects alive
 	dirty := map[string]change{}
 	upstream := upstreamOf(f.stores) // before the events are read: once the watches stand, what was missed is among them
-	for i, cursor := range f.cursors {
-		for more := true; more; {
-			batch, _, err := cursor.Next(f.space[:0], f.wakes)
-			if err != nil || f.named[i] == priorityClasses && len(batch) > 0 { // another class may move all
-				return false
-			}
-			f.mu.Lock()
-			for _, event := range batch {
-				f.applyVolcano(f.named[i], event, dirty)
-			}
-			f.mu.Unlock()
-			more = len(batch) == cap(f.space)
+	if !f.each(func(i int, event *cache.Event) bool {
+		if f.named[i] == priorityClasses { // another class may move all
+			return false
 		}
+		f.applyVolcano(f.named[i], event, dirty)
+		return true
+	}) {
+		return false
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
