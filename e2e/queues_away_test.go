@@ -31,15 +31,8 @@ spec:
 // the same, and positions are null. When it is back they are Kueue's own, also if it is an old one, of v1beta1 alone.
 func TestQueuesAreToldWhileTheirOrderIsAway(t *testing.T) {
 	t.Parallel()
-	s := ready(t, func() (*stage, error) { return newStage("queuesaway", 1) })
-	t.Cleanup(s.cluster.Stop)
-	s.runControllers(t)
-	s.namespaces(t, "team-a", "team-b")
-	s.kubectl(t, teamQueues, "apply", "-f", "-")
-	s.kubectl(t, teamRoles, "apply", "-f", "-")
-	g := s.startGateway(t, gatewayOptions{})
-	g.waitReady(t)
-	q := &queuers{stage: s, gateway: g, random: seed(t)}
+	q := startQueuers(t, "queuesaway")
+	s := q.stage
 	for range 15 {
 		q.submit(t)
 	}

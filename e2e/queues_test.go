@@ -29,16 +29,7 @@ import (
 // $KUBECAST_QUEUED is how many jobs wait at first, 90 if it is not set.
 func TestPlacesInQueuesAreKueuesOwn(t *testing.T) {
 	t.Parallel()
-	s := ready(t, func() (*stage, error) { return newStage("queues", 1) })
-	t.Cleanup(s.cluster.Stop)
-	s.runControllers(t)
-	s.namespaces(t, "team-a", "team-b")
-	s.kubectl(t, teamQueues, "apply", "-f", "-")
-	s.kubectl(t, teamRoles, "apply", "-f", "-")
-	g := s.startGateway(t, gatewayOptions{})
-	g.waitReady(t)
-	random := seed(t)
-	q := &queuers{stage: s, gateway: g, random: random}
+	q := startQueuers(t, "queues")
 	queued := 90
 	if text := os.Getenv("KUBECAST_QUEUED"); text != "" {
 		n, err := strconv.Atoi(text)
@@ -54,7 +45,7 @@ func TestPlacesInQueuesAreKueuesOwn(t *testing.T) {
 	q.agree(t)
 	longest := time.Duration(0)
 	for range 15 {
-		switch random.IntN(3) {
+		switch q.random.IntN(3) {
 		case 0:
 			q.submit(t)
 		case 1:
@@ -155,6 +146,20 @@ type queuers struct {
 	looks   map[viewer]*looking
 	latest  time.Duration // by how much a stream told later than Kueue
 	version string        // of Kueue's visibility API; "": the newest
+}
+
+// startQueuers begins a control plane of that name with Kueue's controllers, queues of two teams, and a gateway.
+func startQueuers(t *testing.T, name string) *queuers {
+	t.Helper()
+	s := ready(t, func() (*stage, error) { return newStage(name, 1) })
+	t.Cleanup(s.cluster.Stop)
+	s.runControllers(t)
+	s.namespaces(t, "team-a", "team-b")
+	s.kubectl(t, teamQueues, "apply", "-f", "-")
+	s.kubectl(t, teamRoles, "apply", "-f", "-")
+	g := s.startGateway(t, gatewayOptions{})
+	g.waitReady(t)
+	return &queuers{stage: s, gateway: g, random: seed(t)}
 }
 
 // viewer is who looks at which queue.
