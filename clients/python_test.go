@@ -13,7 +13,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -128,6 +127,19 @@ func (p *pythonClient) settle(t *testing.T, n *namespace) {
 	})
 }
 
+// noticed waits until the mirror says that what it has may be old: from then on it tries in vain, and objects change.
+func (p *pythonClient) noticed(t *testing.T) {
+	t.Helper()
+	eventually(t, "the Python client says that it is stale", func() error {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.status != "stale" {
+			return fmt.Errorf("it says %s", p.status)
+		}
+		return nil
+	})
+}
+
 // Whatever becomes of the gateway, the Python client's mirror is in the end the cluster's state, and a program that is
 // started anew after each transition is told each of them once.
 func TestThePythonClientMissesNothingAndSeesNothingTwice(t *testing.T) {
@@ -163,7 +175,7 @@ func TestThePythonClientMissesNothingAndSeesNothingTwice(t *testing.T) {
 	stop := n.churn(t, 50)
 	p.settle(t, n)
 	g.kill()
-	time.Sleep(time.Second) // so long that the client tries in vain, and objects change
+	p.noticed(t)
 	g.start(t, config(catchUp))
 	p.settle(t, n)
 	g.drain()
@@ -173,7 +185,7 @@ func TestThePythonClientMissesNothingAndSeesNothingTwice(t *testing.T) {
 		t.Fatal(err)
 	}
 	g.kill()
-	time.Sleep(time.Second)
+	p.noticed(t)
 	g.start(t, config("ring: {events: 1000}\ncatchUp: {events: 1}\n"))
 	p.settle(t, n)
 	stop()

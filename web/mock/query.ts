@@ -49,10 +49,11 @@ export function queryOfStream(parameters: URLSearchParams): Query {
   }
   const asks = queryOf(parameters);
   const [counts, limit] = [asks.counts, parameters.get('limit')];
-  if (!counts && limit === null && (parameters.has('sort') || parameters.has('offset'))) throw new BadQuery('sort and offset have no meaning without limit');
+  const isWatch = !counts && limit === null;
+  if (isWatch && (parameters.has('sort') || parameters.has('offset'))) throw new BadQuery('sort and offset have no meaning without limit');
   const version = parameters.get('resourceVersion') ?? '';
   const initial = parameters.get('sendInitialEvents');
-  if ((counts ?? limit) !== null && (counts ?? limit) !== undefined && (version || initial)) throw new BadQuery('resourceVersion: has no meaning for a page, nor for counts');
+  if (!isWatch && (version || initial)) throw new BadQuery('resourceVersion: has no meaning for a page, nor for counts');
   const from = initial === 'true' ? undefined : version !== '' && version !== '0' ? whole('resourceVersion', version) : initial === 'false' ? ('now' as const) : undefined;
   const page = counts || limit === null ? undefined : { limit: whole('limit', limit, 1, 500), offset: whole('offset', parameters.get('offset') ?? '0') };
   return { ...asks, from, page };

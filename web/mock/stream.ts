@@ -162,8 +162,7 @@ export class MockStream {
 
   /** Counts and pages say all at once. @param known the client has it already */
   #begins(watch: Watch, known: boolean): void {
-    this.#shown.set(watch, { counts: '', page: '', objects: new Map() });
-    if (known && watch.query?.counts) this.#shown.set(watch, { counts: JSON.stringify(this.#counts(watch)), page: '', objects: new Map() });
+    this.#shown.set(watch, { counts: known ? JSON.stringify(this.#counts(watch)) : '', page: '', objects: new Map() });
     this.#whole(watch);
   }
 

@@ -106,8 +106,7 @@ class Client:
         ``path`` is the pod's, or the owner's (``/apis/batch/v1/namespaces/team-a/jobs/train``). With
         ``follow=False`` it ends with what is there.
         """
-        for event in self._events("/logs" + path, query, position, read_known, last=query.get("follow") is False):
-            yield event
+        return self._events("/logs" + path, query, position, read_known, last=query.get("follow") is False)
 
     def wait_for_job(self, path: str, timeout: Optional[float] = None) -> str:
         """Waits until a job has ended, and returns how: ``Succeeded``, ``Failed``, ``Cancelled`` or ``Deleted``.
