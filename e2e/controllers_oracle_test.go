@@ -317,7 +317,9 @@ func (o *oracle) checkStates() {
 			if state == "Running" && ran {
 				ranAs = job.Status
 			}
-			if state == "Running" && !ran && (ranAs.Active == 0 || !equality.Semantic.DeepEqual(job.Status, ranAs)) {
+			// A Job that was suspended and resumed before its controller looked has the status that it had: it is Running again by that,
+			// and stays so for as long as the controller says that pods are active, as between two completions.
+			if state == "Running" && !ran && (since == v.number || job.Status.Active == 0) && (ranAs.Active == 0 || !equality.Semantic.DeepEqual(job.Status, ranAs)) {
 				o.errorf("at %d it is Running, and no pod of it ran since %d", v.number, letIn)
 			}
 			if state == "Retrying" && since == v.number {

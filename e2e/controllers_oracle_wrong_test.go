@@ -178,6 +178,32 @@ func TestALifeThatIsToldWrongIsSeen(t *testing.T) {
 	}
 }
 
+// A Job that is suspended and resumed before its controller looked is Running by the status that it had, and stays so between two
+// completions. Where Running begins after a status of its own, a pod has to have run since the suspension.
+func TestAJobThatIsResumedBeforeItsControllerLookedRunsOn(t *testing.T) {
+	t.Parallel()
+	for ready, right := range map[int32]bool{1: true, 0: false} { // in the status that it has as it is resumed
+		var of madeUp
+		of.job(10, 1, 0, 0, 0)
+		of.pod("a", 11, 12, 14, 19, "Completed", 0)
+		of.job(15, 1, 1, 0, 0)
+		of.job(20, 1, 1, 0, 0)
+		of.versions[2].object.Spec.Suspend = new(true)
+		of.job(21, 1, ready, 0, 0)
+		of.job(22, 1, 0, 0, 0)
+		o := &oracle{of: &of.recordedJob}
+		for number, to := range map[uint64]string{10: "Pending", 15: "Running", 20: "Suspended", 21: "Running"} {
+			o.told.transitions = append(o.told.transitions, toldTransition{To: to, number: number})
+		}
+		slices.SortFunc(o.told.transitions, func(a, b toldTransition) int { return int(a.number) - int(b.number) })
+		o.readPods()
+		o.checkStates()
+		if (len(o.wrong) == 0) != right {
+			t.Errorf("%d ready: %v", ready, o.wrong)
+		}
+	}
+}
+
 // A Job that waits is told to be given up where a version of its Workload says so, and nowhere else.
 func TestGivingUpIsToldWhereAWorkloadSaysSo(t *testing.T) {
 	t.Parallel()
