@@ -26,7 +26,7 @@ func newMemory(g *assembly) *memory {
 	m := &memory{estimate: g.mayHold, limit: memoryLimit, log: g.log}
 	g.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "kubecast_memory_estimate_bytes",
-		Help: "What objects, full rings and open streams may come to occupy, without what Go needs to collect garbage; to be compared with go_gc_gomemlimit_bytes.",
+		Help: "What objects, rings with ten further versions of each object (none is fuller than it may be), and open streams may come to occupy, without what Go needs to collect garbage; to be compared with go_gc_gomemlimit_bytes.",
 	}, func() float64 { return float64(m.estimate()) }))
 	return m
 }

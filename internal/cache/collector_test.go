@@ -71,8 +71,9 @@ func withHelp(t *testing.T, registry *prometheus.Registry, text string) string {
 	return text
 }
 
-// The estimate is of full rings, whose events are like the objects, and not of more than a ring may hold.
-func TestTheEstimateIsOfFullRings(t *testing.T) {
+// The estimate is of rings into which each object has come ten times, whose events are like the objects, and not of more than a ring
+// may hold. Kinds that have no objects, or few, do not count as if their rings were full.
+func TestTheEstimateIsOfWhatObjectsMayFill(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := apitest.New(pods)
 		for i := range 10 {
@@ -85,6 +86,10 @@ func TestTheEstimateIsOfFullRings(t *testing.T) {
 		if holds < 10_000 {
 			t.Fatalf("it holds %d bytes", holds)
 		}
+		k.opts.Topic = stream.Options{Events: 16384, Bytes: 64 << 20}
+		if got, want := k.MayHold(), holds+10*holds; got != want {
+			t.Errorf("rings with room: %d, not %d", got, want)
+		}
 		k.opts.Topic = stream.Options{Events: 50, Bytes: 1 << 30}
 		if got, want := k.MayHold(), holds+50*(holds/10); got != want {
 			t.Errorf("rings of 50 events: %d, not %d", got, want)
@@ -92,6 +97,18 @@ func TestTheEstimateIsOfFullRings(t *testing.T) {
 		k.opts.Topic = stream.Options{Events: 50, Bytes: 1234}
 		if got, want := k.MayHold(), holds+1234; got != want {
 			t.Errorf("rings of 1234 bytes: %d, not %d", got, want)
+		}
+	})
+}
+
+// Whoever looks at kinds without objects must not make the alert on memory fire.
+func TestTheEstimateOfKindsWithoutObjectsIsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k, stop := runKinds(t, apitest.New(pods), Options{Preload: []string{"pods"}, Topic: stream.Options{Events: 16384, Bytes: 64 << 20}})
+		defer stop()
+		time.Sleep(time.Second)
+		if got := k.MayHold(); got > 1<<20 {
+			t.Errorf("%d bytes", got)
 		}
 	})
 }

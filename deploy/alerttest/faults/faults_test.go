@@ -15,7 +15,7 @@ var faults = []struct{ alert, fault, scene string }{
 	{"KubecastReplicaDown", "of two replicas one has a configuration that is refused, so it ends at each start", "refused"},
 
 	{"KubecastMemoryFull", "a gateway has less memory than it needs for itself (GOMEMLIMIT)", "memory"},
-	{"KubecastMemorySmall", "a gateway has less memory than full rings may come to need", "memory"},
+	{"KubecastMemorySmall", "a gateway has less memory than its objects, with the rings of their versions, may come to need", "memory"},
 	{"KubecastDescriptorsShort", "connections are opened to a gateway with ulimit -n 1024", "descriptors"},
 
 	{"KubecastConfigurationNotUsed", "a key that there is not is written into the configuration", "configuration"},

@@ -11,6 +11,10 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
 	"github.com/kubecast/kubecast/e2e/harness"
 	"github.com/kubecast/kubecast/e2e/process"
 	"github.com/kubecast/kubecast/internal/certtest"
@@ -63,9 +67,11 @@ func refused(t *testing.T, s *stage) *server {
 	return p
 }
 
-// memory gives a gateway less than it needs.
+// memory gives a gateway less than it needs for itself, and less than what it keeps may become.
 func memory(t *testing.T, s *stage) *server {
+	s.largeMaps(t, 50)
 	g := s.gateway(t, options{env: []string{"GOMEMLIMIT=24MiB"}}).start()
+	g.mustGet(s.viewer(t, "memory"), "/api/v1/configmaps?limit=1", http.StatusOK) // from now on it keeps them
 	p := scrapeGateways(t, g)
 	p.fires("KubecastMemoryFull", g.ops)
 	p.fires("KubecastMemorySmall", g.ops)
@@ -74,6 +80,25 @@ func memory(t *testing.T, s *stage) *server {
 	p.ends("KubecastMemoryFull")
 	p.ends("KubecastMemorySmall")
 	return p
+}
+
+// largeMaps makes so many ConfigMaps of 100 kB.
+func (s *stage) largeMaps(t *testing.T, n int) {
+	t.Helper()
+	config, err := s.cluster.RESTConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		large := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("large-%d", i)}, Data: map[string]string{"pad": strings.Repeat("x", 100_000)}}
+		if _, err := client.CoreV1().ConfigMaps("default").Create(t.Context(), large, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // descriptors opens more connections than a limit allows that container runtimes have set.
