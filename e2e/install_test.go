@@ -91,6 +91,7 @@ func TestHelmsWholeLifeBehindNginx(t *testing.T) {
 	token := s.admin(t)
 	for _, server := range []*dbtest.Server{dbtest.Postgres(), dbtest.MariaDB()} {
 		t.Run(server.Kind, func(t *testing.T) {
+			t.Parallel()
 			namespace := "helm-" + server.Kind
 			address := twoUsers(t, server, "kubecast_owner", "kubecast")
 			owner := strings.Replace(address, "kubecast@", "kubecast_owner@", 1)

@@ -2,21 +2,24 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -44,8 +47,6 @@ type kubelet struct {
 	seen map[types.UID]bool
 	logs map[string]*process.Process // by pod/container
 }
-
-var podAddresses atomic.Int64
 
 // startKubelet makes a node, which takes pods that tolerate and select it by ownKubelet=NODE.
 func (s *stage) startKubelet(t *testing.T, node string) *kubelet {
@@ -98,10 +99,36 @@ func sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
+// podAddress is one on loopback at which nobody has a pod's ports, of this process or of another.
+func podAddress() (string, error) {
+	for range 100 {
+		ip := fmt.Sprintf("127.%d.%d.%d", 16+rand.IntN(224), rand.IntN(256), 1+rand.IntN(254))
+		free := true
+		for _, port := range []string{"8080", "9090"} {
+			listener, err := net.Listen("tcp", net.JoinHostPort(ip, port))
+			if free = free && err == nil; err == nil {
+				_ = listener.Close()
+			}
+		}
+		if free {
+			return ip, nil
+		}
+	}
+	return "", errors.New("no address is free on loopback")
+}
+
+// isGone reports whether a pod is no more, as the API server says: one that does not answer says nothing.
+func isGone(pod, now *corev1.Pod, err error) bool {
+	return apierrors.IsNotFound(err) || err == nil && now.UID != pod.UID
+}
+
 // run is a pod's life.
 func (k *kubelet) run(pod *corev1.Pod) {
-	n := podAddresses.Add(1)
-	ip := fmt.Sprintf("127.41.%d.%d", n/200, n%200+1)
+	ip, err := podAddress()
+	if err != nil {
+		k.errors(fmt.Errorf("pod %s: %w", pod.Name, err))
+		return
+	}
 	dir := filepath.Join(k.dir, string(pod.UID))
 	mounts, err := k.mount(pod, dir)
 	if err != nil {
@@ -152,10 +179,10 @@ func (k *kubelet) ended(pod *corev1.Pod, container string, code int) {
 	k.tell(pod, fmt.Sprintf(`{"status":{"phase":%q,"containerStatuses":[{"name":%q,"image":"x","imageID":"x","ready":false,"restartCount":0,"state":{"terminated":{"exitCode":%d}}}]}}`, phase, container, code))
 	for k.ctx.Err() == nil {
 		now, err := k.s.kube.CoreV1().Pods(pod.Namespace).Get(k.ctx, pod.Name, metav1.GetOptions{})
-		if err != nil || now.UID != pod.UID {
+		if isGone(pod, now, err) {
 			return
 		}
-		if now.DeletionTimestamp != nil {
+		if err == nil && now.DeletionTimestamp != nil {
 			k.remove(pod)
 			return
 		}
@@ -169,7 +196,7 @@ func (k *kubelet) serve(pod *corev1.Pod, c corev1.Container, p *process.Process,
 	was := ""
 	for k.ctx.Err() == nil {
 		now, err := k.s.kube.CoreV1().Pods(pod.Namespace).Get(k.ctx, pod.Name, metav1.GetOptions{})
-		if err != nil || now.UID != pod.UID || now.DeletionTimestamp != nil {
+		if isGone(pod, now, err) || err == nil && now.DeletionTimestamp != nil {
 			break
 		}
 		ready := "False"
