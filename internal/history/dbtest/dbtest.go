@@ -129,6 +129,7 @@ func (s *Server) Start() error {
 	if err := s.prepare(s.dir, func(name string, args ...string) error {
 		cmd := exec.Command(name, args...)
 		cmd.Dir, cmd.SysProcAttr = s.dir, &syscall.SysProcAttr{Credential: credential}
+		cmd.Env = append(os.Environ(), "TMPDIR="+s.dir) // it may not write into this process's
 		if out, err := cmd.CombinedOutput(); err != nil {
 			return fmt.Errorf("%s: %w: %s", name, err, out)
 		}
