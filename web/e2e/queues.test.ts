@@ -133,6 +133,60 @@ describe.skipIf(lacking !== undefined)(`queues${lacking ? ` (${lacking})` : ''}`
     expect(await page.locator('body').textContent()).not.toContain('secret');
   });
 
+  test('a queue with a past says when its jobs will start: on its page, on the page of a job, and in the table', async () => {
+    // The past is real: sixty jobs, that waited and ran for a few seconds.
+    const past = of('ClusterQueue', 'past', { namespaceSelector: {}, resourceGroups: [{ coveredResources: ['cpu'], flavors: [{ name: 'large', resources: [{ name: 'cpu', nominalQuota: 16 }] }] }] });
+    await kubecast.kubectl(['create', '-f', '-'], JSON.stringify({ apiVersion: 'v1', kind: 'List', items: [past, of('LocalQueue', 'past', { clusterQueue: 'past' }, 'team-vision')] }));
+    const labels = { 'kueue.x-k8s.io/queue-name': 'past', 'kubecast.io/owner': 'mara' };
+    const train = (number: number, seconds: number) => ({
+      apiVersion: 'batch/v1', kind: 'Job', metadata: { name: `train-${number}`, namespace: 'team-vision', labels },
+      spec: {
+        suspend: true, template: {
+          metadata: { labels, annotations: { 'devcluster.kubecast.io/run-seconds': String(seconds) } },
+          spec: { restartPolicy: 'Never', containers: [{ name: 'main', image: 'example.org/train:1', resources: { requests: { cpu: '1' } } }] },
+        },
+      },
+    });
+    const submitAll = (first: number, last: number, seconds: (number: number) => number): Promise<string> =>
+      kubecast.kubectl(['create', '-f', '-'], JSON.stringify({ apiVersion: 'v1', kind: 'List', items: Array.from({ length: last - first }, (_, i) => train(first + i, seconds(first + i))) }));
+    const token = await kubecast.token('mara', ['team-vision']);
+    const recorded = async (): Promise<number> => {
+      const answer = await fetch(`${kubecast.url}/history/apis/batch/v1/namespaces/team-vision/jobs?state=Succeeded&queue=past&limit=500`, { headers: { Authorization: `Bearer ${token}` } });
+      return ((await answer.json()) as { items: unknown[] }).items.length;
+    };
+    const few = (number: number): number => 2 + (number % 3);
+    await submitAll(0, 10, few);
+    await expect.poll(recorded, { timeout: 30_000 }).toBeGreaterThan(4);
+    await submitAll(10, 60, few);
+    await expect.poll(recorded, { timeout: 60_000 }).toBe(60);
+    await submitAll(60, 76, () => 86_400); // these hold the queue, so that the next two stay where they are
+    await kubecast.shell('until [ $(kubectl get jobs -n team-vision -o jsonpath="{range .items[?(@.status.active==1)]}{.metadata.name} {end}" | wc -w) -ge 16 ]; do sleep 0.2; done');
+    await submitAll(76, 78, few);
+
+    await open('mara', 'team-vision', '#queues/team-vision/past');
+    const inWords = /^(within|in) .*\d (sec|min|hr)/;
+    const told = page.locator('tr[data-name=train-77] .starts');
+    await told.waitFor({ timeout: 30_000 });
+    expect(await told.textContent()).toMatch(inWords);
+    expect(await told.textContent()).toContain('80% sure');
+    await picture('queue-starts-light');
+    expect(await violations(page)).toEqual([]);
+    await page.evaluate(() => (location.hash = '#jobs/team-vision/train-77'));
+    const onPage = page.locator('.job-place .starts');
+    await onPage.waitFor();
+    // A start that did not come within a short interval is told as late until it is found out anew.
+    await expect.poll(() => onPage.textContent(), { timeout: 70_000 }).toMatch(inWords);
+    expect(await onPage.textContent()).toContain('80% sure');
+    await picture('queue-job-starts-light');
+    expect(await violations(page)).toEqual([]);
+    await page.evaluate(() => (location.hash = '#jobs?state=Queued'));
+    const inTable = page.locator('.place-hint .starts').first();
+    await inTable.waitFor();
+    await expect.poll(() => inTable.textContent(), { timeout: 70_000 }).toMatch(inWords);
+    expect(await inTable.getAttribute('title')).toContain('80%');
+    await picture('queue-jobs-starts-light');
+  }, 240_000);
+
   test('whoever may see all sees names, in Chinese, in the dark, and on a narrow screen', async () => {
     await open('chief', 'platform', '#queues/all', { locale: 'zh-CN', colorScheme: 'dark', width: 320 });
     await expect.poll(lines).toEqual(['1 secret team-nlp mara', '2 last team-vision mara']);
