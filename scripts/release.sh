@@ -49,8 +49,9 @@ rm -rf dist/chart
 packed=$(cd web && npm pack --silent --workspace sdk --pack-destination ../dist | tail -n 1)
 tar -xzf "dist/$packed" -C dist && rm "dist/$packed" # into dist/package
 npm pkg set --silent --prefix dist/package "version=$version"
-npm pack --silent --ignore-scripts --pack-destination dist ./dist/package >/dev/null
+packed=$(npm pack --silent --ignore-scripts --pack-destination dist ./dist/package)
 rm -r dist/package
+npm publish --dry-run --offline --silent --tag next "./dist/$packed" >/dev/null || fail "npm would not publish $packed"
 
 echo "$notes" >dist/notes.txt
 rm -r dist/bin dist/packages.json

@@ -1,11 +1,15 @@
-// The package as others get it: packed, installed in an empty folder, used from Node, compiled by strict rules of others, and bundled.
+// The package as others get it: packed, looked at by those who look at packages, installed in an empty folder, used from Node, compiled by strict
+// rules of others, and bundled.
 
+import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/core';
 import { spawnSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { publint } from 'publint';
+import { formatMessage } from 'publint/utils';
 import { build } from 'vite';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { components } from '../sdk/examples/compile.ts';
@@ -14,6 +18,9 @@ import { missing } from './support/skip.ts';
 const web = fileURLToPath(new URL('..', import.meta.url));
 const built = join(web, 'sdk/dist/testing/index.js');
 const lacking = missing({ [built]: existsSync(built) });
+
+const manifest = JSON.parse(readFileSync(join(web, 'sdk/package.json'), 'utf8')) as { name: string; version: string; exports: Record<string, unknown> };
+const entries = Object.keys(manifest.exports).filter((entry) => entry !== './package.json');
 
 const program = `
 import { createKubecast, defineResource } from '@kubecast/sdk';
@@ -32,6 +39,7 @@ watch.subscribe(() => {
 
 describe.skipIf(lacking !== undefined)(`the packed package${lacking ? ` (${lacking})` : ''}`, () => {
   let dir: string;
+  let tarball: string;
   const app = (name: string): string => join(dir, 'app', name);
 
   const run = (command: string, args: readonly string[], cwd = app('.')): string => {
@@ -44,11 +52,12 @@ describe.skipIf(lacking !== undefined)(`the packed package${lacking ? ` (${lacki
     dir = await mkdtemp(join(tmpdir(), 'kubecast-packed-'));
     await mkdir(app('.'));
     const [{ filename }] = JSON.parse(run('npm', ['pack', '--json', '--pack-destination', dir], join(web, 'sdk'))) as [{ filename: string }];
+    tarball = join(dir, filename);
     await writeFile(app('package.json'), JSON.stringify({ name: 'app', private: true, type: 'module' }));
     // It has no dependencies, so nothing has to be asked for.
-    run('npm', ['install', '--offline', '--no-audit', '--no-fund', join(dir, filename)]);
+    run('npm', ['install', '--offline', '--no-audit', '--no-fund', tarball]);
     // What a team has beside it.
-    for (const name of ['react', 'react-dom', 'scheduler', 'vue', 'svelte', '@types/react', '@types/react-dom', '@types/node', 'undici-types', 'csstype', 'typescript']) {
+    for (const name of ['react', 'react-dom', 'scheduler', 'vue', 'svelte', 'solid-js', '@types/react', '@types/react-dom', '@types/node', 'undici-types', 'csstype', 'typescript']) {
       await mkdir(dirname(app(`node_modules/${name}`)), { recursive: true });
       await symlink(join(web, 'node_modules', name), app(`node_modules/${name}`));
     }
@@ -67,6 +76,63 @@ describe.skipIf(lacking !== undefined)(`the packed package${lacking ? ` (${lacki
     expect(files.filter((name) => /\btest|fixtures/.test(name.replace('dist/testing/', '')))).toEqual([]);
   });
 
+  test('has a map with its sources for each module, so that whoever debugs a page sees what we wrote', async () => {
+    const modules = run('find', ['node_modules/@kubecast/sdk/dist', '-name', '*.js']).trim().split('\n');
+    const lacks = async (name: string): Promise<boolean> => {
+      const map = await readFile(app(`${name}.map`), 'utf8').catch(() => '{}');
+      const { sourcesContent } = JSON.parse(map) as { sourcesContent?: readonly string[] };
+      return !sourcesContent?.every((source) => source !== '');
+    };
+    const lacking = await Promise.all(modules.map(async (name) => ((await lacks(name)) ? [name] : [])));
+    expect(modules.length).toBeGreaterThan(50);
+    expect(lacking.flat()).toEqual([]);
+  });
+
+  test('publint finds nothing', async () => {
+    const { messages, pkg } = await publint({ pkgDir: app('node_modules/@kubecast/sdk'), pack: false, strict: true });
+    expect(messages.map((message) => formatMessage(message, pkg, { color: false }))).toEqual([]);
+  });
+
+  // What it says of CommonJS: docs/decisions/operation-and-development.md, "The SDK is published as modules only".
+  test('types are found as the code is, by bundlers and by Node, and CommonJS gets modules', async () => {
+    const { problems = [] } = (await checkPackage(createPackageFromTarballData(new Uint8Array(await readFile(tarball))))) as {
+      problems?: readonly { kind: string; entrypoint?: string; resolutionKind?: string }[];
+    };
+    const told = problems.filter(({ resolutionKind }) => resolutionKind !== 'node10');
+    expect(told.map(({ kind, entrypoint, resolutionKind }) => `${kind} ${entrypoint} ${resolutionKind}`).sort()).toEqual(
+      entries.map((entry) => `CJSResolvesToESM ${entry} node16-cjs`).sort(),
+    );
+  }, 120_000);
+
+  test('a program in CommonJS can require each entry, and has the same one as a module has', async () => {
+    await writeFile(
+      app('program.cjs'),
+      `const entries = ${JSON.stringify(entries)}.map((entry) => '@kubecast/sdk' + entry.slice(1));
+      Promise.all(entries.map(async (entry) => {
+        const required = require(entry);
+        const imported = await import(entry);
+        const names = Object.keys(imported);
+        if (names.length === 0 || names.some((name) => required[name] !== imported[name])) console.log(entry);
+      })).then(() => console.log(entries.length, require('@kubecast/sdk/package.json').name));`,
+    );
+    expect(run(process.execPath, ['program.cjs'])).toBe(`${entries.length} @kubecast/sdk\n`);
+  });
+
+  test('could be published as it is', () => {
+    const { status, stdout, stderr } = spawnSync('npm', ['publish', '--dry-run', '--offline', '--json', '--tag', 'test', tarball], { cwd: app('.'), encoding: 'utf8' });
+    expect(stderr).not.toMatch(/corrected|npm error/);
+    expect(stdout).toContain(`"id": "${manifest.name}@${manifest.version}"`);
+    expect(status).toBe(0);
+  }, 60_000);
+
+  test('is not published from its folder, whose version is none of a release', () => {
+    const publish = (dryRun: string) =>
+      spawnSync('npm', ['run', 'prepublishOnly'], { cwd: join(web, 'sdk'), encoding: 'utf8', env: { ...process.env, npm_config_dry_run: dryRun } });
+    expect(publish('true').status).toBe(0);
+    expect(publish('').status).toBe(1);
+    expect(publish('').stderr).toContain('A release publishes the file');
+  }, 60_000);
+
   test('runs in Node, against its own gateway in memory', async () => {
     await writeFile(app('program.js'), program);
     expect(run(process.execPath, ['program.js'])).toBe('train\n');
@@ -75,10 +141,11 @@ describe.skipIf(lacking !== undefined)(`the packed package${lacking ? ` (${lacki
   // The frameworks' own declarations do not pass where those of libraries are checked; ours do.
   test.each([
     { moduleResolution: 'bundler', module: 'ESNext', skipLibCheck: true, files: ['page.tsx', 'all.ts'] },
-    { moduleResolution: 'nodenext', module: 'NodeNext', skipLibCheck: false, files: ['own.ts'] },
+    { moduleResolution: 'nodenext', module: 'NodeNext', skipLibCheck: false, files: ['own.ts', 'required.cts'] },
   ])('compiles at the strictest, with modules as $moduleResolution finds them', async ({ files, ...more }) => {
     const exported = (names: readonly string[]): string => names.map((name) => `export * as ${name || 'core'} from '@kubecast/sdk${name && `/${name}`}';\n`).join('');
     await writeFile(app('all.ts'), exported(['', 'react', 'vue', 'svelte', 'tabs', 'testing', 'conformance']));
+    await writeFile(app('required.cts'), "import sdk = require('@kubecast/sdk');\nexport const kc: sdk.Kubecast = sdk.createKubecast();\n");
     await writeFile(app('own.ts'), exported(['', 'testing', 'conformance']));
     const compilerOptions = {
       ...more,

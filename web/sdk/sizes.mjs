@@ -1,4 +1,5 @@
-// Tells what the SDK costs a page: bundled, minified, gzipped. Fails if that is more than is promised.
+// Tells what the SDK costs a page: bundled, minified, gzipped. Fails if that is more than is promised. What is promised leaves about a tenth
+// for what is to come: a promise that is full forbids to mend something.
 
 import { gzipSync } from 'node:zlib';
 import { build } from 'vite';
@@ -7,18 +8,18 @@ import { build } from 'vite';
 const core = /\/(circumstances|collection|deadline|listeners|lost|mergepatch|object)\.js$/;
 
 const promised = [
-  { name: 'core', code: "export { createKubecast, defineResource } from './dist/index.js'", most: 8_192 },
-  { name: 'core with sessions', code: "export { createKubecast, defineResource, Session } from './dist/index.js'", most: 9_216 },
-  { name: 'logs and histories, beside the core', code: "export { logs, transitions } from './dist/index.js'", most: 1_600, beside: core },
-  { name: 'notifications, beside the core', code: "export { inboxOf } from './dist/index.js'", most: 2_048, beside: core },
-  { name: 'live pages and counts, beside the core', code: "export { page, counts } from './dist/index.js'", most: 1_800, beside: core },
-  { name: 'queues, beside the core', code: "export { queue, queuesOf } from './dist/index.js'", most: 2_400, beside: core },
+  { name: 'core', code: "export { createKubecast, defineResource } from './dist/index.js'", most: 9_216 },
+  { name: 'core with sessions', code: "export { createKubecast, defineResource, Session } from './dist/index.js'", most: 10_240 },
+  { name: 'logs and histories, beside the core', code: "export { logs, transitions } from './dist/index.js'", most: 1_792, beside: core },
+  { name: 'notifications, beside the core', code: "export { inboxOf } from './dist/index.js'", most: 2_176, beside: core },
+  { name: 'live pages and counts, beside the core', code: "export { page, counts } from './dist/index.js'", most: 1_792, beside: core },
+  { name: 'queues, beside the core', code: "export { queue, queuesOf } from './dist/index.js'", most: 2_560, beside: core },
   { name: 'who one is, and what one may do, beside the core', code: "export { meOf, accessOf } from './dist/index.js'", most: 2_048 },
-  { name: 'hydrate, beside the core', code: "export { hydrate } from './dist/index.js'", most: 1_400 },
+  { name: 'hydrate, beside the core', code: "export { hydrate } from './dist/index.js'", most: 1_536 },
   // Its other half is the core's.
-  { name: 'tabs, beside the core', code: "export { tabs } from './dist/tabs/index.js'", most: 7_168, beside: /^\.\.\/[a-z]+\.js$/ },
+  { name: 'tabs, beside the core', code: "export { tabs } from './dist/tabs/index.js'", most: 8_192, beside: /^\.\.\/[a-z]+\.js$/ },
   // Nobody has it who does not open it.
-  { name: 'devtools, beside the core', code: "export { mountDevtools } from './dist/devtools/index.js'", most: 6_144, beside: /^\.\.\/[a-z]+\.js$/ },
+  { name: 'devtools, beside the core', code: "export { mountDevtools } from './dist/devtools/index.js'", most: 6_400, beside: /^\.\.\/[a-z]+\.js$/ },
   ...['react', 'vue', 'svelte', 'solid', 'tanstack-db'].map((name) => ({ name: `${name}, all of it`, code: `export * from './dist/${name}.js'`, most: 1_536, alone: true })),
 ];
 
