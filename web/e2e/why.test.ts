@@ -222,5 +222,28 @@ describe.skipIf(lacking !== undefined)(`why a job ended${lacking ? ` (${lacking}
     await page.locator('.job-head').getByText('Succeeded').waitFor();
     await page.locator('.bell-button').click();
     expect(await page.locator('.inbox-items a', { hasText: /nightly.* OOM-killed/ }).getAttribute('href')).toContain(`nightly@${uids.Failed}`);
+    await page.keyboard.press('Escape');
+
+    // By a part of its name: in the history, and from any page.
+    await page.evaluate(() => (location.hash = '#history'));
+    const rows = page.locator('.plain-table tbody tr');
+    await rows.filter({ hasText: 'well' }).waitFor();
+    await page.getByRole('searchbox', { name: 'Search by name' }).fill('IGHT');
+    await rows.filter({ hasText: 'well' }).waitFor({ state: 'detached' });
+    expect(await rows.count()).toBe(2);
+    expect(page.url()).toContain('q=IGHT');
+    expect(await violations(page)).toEqual([]);
+    await page.evaluate(() => (location.hash = '#overview'));
+    await page.keyboard.press('Control+k');
+    await page.getByRole('combobox', { name: 'Go to' }).fill('night');
+    const gone = page.getByRole('group', { name: 'Jobs that are gone' }).getByRole('option');
+    await gone.waitFor();
+    await page.getByRole('group', { name: 'Job', exact: true }).getByRole('option', { name: /nightly/ }).waitFor();
+    expect(await gone.textContent()).toMatch(new RegExp(`^nightly ${namespace} · Failed · `));
+    expect(await violations(page)).toEqual([]);
+    if (process.env.SHOTS) await page.screenshot({ path: `${process.env.SHOTS}/palette.png` });
+    await gone.click();
+    await said.getByText(why).waitFor();
+    expect(page.url()).toContain(`nightly@${uids.Failed}`);
   });
 });

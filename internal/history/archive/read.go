@@ -46,7 +46,7 @@ func (r Reader) Knows(ctx context.Context, c *cluster.Cluster, kind string) (boo
 }
 
 // Jobs is a page of a kind's jobs; see store.Store.Jobs. An error wraps ErrAway, or is of the
-// cluster, or of the context.
+// cluster, or of the context, or store.ErrUnfinished, with which comes what was found.
 func (r Reader) Jobs(ctx context.Context, c *cluster.Cluster, kind string, f store.Filter, after store.JobAfter, limit int) ([]*history.Job, error) {
 	return read(ctx, r, c, kind, func(ctx context.Context, log store.Log) ([]*history.Job, error) {
 		return r.database.Jobs(ctx, log, f, after, limit)
@@ -88,7 +88,7 @@ func (r Reader) Runs(ctx context.Context, c *cluster.Cluster, kind string, f sto
 func (r Reader) JobsAndKept(ctx context.Context, c *cluster.Cluster, kind string, f store.Filter, after store.JobAfter, limit int) (jobs []*history.Job, kept store.Keeping, err error) {
 	jobs, err = read(ctx, r, c, kind, func(ctx context.Context, log store.Log) ([]*history.Job, error) {
 		jobs, err := r.database.Jobs(ctx, log, f, after, limit)
-		if err != nil {
+		if err != nil && !errors.Is(err, store.ErrUnfinished) {
 			return nil, err
 		}
 		var uids []string
@@ -97,7 +97,10 @@ func (r Reader) JobsAndKept(ctx context.Context, c *cluster.Cluster, kind string
 				uids = append(uids, j.UID)
 			}
 		}
-		kept, err = r.database.Keeps(ctx, log, uids)
+		var failed error
+		if kept, failed = r.database.Keeps(ctx, log, uids); failed != nil {
+			err = failed
+		}
 		return jobs, err
 	})
 	return jobs, kept, err
@@ -141,6 +144,9 @@ func (r Reader) Uses(ctx context.Context, c *cluster.Cluster, kind string, jobs 
 func (r Reader) Newest(ctx context.Context, c *cluster.Cluster, kind string, what What, f store.Filter, upTo uint64, limit int) ([]Change, error) {
 	if what == Transitions {
 		transitions, err := r.Transitions(ctx, c, kind, f, upTo+1, limit)
+		if errors.Is(err, store.ErrUnfinished) {
+			err = nil // these are the newest; what follows is told whatever was found
+		}
 		slices.Reverse(transitions)
 		return ofTransitions(transitions), err
 	}
@@ -329,6 +335,8 @@ func readWithin[T any](
 		return found, nil
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
+	case errors.Is(err, store.ErrUnfinished):
+		return found, err
 	case errors.Is(err, errVisit), errors.Is(err, store.ErrBusy):
 		return nil, err
 	}

@@ -84,6 +84,7 @@ type database struct {
 	dialect dialect
 	writers []Writer
 	window  int                            // how many rows the first window of a page has
+	looks   time.Duration                  // how long a page looks for names; see SearchWithin
 	bounds  runBounds                      // how many runs are read to find causes
 	parked  int                            // see mostParked
 	budget  int64                          // see Options.KeepBudget
@@ -98,7 +99,7 @@ type database struct {
 // New reads the address. It does not connect, so its errors are those of what was configured. The
 // Store is the gateway's own until For says otherwise.
 func New(opts Options) (*Store, error) {
-	s := &database{writers: opts.Writers, window: firstWindow, bounds: firstRunBounds, parked: mostParked, budget: opts.KeepBudget, release: opts.Release, file: opts.File(), tracer: opts.Tracer}
+	s := &database{writers: opts.Writers, window: firstWindow, looks: SearchWithin, bounds: firstRunBounds, parked: mostParked, budget: opts.KeepBudget, release: opts.Release, file: opts.File(), tracer: opts.Tracer}
 	for _, pool := range []struct {
 		of   **sql.DB
 		most int

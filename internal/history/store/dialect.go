@@ -34,6 +34,8 @@ type dialect interface {
 	// led is a table expression that reads the rows of w by an index, before anything else is asked
 	// of them; args are its arguments.
 	led(table, index string, w *where) (text string, args []any)
+	// contains is the condition that a column's text contains an argument, letter by letter.
+	contains(column string) string
 	// locks follows a SELECT, so that nobody else may change its rows.
 	locks() string
 	// primary is the name of a table's primary key.
@@ -73,6 +75,8 @@ func (sqlite) now() string { return "CAST((julianday('now') - 2440587.5) * 86400
 func (sqlite) upsert(key, columns []string) string { return onConflict(key, columns) }
 
 func (sqlite) use(index string) string { return " INDEXED BY " + index }
+
+func (sqlite) contains(column string) string { return "INSTR(" + column + ", ?) > 0" }
 
 func (d sqlite) led(table, index string, _ *where) (string, []any) { return table + d.use(index), nil }
 
@@ -135,6 +139,8 @@ func (postgres) upsert(key, columns []string) string { return onConflict(key, co
 
 // PostgreSQL takes no hints: it chooses by statistics.
 func (postgres) use(string) string { return "" }
+
+func (postgres) contains(column string) string { return "STRPOS(" + column + ", ?) > 0" }
 
 // PostgreSQL plans a subquery with an OFFSET by itself.
 func (postgres) led(table, _ string, w *where) (string, []any) {
@@ -205,6 +211,9 @@ func (mariadb) upsert(key, columns []string) string {
 }
 
 func (mariadb) use(index string) string { return " FORCE INDEX (" + index + ")" }
+
+// Texts are binary there, so letters count as they are.
+func (mariadb) contains(column string) string { return "INSTR(" + column + ", ?) > 0" }
 
 func (d mariadb) led(table, index string, _ *where) (string, []any) { return table + d.use(index), nil }
 

@@ -47,6 +47,17 @@ func (q *search) created(life int) (from, before int64) {
 	return from, before
 }
 
+// lives is a lead by all lengths of life: to all jobs, in an index that has their names.
+func (q *search) lives() lead {
+	by := make(lead, lengths)
+	for life := range lengths {
+		holds := &where{}
+		holds.add("lived = ?", life)
+		by[life] = led{index: "jobs_lived", holds: holds}
+	}
+	return by
+}
+
 // fewLives is a lead by lengths of life, if there is a span of time in which no more than so many
 // jobs changed that come after a place; else nil.
 func (q *search) fewLives(ctx context.Context, after JobAfter, rows int) (lead, error) {

@@ -2,6 +2,7 @@ package store
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/kubecast/kubecast/internal/history"
 )
@@ -25,6 +26,7 @@ func (f Filter) MatchesRun(r *Run) bool {
 func (f Filter) matches(r row) bool {
 	return (f.Namespace == "" || r.namespace == f.Namespace) &&
 		(f.Name == "" || r.name == f.Name) &&
+		strings.Contains(r.name, f.Search) &&
 		(f.Within == nil || f.Own != "" && r.owner == f.Own || slices.ContainsFunc(f.Within, func(p Place) bool {
 			return p.has(r) && (p.Namespace == AnyNamespace || f.Living == nil || slices.ContainsFunc(f.Living, func(n Namespace) bool { return n.has(r) }))
 		})) &&

@@ -23,7 +23,7 @@ func TestFiltersMeanTheSameInMemory(t *testing.T) {
 			t.Fatal(len(all), err)
 		}
 		for i, f := range []Filter{
-			{}, {Namespace: "a"}, {Namespace: "a", Name: "name-aann000"}, {Name: "name-bAnn001"}, {Owners: []string{"ann"}},
+			{}, {Namespace: "a"}, {Namespace: "a", Name: "name-aann000"}, {Search: "nn00"}, {Search: "ANN"}, {Search: "Ann0"}, {Search: "ä"}, {Search: "n_"}, {Search: "%"}, {Search: "nn ", Namespace: "b"}, {Name: "name-bAnn001"}, {Owners: []string{"ann"}},
 			{Owners: []string{"Ann", "ann "}}, {States: []history.State{history.Running, history.Deleted}}, {Queues: []string{"q"}}, {Queues: []string{"Q"}},
 			{UIDs: []string{"bann000", "x"}}, {Since: 2005}, {Until: 2005}, {Since: 2010, Until: 2011}, {Within: []Place{}}, {Within: []Place{}, Own: "ann"},
 			{Within: []Place{{Namespace: "a"}, {Namespace: "b", Name: "name-bann001"}}}, {Within: []Place{{Namespace: AnyNamespace, Name: "name-äann000"}}},

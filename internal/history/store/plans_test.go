@@ -33,6 +33,9 @@ func TestPagesReadNoRowThatDoesNotFit(t *testing.T) {
 	for range 100 {
 		f := anyFilter(random)
 		f.UIDs = nil // their few rows are read
+		if f.Search != "" {
+			f = Filter{Search: f.Search, Since: f.Since, Until: f.Until, Causes: f.Causes} // other conditions lead by indexes that have no names
+		}
 		s.asked = func(query string, args []any) {
 			rows, err := s.reads.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+query, args...)
 			if err := scanEach(rows, err, func(scan Scan) error {

@@ -20,6 +20,7 @@ func (s *Store) Living(ctx context.Context, log Log) ([]*history.Job, error) {
 type Filter struct {
 	Namespace string // the only one
 	Name      string
+	Search    string // the name contains it; of jobs and transitions
 	// Within says what the caller may see; nil is everything, and an empty list nothing.
 	Within []Place
 	// Living are the namespaces of that name which count for Within; nil is each that ever had the name.
@@ -75,6 +76,9 @@ func (s *Store) where(f Filter, log Log, table, state, time string) *where {
 	}
 	if f.Name != "" {
 		w.add("name = ?", f.Name)
+	}
+	if f.Search != "" {
+		w.add(s.dialect.contains("name"), f.Search)
 	}
 	if f.Within != nil {
 		w.within(s.dialect, f, log, table)

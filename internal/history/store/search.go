@@ -2,16 +2,29 @@ package store
 
 import (
 	"context"
+	"errors"
 	"math"
+	"time"
 
 	"github.com/kubecast/kubecast/internal/history"
+)
+
+// ErrUnfinished means that a page of what has a part of a name in it has not all that there is: what was looked at took
+// too long. What was found by then comes with it.
+var ErrUnfinished = errors.New("the search took too long")
+
+const (
+	// SearchWithin is how long a page looks for a part of a name. No index finds one, so all is looked at that else fits.
+	SearchWithin = 5 * time.Second
+	// mostSearched is how many rows one question looks at for that, so that others have their turns between.
+	mostSearched = 64_000
 )
 
 // jobsByCreation is the order of pages of jobs.
 var jobsByCreation = search{table: "jobs", key: "uid", by: "created", page: "created DESC, uid DESC", order: "jobs_created", state: "state", time: "since"}
 
 // Jobs is a page of jobs, the newest first: ordered by creation, then by uid. If there are fewer than the limit, there
-// are no more.
+// are no more, unless the error is ErrUnfinished.
 func (s *Store) Jobs(ctx context.Context, log Log, f Filter, after JobAfter, limit int) (found []*history.Job, err error) {
 	q := s.search(log, f, jobsByCreation)
 	if len(f.Parents) > 0 {
@@ -20,7 +33,8 @@ func (s *Store) Jobs(ctx context.Context, log Log, f Filter, after JobAfter, lim
 	if f.Until != 0 && (after == JobAfter{} || after.Created >= f.Until) {
 		after = JobAfter{Created: f.Until} // a job is created before it comes to its state
 	}
-	for rows := s.window; ; rows *= windowGrowth {
+	began := time.Now()
+	for rows := s.window; ; rows = q.wider(rows) {
 		few, err := q.fewLives(ctx, after, rows)
 		if err != nil {
 			return nil, err
@@ -40,6 +54,9 @@ func (s *Store) Jobs(ctx context.Context, log Log, f Filter, after JobAfter, lim
 			if from != none {
 				bounds.add("created >= ?", from)
 			}
+			if f.Search != "" && by[0].index == q.order {
+				by = q.lives() // which has names, too
+			}
 		}
 		text, args := q.rows(by, bounds, limit-len(found))
 		page, err := s.jobs(ctx, text, args...)
@@ -49,19 +66,23 @@ func (s *Store) Jobs(ctx context.Context, log Log, f Filter, after JobAfter, lim
 		if found = append(found, page...); len(found) >= limit || from <= 0 { // nothing was created before 1970, and 0 would be before the first page
 			return found, nil
 		}
+		if f.Search != "" && time.Since(began) > s.looks {
+			return found, ErrUnfinished
+		}
 		after = JobAfter{Created: history.Time(from)}
 	}
 }
 
 // Transitions is a page of transitions, the newest first, of those before a number; 0 is before
-// all. Less than the limit are all that there are.
+// all. Less than the limit are all that there are, unless the error is ErrUnfinished.
 func (s *Store) Transitions(ctx context.Context, log Log, f Filter, before uint64, limit int) (found []*history.Transition, err error) {
 	q := s.search(log, f, search{table: "transitions", key: "seq", by: "seq", page: "seq DESC", order: s.dialect.primary("transitions"), state: "to_state", time: "at"})
 	upTo := int64(math.MaxInt64)
 	if before != 0 {
 		upTo = int64(before) - 1
 	}
-	for rows := s.window; ; rows *= windowGrowth {
+	began := time.Now()
+	for rows := s.window; ; rows = q.wider(rows) {
 		few, err := q.few(ctx, rows)
 		if err != nil {
 			return nil, err
@@ -87,6 +108,9 @@ func (s *Store) Transitions(ctx context.Context, log Log, f Filter, before uint6
 		}
 		if found = append(found, page...); len(found) >= limit || from == none {
 			return found, nil
+		}
+		if f.Search != "" && time.Since(began) > s.looks {
+			return found, ErrUnfinished
 		}
 		upTo = from - 1
 	}

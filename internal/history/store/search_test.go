@@ -2,11 +2,13 @@ package store
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/kubecast/kubecast/internal/history"
@@ -173,6 +175,46 @@ func (m *modelOfPages) ask(t *testing.T, times int) {
 	}
 }
 
+// What took too long comes as far as it was found, and is not taken for all: a page that goes on behind its last row finds the rest.
+func TestASearchThatTakesTooLongHasWhatItFound(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		s.window, s.looks = 30, -1 // so that it ends after the first window
+		log := take(t, s, "a")
+		for batch := range 3 {
+			b := Batch{To: uint64(batch + 1)}
+			for i := range 40 {
+				n := 40*batch + i
+				next, transition := history.Next(nil, history.Seen{
+					Identity: history.Identity{UID: fmt.Sprintf("u%03d", n), Namespace: "n", Name: fmt.Sprintf("job-%03d", n)}, Version: b.To, Created: history.Time(1000 * (n + 1)), Observed: history.Time(1000 * (n + 1)),
+					Said: history.Said{State: history.Running},
+				})
+				b.Jobs, b.Transitions = append(b.Jobs, next), append(b.Transitions, transition)
+			}
+			log = write(t, s, log, b)
+		}
+		for _, f := range []Filter{{Search: "b-115"}, {Search: "b-115", Namespace: "n"}} {
+			jobs, err := s.Jobs(t.Context(), log, f, JobAfter{}, 10)
+			if len(jobs) != 1 || jobs[0].Name != "job-115" || !errors.Is(err, ErrUnfinished) {
+				t.Errorf("%+v: %v, %v", f, jobs, err)
+			}
+			transitions, err := s.Transitions(t.Context(), log, f, 0, 10)
+			if len(transitions) != 1 || transitions[0].Name != "job-115" || !errors.Is(err, ErrUnfinished) {
+				t.Errorf("%+v: %v, %v", f, transitions, err)
+			}
+		}
+		if jobs, err := s.Jobs(t.Context(), log, Filter{Search: "job-11"}, JobAfter{}, 3); len(jobs) != 3 || err != nil {
+			t.Error("a page that is full:", len(jobs), err)
+		}
+		if jobs, err := s.Jobs(t.Context(), log, Filter{Namespace: "n"}, JobAfter{}, 200); len(jobs) != 120 || err != nil {
+			t.Error("what is no search:", len(jobs), err)
+		}
+		s.looks = SearchWithin
+		if jobs, err := s.Jobs(t.Context(), log, Filter{Search: "b-005"}, JobAfter{}, 10); len(jobs) != 1 || err != nil {
+			t.Error("far back:", jobs, err)
+		}
+	})
+}
+
 func anyFilter(random *rand.Rand) (f Filter) {
 	often := func(in int) bool { return random.IntN(in) == 0 }
 	namespace := func() string { return []string{"rare", "n0", "n1", "n2", "none"}[random.IntN(5)] }
@@ -199,6 +241,9 @@ func anyFilter(random *rand.Rand) (f Filter) {
 	}
 	if often(10) {
 		f.Name = fmt.Sprintf("nu%d", random.IntN(1500))
+	}
+	if often(4) {
+		f.Search = []string{"u77", "nu1", "_", "%", "NU1", "2"}[random.IntN(6)]
 	}
 	if often(3) {
 		f.States = []history.State{history.States()[random.IntN(8)], history.Running}
@@ -231,7 +276,7 @@ func (f Filter) finds(is history.Identity, owner, queue string, state history.St
 		within = within || (p.Namespace == AnyNamespace || p.Namespace == is.Namespace) && (p.Name == "" || p.Name == is.Name)
 	}
 	among := func(values []string, value string) bool { return len(values) == 0 || slices.Contains(values, value) }
-	return within && (f.Namespace == "" || f.Namespace == is.Namespace) && (f.Name == "" || f.Name == is.Name) && among(f.Owners, owner) &&
+	return within && (f.Namespace == "" || f.Namespace == is.Namespace) && (f.Name == "" || f.Name == is.Name) && strings.Contains(is.Name, f.Search) && among(f.Owners, owner) &&
 		among(f.Queues, queue) && among(f.UIDs, is.UID) && (len(f.States) == 0 || slices.Contains(f.States, state)) &&
 		(f.Since == 0 || at >= f.Since) && (f.Until == 0 || at < f.Until)
 }

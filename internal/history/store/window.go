@@ -60,11 +60,12 @@ type search struct {
 	named  *led            // what the first leaves out, where the rest can be looked for without: objects that a caller may see by their names, which few indexes have
 	span   [2]history.Time // bounds of time: from, and before; 0: no bound
 	leads  []lead
+	parted bool // a part of a name is asked for
 	caused bool // causes are asked for, which only the index that leads has
 }
 
 func (s *Store) search(log Log, f Filter, q search) *search {
-	q.store, q.log, q.span = s, log, [2]history.Time{f.Since, f.Until}
+	q.store, q.log, q.span, q.parted = s, log, [2]history.Time{f.Since, f.Until}, f.Search != ""
 	q.whole = s.where(f, log, q.table, q.state, q.time)
 	namespaces, names, anywhere := split(f.Within)
 	if len(f.Causes) > 0 { // no other index has them
@@ -217,6 +218,14 @@ func (q *search) window(ctx context.Context, upTo int64, rows int) (from int64, 
 		q.leads = []lead{by}
 	}
 	return from, by, nil
+}
+
+// wider is how many rows the window behind one of so many has.
+func (q *search) wider(rows int) int {
+	if rows *= windowGrowth; q.parted {
+		rows = min(rows, mostSearched)
+	}
+	return rows
 }
 
 // few is a lead by a span of time, if the question has one with no more than so many rows; else nil.

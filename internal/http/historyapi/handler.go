@@ -207,6 +207,10 @@ func (h *Handler) jobs(ctx context.Context, p *page, id auth.Identity, g access.
 	return fill(p, q.limit, func(most int) (jobs []*history.Job, err error) {
 		p.task.Rest() // database and queues are waited for without a turn
 		jobs, kept, err = p.from.JobsAndKept(ctx, g.Kinds.Cluster(), t.Qualified(), q.filter, after, most)
+		unfinished := errors.Is(err, store.ErrUnfinished)
+		if unfinished {
+			err = nil
+		}
 		if err == nil {
 			err = linked.read(ctx, jobs[:min(len(jobs), chunk)]) // a further one only says that there are more
 		}
@@ -218,6 +222,9 @@ func (h *Handler) jobs(ctx context.Context, p *page, id auth.Identity, g access.
 		}
 		if err == nil && len(jobs) > 0 && len(q.filter.UIDs) == 1 {
 			pods, err = h.podsOf(ctx, p, g, t, q)
+		}
+		if err == nil && unfinished {
+			err = store.ErrUnfinished
 		}
 		return jobs, err
 	}, func(j *history.Job) any {

@@ -3,12 +3,14 @@ package historyapi
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strconv"
 	"time"
 
 	"github.com/kubecast/kubecast/internal/budget"
 	"github.com/kubecast/kubecast/internal/history/archive"
+	"github.com/kubecast/kubecast/internal/history/store"
 	"github.com/kubecast/kubecast/internal/http/coding"
 	"github.com/kubecast/kubecast/internal/http/conn"
 	"github.com/kubecast/kubecast/internal/http/reply"
@@ -23,6 +25,7 @@ type page struct {
 	task  *budget.Task
 	body  bytes.Buffer
 	items int
+	cut   bool // the search for its rows took too long: there may be more than were found
 }
 
 func (p *page) isFull() bool { return p.body.Len() >= pageBytes }
@@ -37,7 +40,10 @@ func fill[T any](p *page, limit int, read func(most int) ([]T, error), told func
 	for {
 		n := min(limit-p.items, chunk)
 		rows, err := read(n + 1)
-		if err != nil {
+		if p.cut = errors.Is(err, store.ErrUnfinished); p.cut && p.items+len(rows) == 0 {
+			return reply.BadRequest("search: nothing was found within %v, and not all was looked at: ask for a shorter time (since, until), or for less by another filter", store.SearchWithin)
+		}
+		if err != nil && !p.cut {
 			return err
 		}
 		for i, row := range rows {
@@ -50,6 +56,9 @@ func fill[T any](p *page, limit int, read func(most int) ([]T, error), told func
 			if err := p.add(told(row)); err != nil {
 				return err
 			}
+		}
+		if p.cut {
+			return p.end(goOn())
 		}
 		if len(rows) <= n {
 			return p.end("")

@@ -99,6 +99,12 @@ func parse(query url.Values, t access.Target, username string, now time.Time) (q
 	if q.filter.Causes, err = valuesOf("cause", query["cause"]); err != nil {
 		return q, err
 	}
+	if q.filter.Search, err = searchOf(query); err != nil {
+		return q, err
+	}
+	if q.filter.Search != "" && q.view != viewJobs && q.view != viewTransitions {
+		return q, reply.BadRequest("search: has a meaning with view=jobs and view=transitions only")
+	}
 	if q.filter.Since, err = timeOf("since", query["since"], now); err != nil {
 		return q, err
 	}
@@ -150,7 +156,7 @@ func parseStream(query url.Values, t access.Target, now time.Time) (q question, 
 	return q, err
 }
 
-var parameters = []string{"view", "state", "owner", "queue", "uid", "cause", "parent", "since", "until", "limit", "continue", "by", "step"}
+var parameters = []string{"view", "state", "owner", "queue", "uid", "cause", "parent", "search", "since", "until", "limit", "continue", "by", "step"}
 
 // Parameters are those that may stand in a query.
 func Parameters() []string { return slices.Clone(parameters) }
@@ -176,6 +182,22 @@ func limitOf(query url.Values) (int, error) {
 		return 0, reply.BadRequest("limit: %q is not a number from 1 to %d", reply.Shortened(text), maxLimit)
 	}
 	return limit, nil
+}
+
+// searchOf is what names have to contain, as they have it: no object's name has capitals.
+func searchOf(query url.Values) (string, error) {
+	given := query["search"]
+	switch {
+	case len(given) == 0:
+		return "", nil
+	case len(given) > 1:
+		return "", reply.BadRequest("search: is given twice")
+	case given[0] == "":
+		return "", reply.BadRequest("search: has an empty value; leave it out to ask for all")
+	case len(given[0]) > maxValue || !isText(given[0]):
+		return "", reply.BadRequest("search: has a value that no name can contain")
+	}
+	return strings.ToLower(given[0]), nil
 }
 
 // valuesOf are the values of a parameter, separated by commas.

@@ -31,7 +31,7 @@ func TestPagesAreOfOneSpanOfTime(t *testing.T) {
 
 // Whatever a stranger writes, what goes to the database is bounded, and texts that it takes.
 func FuzzQuestion(f *testing.F) {
-	for _, seed := range []string{"owner=me,bob&limit=3", "view=transitions&continue=eyJxIjoiIn0", "since=24h&until=2026-01-31T09:00:00%2B02:00", "state=%00", "uid=%ff,&uid=a", "view=ends&by=queue&since=1h&step=1m"} {
+	for _, seed := range []string{"owner=me,bob&limit=3", "view=transitions&continue=eyJxIjoiIn0", "since=24h&until=2026-01-31T09:00:00%2B02:00", "state=%00", "uid=%ff,&uid=a", "view=ends&by=queue&since=1h&step=1m", "search=%C8%BAB"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -46,6 +46,9 @@ func FuzzQuestion(f *testing.F) {
 		texts := slices.Concat(q.filter.Owners, q.filter.Queues, q.filter.UIDs, []string{q.after.UID})
 		if q.limit < 1 || q.limit > maxLimit || len(texts) > 3*maxValues+1 || slices.ContainsFunc(texts, func(s string) bool { return len(s) > maxValue || !isText(s) }) {
 			t.Errorf("%q is taken for %+v", text, q)
+		}
+		if len(q.filter.Search) > 2*maxValue || !isText(q.filter.Search) {
+			t.Errorf("%q looks for %q", text, q.filter.Search)
 		}
 		if q.me && !slices.Contains(q.filter.Owners, "alice") {
 			t.Errorf("%q asks for what is the caller's own, but not for alice", text)

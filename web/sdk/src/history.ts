@@ -64,6 +64,8 @@ export interface TransitionQuery {
   readonly uid?: string | undefined;
   /** Only those with one of these reasons of a {@link Cause} (`OOMKilled`). */
   readonly causes?: readonly string[] | undefined;
+  /** Only those of jobs whose name contains it, in whatever case. */
+  readonly search?: string | undefined;
   /** So many of the newest come first, 100 by default, and 1,000 at most. */
   readonly limit?: number | undefined;
   /** How many of the newest are kept, 10,000 by default. It belongs to whoever asks first. */
@@ -76,10 +78,10 @@ export interface TransitionQuery {
  * ```
  */
 export function transitions(resource: Resource<KubeObject>, query: TransitionQuery): Source<Transition> {
-  const { states, owner, uid, causes, limit, keep = 10_000 } = query;
+  const { states, owner, uid, causes, search, limit, keep = 10_000 } = query;
   const read = (type: string, data: JsonObject): Transition | undefined => (type === 'transition' ? readTransition(data) : undefined);
   return {
-    path: historyPath(resource, query, { view: 'transitions', state: states?.join(), owner, uid, cause: causes?.join(), limit: limit?.toString() }),
+    path: historyPath(resource, query, { view: 'transitions', state: states?.join(), owner, uid, cause: causes?.join(), search, limit: limit?.toString() }),
     sink: (changed) => new Sequence(changed, { read, keep, partial: false }),
   };
 }
@@ -160,7 +162,7 @@ export interface PastJob {
 }
 
 /** Which jobs of a history. */
-export interface PastQuery extends Pick<TransitionQuery, 'namespace' | 'name' | 'cluster' | 'states' | 'owner' | 'limit'> {
+export interface PastQuery extends Pick<TransitionQuery, 'namespace' | 'name' | 'cluster' | 'states' | 'owner' | 'search' | 'limit'> {
   /** Only the one with this uid, which then has its `pods`. */
   readonly uid?: string | undefined;
   /** Only those whose {@link Cause} has one of these reasons (`OOMKilled`). */
@@ -179,8 +181,8 @@ export interface PastQuery extends Pick<TransitionQuery, 'namespace' | 'name' | 
 
 /** The jobs of a history, the newest first; `more`: not all of them, and `continue` is where the rest begins. Rejects with an {@link AskedError} if the gateway does not answer that; its status is 404 if no history of these is kept. */
 export function pastJobs(kc: Kubecast, resource: Resource<KubeObject>, query: PastQuery): Promise<PastPage<PastJob>> {
-  const { states, owner, uid, causes, limit, since, until, queues, parent, continue: at } = query;
-  const asked = { state: states?.join(), owner, queue: queues?.join(), uid, cause: causes?.join(), parent, since, until, limit: limit?.toString(), continue: at };
+  const { states, owner, uid, causes, search, limit, since, until, queues, parent, continue: at } = query;
+  const asked = { state: states?.join(), owner, queue: queues?.join(), uid, cause: causes?.join(), parent, search, since, until, limit: limit?.toString(), continue: at };
   return answerTo(kc, historyPath(resource, query, asked)).then((body) => pastPage(body, readJob));
 }
 

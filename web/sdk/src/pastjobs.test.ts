@@ -28,18 +28,18 @@ test('each question of a history asks for what it says, in words that the gatewa
   const { kc, asked } = answering([]);
   const team = { namespace: 'team' };
   await pastJobs(kc, jobs, { ...team, name: 'train', uid: 'u' });
-  await pastJobs(kc, jobs, { causes: ['OOMKilled', 'a&b'], states: ['Failed'], queues: ['gold'], since: '24h', until: '1h' });
+  await pastJobs(kc, jobs, { causes: ['OOMKilled', 'a&b'], states: ['Failed'], queues: ['gold'], search: 'bert', since: '24h', until: '1h' });
   await pastRuns(kc, jobs, { ...team, job: 'u', limit: 5, continue: 'c' });
   await pastUsage(kc, jobs, { by: 'cause', since: '24h', step: '1h', causes: ['Evicted'], states: ['Failed'], owner: 'me' });
   await pastEnds(kc, jobs, { ...team, by: 'owner', since: '24h', step: '1h', queues: ['gold'] });
   expect(asked).toEqual([
     'namespaces/team/jobs/train?uid=u',
-    'jobs?state=Failed&queue=gold&cause=OOMKilled%2Ca%26b&since=24h&until=1h',
+    'jobs?state=Failed&queue=gold&cause=OOMKilled%2Ca%26b&search=bert&since=24h&until=1h',
     'namespaces/team/jobs?view=runs&uid=u&limit=5&continue=c',
     'jobs?view=usage&state=Failed&cause=Evicted&by=cause&step=1h&owner=me&since=24h',
     'namespaces/team/jobs?view=ends&by=owner&step=1h&queue=gold&since=24h',
   ]);
-  expect(transitions(jobs, { uid: 'u', causes: ['OOMKilled'], limit: 0 }).path).toBe('/history/apis/batch/v1/jobs?view=transitions&uid=u&cause=OOMKilled&limit=0');
+  expect(transitions(jobs, { uid: 'u', causes: ['OOMKilled'], search: 'bert', limit: 0 }).path).toBe('/history/apis/batch/v1/jobs?view=transitions&uid=u&cause=OOMKilled&search=bert&limit=0');
   expect(runs(jobs, { ...team, job: 'u', limit: 0 }).path).toBe('/history/apis/batch/v1/namespaces/team/jobs?view=runs&uid=u&limit=0');
 });
 

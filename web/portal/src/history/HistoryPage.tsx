@@ -10,11 +10,13 @@ import { Choice } from '../filters/Choice.tsx';
 import { Export } from '../export/Export.tsx';
 import { ofHistory } from '../export/table.ts';
 import { NamespaceFilter } from '../filters/NamespaceFilter.tsx';
+import { Search } from '../filters/Search.tsx';
 import { jobs } from '../job/resources.ts';
 import { Progress } from '../jobs/Progress.tsx';
 import { CutName } from '../listing/CutName.tsx';
 import { PlainTable, type PlainColumn } from '../listing/PlainTable.tsx';
 import { isForbidden, useFollowedAgain, useReading } from '../polling/polling.ts';
+import { useRested } from '../scheduling/useRested.ts';
 import { StateMark } from '../state/StateMark.tsx';
 import { stateName } from '../state/texts.ts';
 import { formatDuration } from '../texts/format.ts';
@@ -59,9 +61,10 @@ const columns: readonly PlainColumn<PastJob>[] = [
 export function HistoryPage({ view }: { view: View }): ReactNode {
   const kc = useKubecast();
   const { namespace, state, owner, queue, cause, since } = view;
+  const search = useRested(view.search.trim());
   const query = useMemo(
-    (): PastQuery => ({ namespace, owner, states: state ? [state] : undefined, queues: queue ? [queue] : undefined, causes: cause ? [cause] : undefined, since }),
-    [namespace, state, owner, queue, cause, since],
+    (): PastQuery => ({ namespace, owner, states: state ? [state] : undefined, queues: queue ? [queue] : undefined, causes: cause ? [cause] : undefined, search, since }),
+    [namespace, state, owner, queue, cause, search, since],
   );
   const list = useMemo(() => new JobList(kc, query), [kc, query]);
   const taken = useMemo(() => ofHistory(kc, query), [kc, query]);
@@ -94,6 +97,7 @@ export function HistoryPage({ view }: { view: View }): ReactNode {
   const filters = (
     <div className="toolbar">
       <h1 id="history-title" className="toolbar-title">{t.title}</h1>
+      <Search value={view.search} label={t.search} />
       <NamespaceFilter selected={namespace} />
       <Choice label={t.owner} value={owner} options={[['', t.everybody], ['me', t.mine], ...(owner && owner !== 'me' ? [[owner, owner] as const] : [])]} onChoose={(one) => setView({ owner: one })} />
       <Choice label={t.state} value={state} options={[['', t.allStates], ...states.map((one) => [one, stateName(one)] as const)]} onChoose={(one) => setView({ state: one })} />

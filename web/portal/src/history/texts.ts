@@ -4,6 +4,7 @@ import { byKey, texts } from '../texts/texts.ts';
 export const t = texts({
   en: {
     title: 'History',
+    search: 'Search by name',
     name: 'Name',
     state: 'State',
     progress: 'Progress',
@@ -50,6 +51,7 @@ export const t = texts({
   },
   'zh-CN': {
     title: '历史',
+    search: '按名称搜索',
     name: '名称',
     state: '状态',
     progress: '进度',

@@ -7,7 +7,7 @@ import { useKinds } from '../kinds/discovery.ts';
 import { shownPages, useHasQueues } from '../pages/shown.ts';
 import { t as pages } from '../pages/texts.ts';
 import { linkTo, linkToKind, useView } from '../view/view.ts';
-import { find, kindsFor, questionOf, still, type Entry, type Found, type Group } from './search.ts';
+import { find, findPast, kindsFor, questionOf, still, type Entry, type Found, type Group } from './search.ts';
 import { t } from './texts.ts';
 import './palette.css';
 
@@ -27,6 +27,7 @@ export function Palette({ onClose }: { onClose: () => void }): ReactNode {
   const [typed, setTyped] = useState('');
   const [moved, setMoved] = useState<string>();
   const [answer, setAnswer] = useState(nothing);
+  const [past, setPast] = useState(nothing);
   const rested = useRested(typed.trim());
   useEffect(() => dialog.current?.showModal(), []);
   // What is asked depends on the page on which the palette was opened; it stays that one.
@@ -37,13 +38,16 @@ export function Palette({ onClose }: { onClose: () => void }): ReactNode {
     if (question.text === '') return undefined;
     let over = false;
     void find(kc, question, opened).then((found) => !over && setAnswer({ ...found, typed: rested }));
+    // They come behind all others, so they may come later.
+    void findPast(kc, question, opened, t.past).then((found) => !over && setPast({ ...found, typed: rested }));
     return () => {
       over = true;
     };
   }, [kc, rested, kinds, opened]);
 
   const text = typed.trim();
-  const waiting = text !== '' && answer.typed !== text;
+  const waiting = text !== '' && (answer.typed !== text || past.typed !== text);
+  const failed = [answer, past].flatMap((one) => one.failed);
   const groups = useMemo((): readonly Group[] => {
     const elsewhere = { ...opened, search: '' };
     const known: Group[] = [
@@ -53,9 +57,9 @@ export function Palette({ onClose }: { onClose: () => void }): ReactNode {
       },
       { title: t.kinds, entries: text === '' ? [] : kindsFor(text, kinds ?? []).map(({ id, kind, group }) => ({ href: linkToKind(id, elsewhere), label: kind, detail: group })) },
     ];
-    const objects = text === '' ? [] : answer.typed === text ? answer.groups : still(answer.groups, questionOf(text, kinds ?? [], opened.kind).text);
+    const objects = [answer, past].flatMap((one) => (text === '' ? [] : one.typed === text ? one.groups : still(one.groups, questionOf(text, kinds ?? [], opened.kind).text)));
     return [...known, ...objects].filter(({ entries }) => entries.length > 0);
-  }, [opened, text, kinds, answer, queues]);
+  }, [opened, text, kinds, answer, past, queues]);
 
   const entries = groups.flatMap((group) => group.entries);
   const at = Math.max(0, entries.findIndex(({ href }) => href === moved));
@@ -117,7 +121,7 @@ export function Palette({ onClose }: { onClose: () => void }): ReactNode {
           ))}
         </div>
         <p role="status" className="palette-status">
-          {waiting ? t.searching : text === '' ? '' : answer.failed.length > 0 ? t.failed(answer.failed) : t.count(entries.length)}
+          {waiting ? t.searching : text === '' ? '' : failed.length > 0 ? t.failed(failed) : t.count(entries.length)}
         </p>
       </div>
     </dialog>

@@ -7,7 +7,8 @@ import { eachPage } from '../../../mock/page.ts';
 import { render, type Rendered } from '../../../mock/render.ts';
 import type { Kind } from '../kinds/discovery.ts';
 import { Palette } from './Palette.tsx';
-import { kindsFor, questionOf } from './search.ts';
+import { parseView } from '../view/view.ts';
+import { findPast, kindsFor, questionOf } from './search.ts';
 
 let server: ScriptedFetch;
 let kc: Kubecast;
@@ -38,7 +39,13 @@ const type = async (text: string): Promise<void> => {
   page.type(input(), text);
   await pass(500);
 };
-const asked = (kind: string): ScriptedRequest[] => server.requests.filter(({ url }) => url.includes(`/${kind}?`) && url.includes('search='));
+const asked = (kind: string): ScriptedRequest[] => server.requests.filter(({ url }) => url.includes(`/${kind}?`) && url.includes('search=') && !url.startsWith('/history'));
+const askedPast = (): ScriptedRequest[] => server.requests.filter(({ url }) => url.startsWith('/history/') && url.includes('search='));
+const answerPast = async (items: readonly object[], status = 200): Promise<void> => {
+  askedPast().at(-1)?.refuse(status, {}, JSON.stringify({ items, continue: '' }));
+  await pass(10);
+};
+const gone = (name: string, uid: string): object => ({ name, namespace: 'team-a', uid, state: 'Deleted', since: '2026-01-02T03:04:05Z', endedAt: '2026-01-02T03:04:05Z', createdAt: '2026-01-02T03:00:00Z', durations: { Failed: 1 } });
 const answer = async (kind: string, names: readonly string[], status = 200): Promise<void> => {
   asked(kind).at(-1)?.refuse(status, {}, JSON.stringify({ items: names.map((name) => ({ metadata: { name, namespace: 'team-a' } })) }));
   await pass(10);
@@ -76,6 +83,7 @@ test('an answer to what was typed before is not shown for what is typed now', as
   await answer('jobs', []);
   before?.refuse(200, {}, JSON.stringify({ items: [{ metadata: { name: 'za-job', namespace: 'n' } }] }));
   await pass(10);
+  await answerPast([]);
   expect(options()).toEqual(['zb-pod']);
   expect(status()).toBe('1 result');
   await type('zbx');
@@ -97,10 +105,47 @@ test('arrow keys go round, Enter goes there and closes, and not while an input m
   expect(closed).toHaveBeenCalledOnce();
 });
 
+test('jobs that are gone are found beside those that live, told apart, behind them, and each run of a name leads to its own page', async () => {
+  await type('train');
+  expect(new URL(askedPast()[0]?.url ?? '', 'http://x').searchParams.toString()).toBe('state=Deleted&search=train&limit=10');
+  await answer('jobs', ['train']);
+  await answer('pods', []);
+  expect(options()).toEqual(['train']);
+  expect(status()).toBe('Searching…');
+  await answerPast([gone('train', 'u-2'), gone('train', 'u-1')]);
+  expect(options()).toEqual(['train', 'train', 'train']);
+  expect(active()).toBe('train');
+  const group = page.element.querySelector('[role="group"][aria-label="Jobs that are gone"]');
+  expect(group?.querySelectorAll('[role="option"]')).toHaveLength(2);
+  expect(group?.textContent).toContain('team-a · Failed · ');
+  press('ArrowUp');
+  press('Enter');
+  expect(location.hash).toBe('#jobs/team-a/train@u-1?ns=team-a');
+});
+
+test('where no history is kept, or it may not be seen, nothing is missing; one that fails is told', async () => {
+  await type('train');
+  await answer('jobs', ['train']);
+  await answer('pods', []);
+  await answerPast([], 404);
+  expect(status()).toBe('1 result');
+  await type('trains');
+  await answer('jobs', ['trains']);
+  await answer('pods', []);
+  await answerPast([], 503);
+  expect(status()).toBe('Could not search: Jobs that are gone');
+});
+
+test('of one kind by its name only that is looked through', async () => {
+  expect(await findPast(kc, questionOf('po web', kinds, ''), parseView(''), 'x')).toEqual({ groups: [], failed: [] });
+  expect(askedPast()).toEqual([]);
+});
+
 test('a kind that cannot be looked through is told, and the others are there', async () => {
   await type('train');
   await answer('jobs', [], 503);
   await answer('pods', ['train-pod']);
+  await answerPast([]);
   expect(options()).toEqual(['train-pod']);
   expect(status()).toBe('Could not search: Job');
 });

@@ -1,9 +1,13 @@
 // What the palette finds: pages and kinds that are known here, and objects that the gateway is asked for by what was typed.
 
-import { answerTo, defineResource, pathOf, type Kubecast, type KubeObject } from '@kubecast/sdk';
+import { answerTo, AskedError, defineResource, pastJobs, pathOf, type Kubecast, type KubeObject } from '@kubecast/sdk';
+import { endOf, outcomeOf } from '../history/outcome.ts';
+import { jobs } from '../job/resources.ts';
 import { matches } from '../kinds/KindsPage.tsx';
 import type { Kind } from '../kinds/discovery.ts';
-import { linkToObject, type View } from '../view/view.ts';
+import { stateName } from '../state/texts.ts';
+import { formatWhen } from '../texts/format.ts';
+import { linkToObject, linkToRun, type View } from '../view/view.ts';
 
 export interface Entry {
   readonly href: string;
@@ -71,6 +75,19 @@ export async function find(kc: Kubecast, { text, kinds }: Question, view: View):
     groups: answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : [])),
     failed: kinds.filter((_, n) => answers[n]?.status === 'rejected').map(({ kind }) => kind),
   };
+}
+
+/** Jobs that are gone, each with how it ended and when, as far as a history is kept that may be seen. */
+export async function findPast(kc: Kubecast, { text, kinds }: Question, view: View, title: string): Promise<Found> {
+  if (!kinds.some(({ id }) => id === 'jobs.batch')) return { groups: [], failed: [] };
+  try {
+    const { items } = await pastJobs(kc, jobs, { states: ['Deleted'], search: text, limit: most });
+    const entries = items.map((job) => ({ href: linkToRun(job, view), label: job.name, detail: [job.namespace, stateName(outcomeOf(job)), formatWhen(endOf(job))].join(' · ') }));
+    return { groups: [{ title, entries }], failed: [] };
+  } catch (error) {
+    const none = error instanceof AskedError && (error.status === 403 || error.status === 404);
+    return { groups: [], failed: none ? [] : [title] };
+  }
 }
 
 /** What of an earlier answer goes by what has been typed since. */
