@@ -168,8 +168,11 @@ func TestWhatWouldNotWorkIsRefused(t *testing.T) {
 		"config: {history: {database: \"host=h user=u password = secret\"}}":                                                            "history.existingSecret",
 		"{config: {history: {database: \"postgres://u@h/d\"}}, history: {migration: {enabled: true, existingSecret: s, database: \"postgres://o:secret@h/d\"}}}":          "history.migration.existingSecret",
 		"{config: {history: {database: \"postgres://u@h/d\"}}, history: {migration: {enabled: true, existingSecret: s, database: \"postgres://o@h/d?password=secret\"}}}": "history.migration.existingSecret",
-		"clusters: [{name: default, existingSecret: s}]":                                        "/clusters/0/name",
-		"config: {history: {database: sqlite, kinds: [{resource: a.b}]}, kinds: {deny: [a.b]}}": "config.kinds.deny",
+		"clusters: [{name: default, existingSecret: s}]":                                         "/clusters/0/name",
+		"config: {history: {database: sqlite, kinds: [{resource: a.b}]}, kinds: {deny: [a.b]}}":  "config.kinds.deny",
+		"config: {auth: {oidcLogin: {clientSecretFile: /etc/kubecast-keys/client-secret}}}":      "name the Secret that has it in keys.existingSecret",
+		"config: {ops: {tokenFile: /etc/kubecast-keys/ops.token}}":                               "config.ops.tokenFile",
+		"{keys: {existingSecret: k}, config: {auth: {cookieKeyFile: /etc/kubecast/cookie-key}}}": "where the ConfigMap is",
 	} {
 		for by, render := range map[string]func(map[string]any) (map[string]string, error){"Helm 4": render4, "Helm 3": render3} {
 			if _, err := render(parse(t, values)); err == nil || !strings.Contains(err.Error(), want) {

@@ -106,6 +106,35 @@ func TestPoliciesLetOutToEachPortOfTheDatabase(t *testing.T) {
 	}
 }
 
+// An issuer, a collector or a receiver of webhooks at a port of its own would not be reached, and nothing but a sign-in says so.
+func TestThePolicyLetsOutToThePortOfEachAddress(t *testing.T) {
+	t.Parallel()
+	for values, want := range map[string][]float64{
+		`auth: {jwt: [{issuer: "https://id.example.org", audiences: [a]}]}`:                            {443, 6443},
+		`auth: {jwt: [{issuer: "https://id.example.org:8443/realms/a:1", audiences: [a]}]}`:            {443, 6443, 8443},
+		`auth: {jwt: [{issuer: a, jwksURL: "HTTPS://[2001:db8::1]:9443/keys?a=b:2", audiences: [a]}]}`: {443, 6443, 9443},
+		`tracing: {endpoint: "http://collector:4318"}`:                                                 {443, 6443, 4318},
+		`webhooks: [{name: chat, url: "http://chat.example.org/a"}]`:                                   {443, 6443, 80},
+	} {
+		var got []float64
+		for _, o := range objects(t, "config: {"+values+"}", "kubecast") {
+			if o.Kind != "NetworkPolicy" || o.Metadata.Name != "gateway-kubecast" {
+				continue
+			}
+			for _, rule := range o.Spec.Egress {
+				for _, p := range rule.Ports {
+					if port, is := p.Port.(float64); is && port != 53 {
+						got = append(got, port)
+					}
+				}
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: it lets out to %v, not %v", values, got, want)
+		}
+	}
+}
+
 // Where a policy of the namespace lets nothing out, jobs hang unless one is there for them, and before them.
 func TestJobsHaveAPolicyInTime(t *testing.T) {
 	values := "{config: {history: {database: \"postgres://u@h/d\"}}, history: {migration: {enabled: true, existingSecret: s, database: \"postgres://o@h/d\"}}}"
@@ -222,5 +251,34 @@ func TestNotesSayHowLogsOfHelmsTestAreRead(t *testing.T) {
 	notes := files["kubecast/templates/NOTES.txt"]
 	if strings.Contains(notes, "--logs") || !strings.Contains(notes, "kubectl logs -n kubecast gateway-kubecast-preflight --all-containers") {
 		t.Error(notes)
+	}
+}
+
+// Who signs in at another name than that of the Ingress comes back to nothing; and the provider has to know where they come back to.
+func TestNotesSayWhereUsersSignIn(t *testing.T) {
+	t.Parallel()
+	const login = `{keys: {existingSecret: k}, config: {auth: {jwt: [{issuer: "https://id.example.org", audiences: [a]}], ` +
+		`oidcLogin: {clientID: a, clientSecretFile: /etc/kubecast-keys/s, redirectURL: "https://h.example.org:8443/tools/auth/callback"}}}, ingress: {enabled: true, `
+	const other, plain = "BUT the Ingress is for", "The Ingress has no TLS"
+	for ingress, want := range map[string]string{
+		"host: h.example.org, tlsSecret: s":    "",
+		"host: else.example.org, tlsSecret: s": other,
+		"host: h.example.org":                  plain,
+	} {
+		files, err := render4(parse(t, login+ingress+"}}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		notes := files["kubecast/templates/NOTES.txt"]
+		for _, note := range []string{other, plain} {
+			if strings.Contains(notes, note) != (note == want) {
+				t.Errorf("%s: %q: %s", ingress, note, notes)
+			}
+		}
+		for _, note := range []string{"browser at https://h.example.org:8443/tools/\n", "redirect URI https://h.example.org:8443/tools/auth/callback,", "and https://h.example.org:8443/tools/ as the address after a logout"} {
+			if !strings.Contains(notes, note) {
+				t.Errorf("%s: nothing of %q: %s", ingress, note, notes)
+			}
+		}
 	}
 }

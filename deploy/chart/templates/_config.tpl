@@ -58,6 +58,7 @@
 {{- include "kubecast.configClusters" (dict "config" $c "root" .) }}
 {{- include "kubecast.configKinds" $c }}
 {{- include "kubecast.configAddresses" $c }}
+{{- include "kubecast.configSecrets" (dict "config" $c "root" .) }}
 {{- include "kubecast.configHistory" (dict "config" $c "root" .) }}
 {{- range list "ops" "tls" "auth" "stream" "history" "kinds" "cache" }}
 {{- if not (index $c .) }}{{ $_ := unset $c . }}{{ end }}
@@ -123,8 +124,8 @@
 {{- end }}
 {{- end }}
 
-{{- /* Nor has any other address a password. */}}
-{{- define "kubecast.configAddresses" -}}
+{{- /* What else the gateway asks: addresses by their keys. */}}
+{{- define "kubecast.addresses" -}}
 {{- $addresses := dict "config.tracing.endpoint" (dig "tracing" "endpoint" "" .) }}
 {{- range $i, $issuer := dig "auth" "jwt" list . }}
 {{- $_ := set $addresses (printf "config.auth.jwt[%d].issuer" $i) (dig "issuer" "" $issuer) }}
@@ -133,8 +134,28 @@
 {{- range $i, $webhook := .webhooks }}
 {{- $_ := set $addresses (printf "config.webhooks[%d].url" $i) (dig "url" "" $webhook) }}
 {{- end }}
-{{- range $key, $address := $addresses }}
+{{- toYaml $addresses }}
+{{- end }}
+
+{{- /* Nor has any other address a password. */}}
+{{- define "kubecast.configAddresses" -}}
+{{- range $key, $address := include "kubecast.addresses" . | fromYaml }}
 {{- if regexMatch "(?i)^\\s*[a-z]+://[^/?#]*@" $address }}{{ fail (printf "%s has a password, which would be in a ConfigMap" $key) }}{{ end }}
+{{- end }}
+{{- end }}
+
+{{- /* A Secret's file that no volume has is found out when the pod ends again and again. What is mounted by extraVolumeMounts may be there. */}}
+{{- define "kubecast.configSecrets" -}}
+{{- $files := dict "config.auth.oidcLogin.clientSecretFile" (dig "auth" "oidcLogin" "clientSecretFile" "" .config) "config.auth.cookieKeyFile" (dig "auth" "cookieKeyFile" "" .config) "config.ops.tokenFile" (dig "ops" "tokenFile" "" .config) }}
+{{- range $key, $file := $files }}
+{{- $mounted := false }}
+{{- range $.root.Values.extraVolumeMounts }}{{ if hasPrefix (printf "%v/" .mountPath) $file }}{{ $mounted = true }}{{ end }}{{ end }}
+{{- if and (not $mounted) (hasPrefix "/etc/kubecast/" $file) }}
+{{- fail (printf "%s is %s, where the ConfigMap is: keys of the Secret that keys.existingSecret names are files in /etc/kubecast-keys" $key $file) }}
+{{- end }}
+{{- if and (not $mounted) (not $.root.Values.keys.existingSecret) (hasPrefix "/etc/kubecast-keys/" $file) }}
+{{- fail (printf "%s is %s: name the Secret that has it in keys.existingSecret" $key $file) }}
+{{- end }}
 {{- end }}
 {{- end }}
 
