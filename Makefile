@@ -4,7 +4,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo deve
 export VERSION # so that recipes name it as the shell's variable: whoever makes a tag must not have it run
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: build demo test soak docs mutations conformance image release bench lint gateway devcluster devissuer devcontrollers controlplane portal clean
+.PHONY: build demo test soak docs mutations conformance image release bench lint gateway devcluster devissuer devcontrollers devvolcano controlplane portal clean
 
 build: gateway devcluster
 
@@ -34,6 +34,11 @@ devissuer:
 devcontrollers:
 	@echo building bin/devcontrollers
 	@scripts/downloads.sh devcontrollers devcontrollers/build.sh bin/devcontrollers
+
+# Volcano's scheduler and controllers, for the test of its queues: about three minutes on two cores, once.
+devvolcano:
+	@echo building bin/volcano
+	@scripts/downloads.sh devvolcano devvolcano/build.sh bin/volcano
 
 # etcd, kube-apiserver and the rest: what is published, if it can be had; else from source, about ten minutes on two cores, once.
 controlplane:

@@ -93,7 +93,7 @@ need haproxy haproxy || skipped+=("streams through HAProxy: haproxy is not insta
 command -v initdb >/dev/null || need pg_createcluster postgresql || skipped+=("the history in PostgreSQL: postgresql is not installed")
 need mariadbd mariadb-server || skipped+=("the history in MariaDB: mariadb-server is not installed")
 need sqlite3 sqlite3 || skipped+=("recipes for a backup, and for another database: sqlite3 is not installed")
-part "build" make --no-print-directory build controlplane devissuer devcontrollers
+part "build" make --no-print-directory build controlplane devissuer devcontrollers devvolcano
 [ ${#failed[@]} -eq 0 ] || exit 1
 part "Go" go_test . -race
 part "devcluster" go_test devcluster -race
