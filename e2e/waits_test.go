@@ -84,6 +84,68 @@ func TestJobsSayWhyTheyWait(t *testing.T) {
 	}
 }
 
+// An autoscaler's Event is why a job waits, in plain words and as long as it is there. The API server leaves out the Events
+// of kubelets and of kube-scheduler, of which there are most.
+func TestAnAutoscalersEventIsWhyAJobWaits(t *testing.T) {
+	t.Parallel()
+	s := onStage(t)
+	s.namespaces(t, "scales")
+	g := s.startGateway(t, gatewayOptions{config: fmt.Sprintf("history: {database: %q}\n", "sqlite://"+t.TempDir()+"/history.db")})
+	g.waitReady(t)
+	token := s.viewer(t)
+	huge := shortJob("huge")
+	huge.Spec.Template.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100k")}
+	if _, err := s.kube.BatchV1().Jobs("scales").Create(context.Background(), huge, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	var pod corev1.Pod
+	eventually(t, "a pod finds no node", func() error {
+		pods, err := s.kube.CoreV1().Pods("scales").List(context.Background(), metav1.ListOptions{})
+		if err != nil || len(pods.Items) == 0 || len(pods.Items[0].Status.Conditions) == 0 {
+			return fmt.Errorf("not yet: %w", err)
+		}
+		pod = pods.Items[0]
+		return nil
+	})
+	say := func(name, component, reason, message string) {
+		t.Helper()
+		if _, err := s.kube.CoreV1().Events("scales").Create(context.Background(), &corev1.Event{
+			ObjectMeta:     metav1.ObjectMeta{Name: name},
+			InvolvedObject: corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: "scales", Name: pod.Name, UID: pod.UID},
+			Source:         corev1.EventSource{Component: component}, Reason: reason, Message: message, Type: "Normal",
+			FirstTimestamp: metav1.Now(), LastTimestamp: metav1.Now(), Count: 1,
+		}, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	is := func(source, text string) {
+		t.Helper()
+		eventually(t, "it is told that "+text, func() error {
+			var page struct {
+				Items []struct {
+					Reason  string
+					Reasons []struct{ Source, Reason, Text string }
+				}
+			}
+			a := g.get(t, token, "/history/apis/batch/v1/namespaces/scales/jobs/huge")
+			if err := json.Unmarshal([]byte(a.body), &page); err != nil || len(page.Items) != 1 || len(page.Items[0].Reasons) == 0 {
+				return fmt.Errorf("%s %w", a.body, err)
+			}
+			job := page.Items[0]
+			if last := job.Reasons[len(job.Reasons)-1]; last.Source != source || last.Reason != job.Reason || !strings.Contains(last.Text, text) {
+				return errors.New(a.body)
+			}
+			return nil
+		})
+	}
+	is("Pod", "too little cpu free")
+	say("kubelets", "kubelet", "TriggeredScaleUp", "pod triggered scale-up: [{kubelet 1->2 (max: 8)}]")
+	say("refused", "karpenter", "FailedScheduling", "Failed to schedule pod, all available instance types exceed limits for nodepool (NodePool=graviton)")
+	is("Event", "no node is added: NodePool graviton: its limit is reached")
+	say("up", "cluster-autoscaler", "TriggeredScaleUp", "pod triggered scale-up: [{gpu-pool 1->2 (max: 8)}]")
+	is("Event", "nodes are being added: gpu-pool from 1 to 2 (of at most 8)")
+}
+
 // says checks why the history says that a job waits.
 func (s *stage) says(t *testing.T, g *gateway, token, name, state, source, reason, message string) error {
 	t.Helper()

@@ -50,6 +50,7 @@ type ListWatch struct {
 	health      Health
 	resumeGuard resumeGuard
 	metadata    bool        // ask for objects without their contents
+	fields      string      // a field selector: only the objects that match it are asked for
 	inPages     atomic.Bool // read lists in pages: a whole one took too long
 	listed      atomic.Bool // whether there was a list since the last watch began
 	watches     atomic.Int64
@@ -250,6 +251,7 @@ func (lw *ListWatch) get(ctx context.Context, options metav1.ListOptions) (io.Re
 	if options.Watch {
 		client = lw.client
 	}
+	options.FieldSelector = lw.fields
 	request := client.Get().AbsPath(lw.kind.Path()).VersionedParams(&options, metav1.ParameterCodec)
 	switch {
 	case lw.metadata && options.Watch:

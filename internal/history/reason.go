@@ -7,12 +7,15 @@ type Reason struct {
 	At      Time   `json:"at"`     // since when, as that object claims, or else when it was seen
 	Reason  string `json:"reason"` // one word
 	Message string `json:"message"`
-	Source  string `json:"source"` // the kind of that object: Pod, Workload or PodGroup
+	Source  string `json:"source"` // the kind of that object: Pod, Workload, PodGroup, ProvisioningRequest or Event
 	Version uint64 `json:"-"`      // of that object; 0 of one that is kept
 }
 
 // WorkloadSays is the Source of what Kueue's Workloads say.
 const WorkloadSays = "Workload"
+
+// EventSays is the Source of what autoscalers say in Events.
+const EventSays = "Event"
 
 const (
 	// maxReasons is how many reasons are kept of a job.

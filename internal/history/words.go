@@ -17,7 +17,7 @@ const (
 	maxGrounds = 4
 )
 
-// Words is the reason in one short sentence: a scheduler's message in plain words, any other message as it is, without
+// Words is the reason in one short sentence: a scheduler's or an autoscaler's message in plain words, any other message as it is, without
 // control characters; the reason itself if there is no message. It is up to 256 bytes long.
 func (r Reason) Words() string {
 	// It is a stranger's text, of which 512 bytes are kept. One that was cut may say less.
@@ -29,6 +29,9 @@ func (r Reason) Words() string {
 	}, r.Message))
 	if r.Source == "Pod" && r.Reason == "Unschedulable" {
 		text = cmp.Or(scheduling(text), text)
+	}
+	if r.Source == EventSays {
+		text = cmp.Or(autoscaling(r.Reason, text), text)
 	}
 	if text = cmp.Or(text, r.Reason); len(text) > maxSentence {
 		text = bounded(text, maxSentence-len("…")) + "…"
@@ -97,6 +100,7 @@ func scheduling(message string) string {
 	}
 	total, _ := strconv.Atoi(begin[1]) // nine digits
 	said, _, _ := strings.Cut(message[len(begin[0]):], " preemption: ")
+	said, _, _ = strings.Cut(said, ". ") // what follows is said of claims and of preemption
 	told, more := wordsOf(total, strings.TrimSuffix(strings.TrimSpace(said), "."))
 	if len(told) == 0 {
 		return ""

@@ -11,6 +11,7 @@ func TestASchedulersMessageIsToldInWords(t *testing.T) {
 	const none = " preemption: 0/12 nodes are available: 3 No preemption victims found for incoming pod, 9 Preemption is not helpful for scheduling."
 	for message, want := range map[string]string{
 		"0/12 nodes are available: 3 Insufficient nvidia.com/gpu, 9 node(s) had untolerated taint {dedicated: inference}." + none:        "no node fits: taint dedicated=inference is not tolerated (9 of 12), too little nvidia.com/gpu free (3 of 12)",
+		"0/4 nodes are available: 4 Insufficient cpu. no new claims to deallocate, preemption: 0/4 nodes are available: 4 x.":            "no node fits: too little cpu free (all 4)",
 		"0/12 nodes are available: 12 Insufficient cpu." + none:                                                                          "no node fits: too little cpu free (all 12)",
 		"0/1 nodes are available: 1 Insufficient cpu, 1 Insufficient memory.":                                                            "no node fits: too little cpu free (all 1), too little memory free (all 1)",
 		"0/3 nodes are available: 1 node(s) had untolerated taint {node.kubernetes.io/not-ready: }, 2 node(s) were unschedulable.":       "no node fits: cordoned (2 of 3), taint node.kubernetes.io/not-ready is not tolerated (1 of 3)",

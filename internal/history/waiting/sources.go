@@ -34,6 +34,8 @@ type statement struct {
 	evicted history.Reason
 	// claims are the resource claims, by commas, for which no node has free devices, of a pod in a namespace.
 	claims, namespace string
+	// request is the name of the ProvisioningRequest that a pod says it is to run on the nodes of, if no node takes it.
+	request string
 }
 
 // weight orders statements: the one with the greatest weight is why a job waits. What a queue says comes before what
@@ -45,6 +47,7 @@ const (
 	aPodHasFailed
 	aPodIsGated
 	aPodFindsNoNode
+	anAutoscalerSays // of a pod that finds no node
 	aPodCannotBegin
 	aGroupFindsNoNodes
 	nodesAreWaitedFor
@@ -58,7 +61,7 @@ var explaining = []source{
 	{kind: "podgroups.scheduling.volcano.sh", says: volcanoGroup},
 	{kind: "podgroups.scheduling.x-k8s.io", says: podGroup},
 	{kind: "podgroups.scheduling.k8s.io", says: podGroup},
-	{kind: "provisioningrequests.autoscaling.x-k8s.io", says: provisioning},
+	{kind: provisioningRequests, says: provisioning},
 }
 
 // between are the kinds that stand between a kind of jobs and its pods, whether they have a history
@@ -67,6 +70,9 @@ var between = map[string]string{
 	"rayjobs.ray.io": "rayclusters.ray.io", "trainjobs.trainer.kubeflow.org": "jobsets.jobset.x-k8s.io", "pipelineruns.tekton.dev": "taskruns.tekton.dev",
 	"rayservices.ray.io": "rayclusters.ray.io", "leaderworkersets.leaderworkerset.x-k8s.io": "statefulsets.apps",
 }
+
+// provisioningRequests is the kind that pods may also name, by annotation.
+const provisioningRequests = "provisioningrequests.autoscaling.x-k8s.io"
 
 // claims is the kind of which objects say which devices pods were given.
 const claims = "resourceclaims.resource.k8s.io"
@@ -121,6 +127,9 @@ func pod(o *cluster.Object) (said statement, ok bool) {
 		if ok && said.weight == aPodFindsNoNode && strings.Contains(said.Message, "cannot allocate all claims") {
 			claims := pods.Claims(o)
 			said.claims, said.namespace = strings.Join(claims[:min(len(claims), mostClaims)], ","), o.GetNamespace()
+		}
+		if ok && said.weight == aPodFindsNoNode {
+			said.request = consumes(o)
 		}
 	}
 	return said, ok

@@ -38,14 +38,17 @@ type Watch struct {
 	counts    bool                    // all pods are counted
 	unread    map[string]bool         // kinds that have not been read yet
 	listeners map[*Listener]struct{}
-	upwards   map[kindOf]upward // the kinds that are read
-	settled   chan struct{}     // closed once unread was empty
+	upwards   map[kindOf]upward                  // the kinds that are read
+	events    map[ownerref.ID][]event            // what autoscalers say of pods, the newest first
+	consumers map[named]map[ownerref.ID]struct{} // by ProvisioningRequest, the pods that name it and find no node
+	settled   chan struct{}                      // closed once unread was empty
 }
 
 // object is what is known of one object.
 type object struct {
 	of   string     // the source's kind
 	says *statement // nil: it only belongs to another one
+	own  *statement // what a pod says itself that finds no node, whatever is said of it beside that; nil of all others
 }
 
 // lessSaid orders what objects say: what weighs more counts, and of equal weight what is newer.
@@ -58,7 +61,7 @@ func New(opts Options) *Watch {
 	w := &Watch{
 		opts: opts, wanted: make(chan struct{}), objects: ownerref.NewGraph(lessSaid),
 		unread: map[string]bool{}, listeners: map[*Listener]struct{}{}, upwards: map[kindOf]upward{},
-		settled: make(chan struct{}),
+		settled: make(chan struct{}), events: map[ownerref.ID][]event{}, consumers: map[named]map[ownerref.ID]struct{}{},
 	}
 	w.want = sync.OnceFunc(func() { close(w.wanted) })
 	for _, s := range sourcesFor(opts.Jobs) {
@@ -81,6 +84,8 @@ func (w *Watch) Run(ctx context.Context) error {
 	for _, s := range w.sources {
 		reading.Go(func() { w.keep(ctx, s) })
 	}
+	reading.Go(func() { w.keepEvents(ctx) })
+	reading.Go(func() { w.forgetOldEvents(ctx) })
 	reading.Wait()
 	return nil
 }
@@ -202,29 +207,47 @@ func (w *Watch) see(s source, kind cluster.Kind, o, old *cluster.Object, deleted
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	was, before, there := w.objects.Get(id)
+	if s.counted && kept && known.says.weight == aPodFindsNoNode {
+		known.own = known.says
+		known.says = w.withOthers(id, known.own)
+	}
 	if s.counted {
 		if old != nil {
-			w.count(old, there && was.says.isStuck(), -1)
+			w.count(old, there && (was.own != nil || was.says.isStuck()), -1)
 		}
 		if !deleted {
-			w.count(o, kept && known.says.isStuck(), 1)
+			w.count(o, kept && (known.own != nil || known.says.isStuck()), 1)
 		}
+	}
+	if s.kind == provisioningRequests {
+		defer w.provisioned(named{o.GetNamespace(), o.GetName()})
 	}
 	if !kept {
 		w.forget(id)
 		return false
 	}
 	if there && slices.Equal(before, owners) && was.sameAs(known) {
+		if was.own != nil {
+			known.own.At = was.own.At
+		}
 		if was.says != nil {
 			known.says.At = was.says.At // the texts are the newer object's, since the cache does not keep the older one
 		}
+		w.consumeNot(id, was)
 		w.objects.Replace(id, known)
+		w.consume(id, known)
 		return true
 	}
 	w.forget(id)
-	w.objects.Put(id, owners, known, known.says != nil)
-	w.notify(id)
+	w.put(id, owners, known)
 	return true
+}
+
+// put takes what is known of an object that was forgotten. The caller holds the lock.
+func (w *Watch) put(id ownerref.ID, owners []ownerref.ID, known object) {
+	w.objects.Put(id, owners, known, known.says != nil)
+	w.consume(id, known)
+	w.notify(id)
 }
 
 // retain forgets what a kind's objects said, but for those that were found.
@@ -242,6 +265,11 @@ func (w *Watch) retain(s source, found map[ownerref.ID]bool) {
 	})
 	for _, id := range gone {
 		w.forget(id)
+	}
+	if s.kind == provisioningRequests {
+		for _, request := range slices.Collect(maps.Keys(w.consumers)) {
+			w.provisioned(request)
+		}
 	}
 	if delete(w.unread, s.kind); len(w.unread) == 0 {
 		select {
@@ -263,6 +291,9 @@ func (w *Watch) countAnew() {
 // forget says that an object says nothing any more. The caller holds the lock.
 func (w *Watch) forget(id ownerref.ID) {
 	w.notify(id) // whose it was
+	if was, _, there := w.objects.Get(id); there {
+		w.consumeNot(id, was)
+	}
 	w.objects.Remove(id)
 }
 
