@@ -17,6 +17,7 @@ import (
 	"os/signal"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 	"unicode"
@@ -59,6 +60,17 @@ func watch(ctx context.Context, args []string, out io.Writer) error {
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	bearer := func() (string, error) { return bearerOf(*token, *tokenFile) }
+	if waits := waitsURL(address, flags.Arg(0)); waits != "" && *output == "line" {
+		var asking sync.WaitGroup
+		defer asking.Wait()
+		defer stop()
+		one := &oneAtATime{to: out}
+		out = one
+		asking.Go(func() {
+			printWaits(ctx, connection, waits, bearer, func(line string) error { return printRow(one, &sse.Event{Event: []byte("waits")}, line) })
+		})
+	}
 
 	w := &watcher{
 		client: sse.NewClient(address, sse.ClientMaxBufferSize(maxEvent)),
@@ -71,20 +83,16 @@ func watch(ctx context.Context, args []string, out io.Writer) error {
 	w.client.ResponseValidator = refusal
 	w.client.Connection = connection
 	for failures := 0; ; failures++ {
-		bearer := *token
-		if *tokenFile != "" {
-			text, err := os.ReadFile(*tokenFile)
-			if err != nil {
-				return err
-			}
-			bearer = strings.TrimSpace(string(text))
+		token, err := bearer()
+		if err != nil {
+			return err
 		}
-		if bearer != "" {
-			w.client.Headers["Authorization"] = "Bearer " + bearer
+		if token != "" {
+			w.client.Headers["Authorization"] = "Bearer " + token
 		}
 		before := w.events
 		w.client.LastEventID.Store(w.position) // the library's own may be of an event that was cut off
-		err := w.client.SubscribeRawWithContext(ctx, w.event)
+		err = w.client.SubscribeRawWithContext(ctx, w.event)
 		var refused *refusedError
 		switch {
 		case ctx.Err() != nil:
@@ -104,6 +112,27 @@ func watch(ctx context.Context, args []string, out io.Writer) error {
 		case <-time.After(wait + rand.N(wait/4+1)):
 		}
 	}
+}
+
+// bearerOf is the bearer token: what a file has now if one is named.
+func bearerOf(token, file string) (string, error) {
+	if file == "" {
+		return token, nil
+	}
+	text, err := os.ReadFile(file)
+	return strings.TrimSpace(string(text)), err
+}
+
+// oneAtATime is an output to which several write whole lines.
+type oneAtATime struct {
+	mu sync.Mutex
+	to io.Writer
+}
+
+func (o *oneAtATime) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.to.Write(p)
 }
 
 // trusting makes a client of HTTP that trusts the certificates of a file; the usual client if there is none.
