@@ -228,6 +228,7 @@ spec:
 func (c *charted) onPostgres(t *testing.T) {
 	t.Helper()
 	server := dbtest.Postgres()
+	runServer(t, server)
 	address := twoUsers(t, server, "rights_owner", "rights")
 	owner := "history: {database: '" + strings.Replace(address, "rights@", "rights_owner@", 1) + "'}\n"
 	file := filepath.Join(t.TempDir(), "owner.yaml")

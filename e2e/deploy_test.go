@@ -153,25 +153,31 @@ func (s *stage) preflight(t *testing.T, kubeconfig, config string) string {
 // withVolume runs what the chart makes for a history in a file: its pod waits for a volume, and is never there twice.
 func (s *stage) withVolume(t *testing.T) {
 	t.Helper()
-	const volume = `{"apiVersion":"v1","kind":"PersistentVolume","metadata":{"name":"e2e-history"},"spec":{"accessModes":["ReadWriteOnce"],
-		"capacity":{"storage":"50Gi"},"hostPath":{"path":"/history"},"storageClassName":"fast","claimRef":{"namespace":"kubecast","name":"gateway-kubecast-history"}}}`
-	s.kubectl(t, volume, "apply", "-f", "-")
 	s.applyRendered(t, "sqlite", "kubecast", func(o *unstructured.Unstructured) bool { return o.GetAnnotations()["helm.sh/hook"] == "" })
-	patch := func(what, patch string, args ...string) {
-		s.kubectl(t, "", append([]string{"patch", "-n", "kubecast", what, "--type=merge", "-p", patch}, args...)...)
-	}
-	// The cluster has no controllers for volumes. So the test binds the two, and lets them go.
-	t.Cleanup(func() {
-		patch("pvc/gateway-kubecast-history", `{"metadata":{"finalizers":null}}`)
-		patch("pv/e2e-history", `{"metadata":{"finalizers":null}}`)
-		s.kubectl(t, volume, "delete", "--wait=false", "-f", "-")
-	})
-	patch("pvc/gateway-kubecast-history", `{"metadata":{"annotations":{"pv.kubernetes.io/bind-completed":"yes"}},"spec":{"volumeName":"e2e-history"}}`)
-	patch("pvc/gateway-kubecast-history", `{"status":{"phase":"Bound","accessModes":["ReadWriteOnce"],"capacity":{"storage":"50Gi"}}}`, "--subresource=status")
+	s.bindVolume(t, "kubecast", "gateway-kubecast-history")
 	s.kubectl(t, "", "rollout", "status", "-n", "kubecast", "deployment/gateway-kubecast", "--timeout=60s")
 	if got := s.kubectl(t, "", "get", "-n", "kubecast", "deployment/gateway-kubecast", "-o", "jsonpath={.status.readyReplicas} {.spec.strategy}"); got != `1 {"type":"Recreate"}` {
 		t.Error(got)
 	}
+}
+
+// bindVolume binds a claim of the StorageClass fast to a volume: the cluster has no controllers for them.
+func (s *stage) bindVolume(t *testing.T, namespace, claim string) {
+	t.Helper()
+	name := "e2e-" + namespace
+	volume := fmt.Sprintf(`{"apiVersion":"v1","kind":"PersistentVolume","metadata":{"name":%q},"spec":{"accessModes":["ReadWriteOnce"],
+		"capacity":{"storage":"50Gi"},"hostPath":{"path":"/history"},"storageClassName":"fast","claimRef":{"namespace":%q,"name":%q}}}`, name, namespace, claim)
+	s.kubectl(t, volume, "apply", "-f", "-")
+	patch := func(what, patch string, args ...string) {
+		s.kubectl(t, "", append([]string{"patch", "-n", namespace, what, "--type=merge", "-p", patch}, args...)...)
+	}
+	t.Cleanup(func() {
+		patch("pvc/"+claim, `{"metadata":{"finalizers":null}}`)
+		patch("pv/"+name, `{"metadata":{"finalizers":null}}`)
+		s.kubectl(t, volume, "delete", "--wait=false", "-f", "-")
+	})
+	patch("pvc/"+claim, fmt.Sprintf(`{"metadata":{"annotations":{"pv.kubernetes.io/bind-completed":"yes"}},"spec":{"volumeName":%q}}`, name))
+	patch("pvc/"+claim, `{"status":{"phase":"Bound","accessModes":["ReadWriteOnce"],"capacity":{"storage":"50Gi"}}}`, "--subresource=status")
 }
 
 // serviceAccountKubeconfig writes a kubeconfig with a ServiceAccount's token.

@@ -32,9 +32,11 @@ var chartTools = sync.OnceValues(func() (string, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", err
 	}
-	out, err := exec.Command("go", "build", "-C", "../deploy/charttest", "-o", dir+"/", "helm.sh/helm/v4/cmd/helm", "github.com/yannh/kubeconform/cmd/kubeconform").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("%w: %s", err, out)
+	for name, program := range map[string]string{"helm3": "helm.sh/helm/v3/cmd/helm", "helm4": "helm.sh/helm/v4/cmd/helm", "kubeconform": "github.com/yannh/kubeconform/cmd/kubeconform"} {
+		out, err := exec.Command("go", "build", "-C", "../deploy/charttest", "-o", filepath.Join(dir, name), program).CombinedOutput()
+		if err != nil {
+			return "", fmt.Errorf("%w: %s", err, out)
+		}
 	}
 	return dir, nil
 })
@@ -42,21 +44,29 @@ var chartTools = sync.OnceValues(func() (string, error) {
 // helm runs Helm 4 as cluster-admin.
 func (s *stage) helm(t *testing.T, args ...string) string {
 	t.Helper()
+	out, err := s.tryHelm(t, "helm4", args...)
+	if err != nil {
+		t.Fatalf("helm %v: %v %s", args, err, out)
+	}
+	return out
+}
+
+// tryHelm runs helm3 or helm4 as cluster-admin.
+func (s *stage) tryHelm(t *testing.T, version string, args ...string) (string, error) {
+	t.Helper()
 	dir, err := chartTools()
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), filepath.Join(dir, "helm"), args...)
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+s.cluster.Kubeconfig(), "HELM_CACHE_HOME="+dir, "HELM_CONFIG_HOME="+dir, "HELM_DATA_HOME="+dir)
+	cmd := exec.CommandContext(t.Context(), filepath.Join(dir, version), args...)
+	home := t.TempDir()
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+s.cluster.Kubeconfig(), "HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home)
 	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("helm %v: %v %s", args, err, out)
-	}
-	return string(out)
+	return string(out), err
 }
 
-// twoUsers makes a database with the user who may change the schema, and the one who serves, as docs/operations.md says.
-func twoUsers(t *testing.T, server *dbtest.Server, owner, user string) (database string) {
+// runServer runs a database server until the test ends.
+func runServer(t *testing.T, server *dbtest.Server) {
 	t.Helper()
 	if server.Missing() {
 		t.Skip(server.Kind + " is not installed")
@@ -65,6 +75,11 @@ func twoUsers(t *testing.T, server *dbtest.Server, owner, user string) (database
 		t.Fatal(err)
 	}
 	t.Cleanup(server.Stop)
+}
+
+// twoUsers makes a database with the user who may change the schema, and the one who serves, as docs/operations.md says.
+func twoUsers(t *testing.T, server *dbtest.Server, owner, user string) (database string) {
+	t.Helper()
 	statements := []string{
 		"CREATE USER %[1]s PASSWORD 'x'", "CREATE USER %[2]s PASSWORD 'x'", "CREATE DATABASE %[2]s OWNER %[1]s",
 	}
@@ -93,6 +108,7 @@ func TestHelmsWholeLifeBehindNginx(t *testing.T) {
 		t.Run(server.Kind, func(t *testing.T) {
 			t.Parallel()
 			namespace := "helm-" + server.Kind
+			runServer(t, server)
 			address := twoUsers(t, server, "kubecast_owner", "kubecast")
 			owner := strings.Replace(address, "kubecast@", "kubecast_owner@", 1)
 			s.namespaces(t, namespace)
@@ -190,17 +206,22 @@ type ingressNginx struct {
 // startIngressNginx serves the Ingress of a release, until the test ends.
 func (s *stage) startIngressNginx(t *testing.T, namespace, release string) *ingressNginx {
 	t.Helper()
+	ingress, err := s.kube.NetworkingV1().Ingresses(namespace).Get(t.Context(), release, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.startNginx(t, ingress, release)
+}
+
+func (s *stage) startNginx(t *testing.T, ingress *networkingv1.Ingress, release string) *ingressNginx {
+	t.Helper()
 	binary, err := exec.LookPath("nginx")
 	if err != nil {
 		if binary, err = exec.LookPath("/usr/sbin/nginx"); err != nil {
 			harness.Missing(t, "nginx")
 		}
 	}
-	ingress, err := s.kube.NetworkingV1().Ingresses(namespace).Get(t.Context(), release, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := harness.Address(t)
+	namespace, address := ingress.Namespace, harness.Address(t)
 	p := &ingressNginx{url: "http://" + address, dir: t.TempDir()}
 	was := s.endpoints(t.Context(), namespace, release)
 	write := func(endpoints []string) {
@@ -303,6 +324,8 @@ type eventSources struct {
 	changes int
 	mu      sync.Mutex
 	moves   int
+	resets  bool // may be, since no gateway is there for a while
+	all     int  // events
 	errors  []error
 }
 
@@ -412,9 +435,24 @@ func (w *eventSources) read(response *http.Response, i int, id *string, retry *t
 	return nil
 }
 
+// events is how many were told to all.
+func (w *eventSources) events() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.all
+}
+
 func (w *eventSources) told(i int, event, data string) error {
+	if event != "" {
+		w.mu.Lock()
+		w.all++
+		w.mu.Unlock()
+	}
 	switch event {
 	case "reset":
+		if w.resets {
+			return nil
+		}
 		return fmt.Errorf("it was reset: %s", data)
 	case "added", "modified":
 		var object metav1.PartialObjectMetadata

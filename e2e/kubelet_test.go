@@ -249,7 +249,7 @@ func (k *kubelet) remove(pod *corev1.Pod) {
 
 // mount writes the files of a pod's volumes, and says what the paths of its mounts are here.
 func (k *kubelet) mount(pod *corev1.Pod, dir string) (*strings.Replacer, error) {
-	volumes := map[string]map[string][]byte{}
+	volumes, claims := map[string]map[string][]byte{}, map[string]string{}
 	for _, v := range pod.Spec.Volumes {
 		files := map[string][]byte{}
 		switch {
@@ -267,6 +267,11 @@ func (k *kubelet) mount(pod *corev1.Pod, dir string) (*strings.Replacer, error) 
 				return nil, err
 			}
 			files = found.Data
+		case v.PersistentVolumeClaim != nil:
+			claims[v.Name] = filepath.Join(k.dir, "claims", pod.Namespace, v.PersistentVolumeClaim.ClaimName)
+			if err := os.MkdirAll(claims[v.Name], 0o700); err != nil {
+				return nil, err
+			}
 		}
 		volumes[v.Name] = files
 	}
@@ -280,6 +285,12 @@ func (k *kubelet) mount(pod *corev1.Pod, dir string) (*strings.Replacer, error) 
 	}
 	mounts := strings.NewReplacer(pairs...)
 	for path, volume := range here {
+		if claim := claims[volume]; claim != "" {
+			if err := errors.Join(os.MkdirAll(filepath.Join(dir, filepath.Dir(path)), 0o700), os.Symlink(claim, filepath.Join(dir, path))); err != nil {
+				return nil, err
+			}
+			continue
+		}
 		if err := os.MkdirAll(filepath.Join(dir, path), 0o700); err != nil {
 			return nil, err
 		}

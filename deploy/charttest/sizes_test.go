@@ -20,6 +20,7 @@ func TestSizesFollowFromWhatIsSaid(t *testing.T) {
 		"{}": {"1", "512Mi", "40", false},
 		"{" + keys + "size: {pods: 100000, streams: 1000}}":                                    {"2", "1152Mi", "40", true},
 		"{" + keys + "size: {streams: 35000}}":                                                 {"4", "1024Mi", "40", true},
+		"{" + keys + "replicas: 0}":                                                            {"0", "512Mi", "40", false},
 		"{" + keys + "replicas: 1}":                                                            {"1", "512Mi", "40", false},
 		"{" + keys + "config: {history: {database: sqlite}}}":                                  {"1", "512Mi", "40", false},
 		"{" + keys + "config: {ring: {bytes: 1Gi}, drain: 0s}}":                                {"2", "2944Mi", "20", true},

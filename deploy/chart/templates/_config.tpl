@@ -29,7 +29,7 @@
 {{- if and .Values.keys.existingSecret (not (include "kubecast.sqlite" .)) }}
 {{- $least = max 2 (div (add (int64 .Values.size.streams) 9999) 10000) }}
 {{- end }}
-{{- $replicas := int64 (.Values.replicas | default $least) }}
+{{- $replicas := ternary $least .Values.replicas (kindIs "invalid" .Values.replicas) | int64 }}
 {{- if .Values.autoscaling.enabled }}{{ $replicas = int64 .Values.autoscaling.minReplicas }}{{ end }}
 {{- if and (or (gt $replicas 1) .Values.autoscaling.enabled) (not (dig "auth" "cookieKeyFile" .Values.keys.existingSecret .Values.config)) }}
 {{- fail "several replicas share a key for sessions: make a Secret with cookie.key and ops.token, and name it in keys.existingSecret" }}
