@@ -29,10 +29,10 @@ type kueue struct {
 }
 
 const (
-	workloadsAt = 2 // of the kinds
-	lines       = 10
-	group       = "kueue.x-k8s.io"
-	orderPath   = "/apis/visibility.kueue.x-k8s.io/v1beta2/clusterqueues/whole/pendingworkloads"
+	wholeAt, workloadsAt = 5, 6 // of the kinds
+	lines                = 10
+	group                = "kueue.x-k8s.io"
+	orderPath            = "/apis/visibility.kueue.x-k8s.io/v1beta2/clusterqueues/whole/pendingworkloads"
 )
 
 // Start makes so many jobs wait, and listens.
@@ -44,10 +44,10 @@ func (k *kueue) Start(jobs int, address *string) (err error) {
 	kind := func(resource, name string, objects int, render apiserver.Render) apiserver.Kind {
 		return apiserver.Kind{Group: group, Version: "v1beta2", Resource: resource, Kind: name, Objects: objects, Render: render, Whole: resource == "clusterqueues"}
 	}
-	k.server = apiserver.New(
+	k.server = apiserver.New(append(roles(),
 		kind("localqueues", "LocalQueue", lines, k.line), kind("clusterqueues", "ClusterQueue", 1, k.whole), kind("workloads", "Workload", jobs+1, k.workload),
 		apiserver.Kind{Group: "batch", Version: "v1", Resource: "jobs", Kind: "Job"},
-	)
+	)...)
 	k.Source = source.New(k.change)
 	*address, err = apiserver.Serve(k)
 	return err
@@ -67,9 +67,14 @@ func (k *kueue) line(number int, version uint64, _ mark.Mark) []byte {
 		group, namespace(number), number, version, len(k.order)/lines)
 }
 
-func (k *kueue) whole(_ int, version uint64, _ mark.Mark) []byte {
-	return fmt.Appendf(nil, `{"kind":"ClusterQueue","apiVersion":"%s/v1beta2","metadata":{"name":"whole","uid":"whole","resourceVersion":"%d"},"spec":{"cohortName":"all","resourceGroups":[{"coveredResources":["cpu","nvidia.com/gpu"],"flavors":[{"name":"h100","resources":[{"name":"cpu","nominalQuota":"1000"},{"name":"nvidia.com/gpu","nominalQuota":"64"}]}]}]},"status":{"pendingWorkloads":%d,"admittedWorkloads":0}}`,
-		group, version, len(k.order))
+// whole is the ClusterQueue. The last mark that it had is in the name of its cohort, which whoever sees none of the jobs sees, too.
+func (k *kueue) whole(_ int, version uint64, m mark.Mark) []byte {
+	cohort := []byte("all")
+	if m.Seq > 0 {
+		cohort = m.Append([]byte("all-"))
+	}
+	return fmt.Appendf(nil, `{"kind":"ClusterQueue","apiVersion":"%s/v1beta2","metadata":{"name":"whole","uid":"whole","resourceVersion":"%d"},"spec":{"cohortName":"%s","resourceGroups":[{"coveredResources":["cpu","nvidia.com/gpu"],"flavors":[{"name":"h100","resources":[{"name":"cpu","nominalQuota":"1000"},{"name":"nvidia.com/gpu","nominalQuota":"64"}]}]}]},"status":{"pendingWorkloads":%d,"admittedWorkloads":0}}`,
+		group, version, cohort, len(k.order))
 }
 
 func namespace(number int) string { return fmt.Sprintf("team-%02d", number%lines) }
@@ -97,6 +102,7 @@ func (k *kueue) change(m mark.Mark) {
 	k.order[0], k.spare = comes, goes
 	k.server.Modify(workloadsAt, comes, m)
 	k.server.Modify(workloadsAt, goes, mark.Mark{})
+	k.server.Modify(wholeAt, 0, m)
 	k.mu.Unlock()
 }
 

@@ -27,6 +27,7 @@ stream: {perUser: 0, perAddress: 0, watchesPerUser: 0}
 type looking struct {
 	name  string
 	users []load.User
+	key   string // of their tokens; "": they have none, and may see all
 }
 
 // looked is what one of them costs.
@@ -47,8 +48,23 @@ func (b *bench) viewers() error {
 	}
 	whole := func(int) string { return "/queues/whole" }
 	ways := []looking{
-		{"nobody", nil}, {"one", same(1, whole)}, {"all, the same", same(b.clients, whole)},
-		{"all, 50 narrowings", same(b.clients, func(i int) string { return fmt.Sprintf("/queues/whole?limit=%d", 51+i%50) })},
+		{"nobody", nil, ""}, {"one", same(1, whole), ""}, {"all, the same", same(b.clients, whole), ""},
+		{"all, 50 narrowings", same(b.clients, func(i int) string { return fmt.Sprintf("/queues/whole?limit=%d", 51+i%50) }), ""},
+	}
+	keys, err := os.MkdirTemp("", "kubecast-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(keys)
+	for _, of := range []struct {
+		name   string
+		groups func(int) []string
+	}{{"users who see all", func(int) []string { return []string{chiefs} }}, {"users of 10 teams", ofOneTeam}, {"users, each of other teams", ofSomeTeams}} {
+		users, key, err := signed(keys, b.clients, of.groups)
+		if err != nil {
+			return err
+		}
+		ways = append(ways, looking{of.name, users, key})
 	}
 	var names []string
 	by := map[string]looking{}
@@ -79,6 +95,7 @@ func (b *bench) viewers() error {
 			per(func(l looked) int64 { return l.requests }), per(func(l looked) int64 { return l.orders }), of(func(l looked) float64 { return l.Contention() }))
 	}
 	t.Note("how late: from a change in the API server until the client has read an event of the queue with it, or with a later one; each client is told every 250 ms at most")
+	t.Note("users have tokens, and the cluster's roles say what they see: the jobs of all, those of one of 10 namespaces, or those of a set of these that nobody else has (up to 1,023 users)")
 	t.Note("Kueue is imitated: its objects, and its visibility API, which answers at once")
 	t.Print(b.out)
 	return nil
@@ -104,7 +121,11 @@ func (b *bench) look(way looking) (l looked, err error) {
 	if err != nil {
 		return l, err
 	}
-	g, err := gateway.Start(gateway.Options{Binary: b.gateway, Dir: dir, Config: config, Kubeconfig: kubeconfig})
+	of := config
+	if way.key != "" {
+		of = fmt.Sprintf(teamConfig, way.key)
+	}
+	g, err := gateway.Start(gateway.Options{Binary: b.gateway, Dir: dir, Config: of, Kubeconfig: kubeconfig})
 	if err != nil {
 		return l, err
 	}
