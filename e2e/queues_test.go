@@ -38,10 +38,11 @@ func TestPlacesInQueuesAreKueuesOwn(t *testing.T) {
 		}
 		queued = n
 	}
+	q.look(t)
+	q.borrowsAndPreempts(t)
 	for range queued {
 		q.submit(t)
 	}
-	q.look(t)
 	q.agree(t)
 	longest := time.Duration(0)
 	for range 15 {
@@ -56,6 +57,54 @@ func TestPlacesInQueuesAreKueuesOwn(t *testing.T) {
 		longest = max(longest, q.agree(t))
 	}
 	t.Logf("%d jobs were submitted; the gateway told what Kueue said within %v, and its streams at most %v after Kueue was seen to say so", q.made, longest, q.latest)
+}
+
+// borrowsAndPreempts has one team borrow what the other has, the other take it back, and an urgent job take the place of another
+// one. Whoever has to give way waits again, and is told in Kueue's place.
+func (q *queuers) borrowsAndPreempts(t *testing.T) {
+	t.Helper()
+	for range 4 {
+		q.submitAs(t, teamLines[0], false, 2) // of them, team-a has room for three
+	}
+	q.agree(t)
+	q.borrows(t, "2")
+	for i, reason := range []string{"InCohortReclamation", "InClusterQueue"} {
+		q.submitAs(t, teamLines[2], i == 1, 2)
+		eventually(t, "a job gives way: "+reason, func() error {
+			text := q.stage.kubectl(t, "", "get", "workloads.kueue.x-k8s.io", "-A", "-o", `jsonpath={.items[*].status.conditions[?(@.type=="Preempted")].reason}`)
+			if !slices.Contains(strings.Fields(text), reason) {
+				return fmt.Errorf("%q", text)
+			}
+			return nil
+		})
+		eventually(t, "it waits again", func() error {
+			if waiting := append(q.kueueSays(t, "team-a"), q.kueueSays(t, "team-b")...); len(waiting) != i+1 {
+				return fmt.Errorf("%v", waiting)
+			}
+			return nil
+		})
+		q.agree(t)
+	}
+	q.borrows(t, "0")
+}
+
+// borrows waits until the gateway says that team-a borrows so much, as Kueue says it.
+func (q *queuers) borrows(t *testing.T, want string) {
+	t.Helper()
+	token, err := q.stage.token("admin", "queue-all")
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "team-a borrows "+want, func() error {
+		kueues := q.stage.kubectl(t, "", "get", "clusterqueue", "team-a", "-o", "jsonpath={.status.flavorsUsage[0].resources[0].borrowed}")
+		var told struct {
+			Resources []struct{ Borrowed string }
+		}
+		if a := q.gateway.get(t, token, "/queues/team-a"); json.Unmarshal([]byte(a.body), &told) != nil || len(told.Resources) != 1 || told.Resources[0].Borrowed != want || kueues != want {
+			return fmt.Errorf("%s, and Kueue says %q", a.body, kueues)
+		}
+		return nil
+	})
 }
 
 // teamQueues are two ClusterQueues that borrow from each other, and LocalQueues of them.
@@ -236,16 +285,21 @@ func (q *queuers) submit(t *testing.T) {
 
 func (q *queuers) submitTo(t *testing.T, line [2]string) {
 	t.Helper()
+	q.submitAs(t, line, q.random.IntN(5) == 0, 1+q.random.IntN(2))
+}
+
+func (q *queuers) submitAs(t *testing.T, line [2]string, urgent bool, cpus int) {
+	t.Helper()
 	q.made++
 	job := shortJob(fmt.Sprintf("job-%d", q.made))
 	suspend, one := true, int32(1)
 	job.Spec.Suspend, job.Spec.Parallelism, job.Spec.Completions = &suspend, &one, &one
 	job.Labels["kueue.x-k8s.io/queue-name"] = line[1]
-	if q.random.IntN(5) == 0 {
+	if urgent {
 		job.Labels["kueue.x-k8s.io/priority-class"] = "urgent"
 	}
 	job.Spec.Template.Spec.NodeSelector = map[string]string{"no": "such"} // what is let in stays until it is deleted
-	cpu := resource.MustParse(fmt.Sprint(1 + q.random.IntN(2)))
+	cpu := resource.MustParse(fmt.Sprint(cpus))
 	job.Spec.Template.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: cpu}
 	made, err := q.stage.kube.BatchV1().Jobs(line[0]).Create(t.Context(), job, metav1.CreateOptions{})
 	if err != nil {
