@@ -20,7 +20,7 @@ export default defineConfig({
         // Svelte and Solid have another build for servers.
         resolve: { conditions: ['kubecast-source', 'browser'] },
         plugins: [components()],
-        test: { name: 'examples', root: './sdk/examples', include: ['browser.test.ts'], server: { deps: { inline: [/svelte/, /solid-js/] } } },
+        test: { name: 'examples', root: './sdk/examples', include: ['browser.test.ts', 'skip.test.ts'], server: { deps: { inline: [/svelte/, /solid-js/] } } },
       },
       {
         resolve: { conditions: ['kubecast-source'] },

@@ -35,7 +35,8 @@ export function inMemory(handle: Handler): typeof fetch {
     return new Promise((resolve, reject) => {
       const answer = new Answer(request.method === 'HEAD', resolve, reject);
       signal?.addEventListener('abort', () => answer.abort(signal.reason));
-      const headers = Object.fromEntries(request.headers);
+      // Some documents for tests (happy-dom) keep the case of names.
+      const headers = Object.fromEntries([...request.headers].map(([name, value]) => [name.toLowerCase(), value]));
       const on = (event: 'data' | 'end', listener: (part: Uint8Array) => void): void => {
         if (event === 'end' || said.length > 0) queueMicrotask(() => listener(said));
       };

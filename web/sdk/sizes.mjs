@@ -24,7 +24,7 @@ const promised = [
 ];
 
 // An adapter is what binds the rest to a framework. What it binds is told above, and left out by bundlers where it is not used.
-const bound = /^\.\/(?!shown|dist)/;
+const bound = /^\.\/(?!shown|skip|dist)/;
 
 for (const { name, code, most, alone = false, beside } of promised) {
   const entry = { name: 'entry', resolveId: (id) => (id === 'entry' ? new URL('entry.js', import.meta.url).pathname : null), load: (id) => (id.endsWith('/entry.js') ? code : null) };

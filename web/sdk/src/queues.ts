@@ -5,6 +5,7 @@ import { none } from './collection.ts';
 import type { Kubecast, Watch, WatchSnapshot } from './kubecast.ts';
 import { Latest } from './latest.ts';
 import { isJsonObject, text, time, type JsonObject } from './object.ts';
+import { named } from './resource.ts';
 import type { Source } from './store.ts';
 
 /** What a queue has of one resource of one flavor. Quantities are as Kubernetes writes them (`40`, `1500m`, `64Gi`); null: not known, or not for the caller. */
@@ -117,6 +118,7 @@ const queuesPath = (cluster: string | undefined): string => (cluster ? `/cluster
  * ```
  */
 export function queue(namespace: string, name: string, { cluster, limit }: QueueQuery = {}): Source<QueueWithJobs> {
+  named(name);
   const path = [queuesPath(cluster), ...[namespace, name].filter(Boolean).map(encodeURIComponent)].join('/');
   return {
     path: limit ? `${path}?limit=${limit}` : path,

@@ -8,7 +8,8 @@ import { frame, ScriptedFetch } from '../../mock/fetch.ts';
 import { dehydrate, hydrate, type Dehydrated } from './hydrate.ts';
 import { createKubecast, type Kubecast } from './kubecast.ts';
 import type { KubeObject } from './object.ts';
-import { KubecastProvider, useCount, useLivePage, useSuspenseWatch, useWatch } from './react.ts';
+import { KubecastProvider, useCount, useLivePage, useSuspenseFollow, useSuspenseObject, useSuspenseWatch, useWatch } from './react.ts';
+import { page } from './page.ts';
 import { ready } from './ready.ts';
 import { defineResource } from './resource.ts';
 
@@ -93,6 +94,27 @@ test('when another page is asked for, the one before stays until that is complet
   show({ offset: 0, search: 'x' });
   await settle();
   expect(at.textContent).toBe('catching-up  of 2, 1=3');
+  act(() => root.unmount());
+});
+
+test('below a Suspense one object and a live page are not rendered before they are there', async () => {
+  function Train(): ReactNode {
+    const { data: train } = useSuspenseObject(jobs, { namespace: 'a', name: 'train' });
+    return `${train?.metadata.name} ${useSuspenseFollow(page(jobs, { limit: 1 })).total}`;
+  }
+  kc.close();
+  kc = createKubecast({ token: () => 't', fetch: server.fetch, linger: 200 });
+  const at = document.createElement('div');
+  const root = createRoot(at);
+  act(() => root.render(createElement(KubecastProvider, { client: kc }, createElement(Suspense, { fallback: 'waiting' }, createElement(Train)))));
+  await settle();
+  expect(at.textContent).toBe('waiting');
+  server.last.accept(frame('w0.added', 'e', { metadata: { name: 'train', uid: '1' } }), frame('w0.synced', 'e.w0-1', { resourceVersion: '1', count: 1 }));
+  await settle();
+  expect(at.textContent).toBe('waiting');
+  server.last.accept(frame('w1.page', 'e.w0-1.w1-1', { uids: [], offset: 0, total: 7, resourceVersion: '1' }));
+  await settle();
+  expect(at.textContent).toBe('train 7');
   act(() => root.unmount());
 });
 

@@ -1,3 +1,5 @@
+'use client';
+
 // For React: a watch is a hook, and its objects are there while the component is.
 
 import { createContext, createElement, useCallback, useContext, useState, useSyncExternalStore, type FunctionComponent, type ReactNode } from 'react';
@@ -14,8 +16,9 @@ import { pastOf, type Past } from './past.ts';
 import type { Only, Paths } from './paths.ts';
 import { queue, queuesOf, type QueueQuery, type Queues, type QueueWithJobs } from './queues.ts';
 import { ready } from './ready.ts';
-import type { QueryOf, Resource } from './resource.ts';
+import { named, type QueryOf, type Resource } from './resource.ts';
 import { held, one, shown, type Followable, type One, type Shown } from './shown.ts';
+import { idleAsked, idleInbox, idlePast, idleWatch, isSkip, type Skip, type Skippable } from './skip.ts';
 import type { ConnectionState } from './state.ts';
 import type { Source } from './store.ts';
 
@@ -46,8 +49,15 @@ function useShown<F extends Followable>(from: F): Shown<F> {
  * const { data, status } = useWatch(jobs, { namespace: 'team-a', where: 'status.active!=' });
  * ```
  */
-export function useWatch<T extends KubeObject, const F extends readonly string[] = readonly string[]>(resource: Resource<T>, query?: QueryOf<T, F>): Shown<Watch<Only<T, F>>> {
-  return useShown(useKubecast().watch<T, F>(resource, query));
+export function useWatch<T extends KubeObject, const F extends readonly string[] = readonly string[]>(resource: Resource<T>, query?: QueryOf<T, F>): Shown<Watch<Only<T, F>>>;
+/** The same; with `'skip'` nothing is watched, and the status is `idle`. */
+export function useWatch<T extends KubeObject, const F extends readonly string[] = readonly string[]>(
+  resource: Resource<T>,
+  query: QueryOf<T, F> | 'skip' | undefined,
+): Skippable<Shown<Watch<Only<T, F>>>>;
+export function useWatch<T extends KubeObject, const F extends readonly string[]>(resource: Resource<T>, query?: QueryOf<T, F> | 'skip'): Shown<Watch<Only<T, F>>> {
+  const kc = useKubecast();
+  return useShown(query === 'skip' ? idleWatch : kc.watch<T, F>(resource, query));
 }
 
 /**
@@ -58,7 +68,24 @@ export function useSuspenseWatch<T extends KubeObject, const F extends readonly 
   resource: Resource<T>,
   query?: QueryOf<T, F>,
 ): Shown<Watch<Only<T, F>>> {
-  const watch = useKubecast().watch<T, F>(resource, query);
+  return useSuspended(useKubecast().watch<T, F>(resource, query));
+}
+
+/** The same for one object: `useSuspenseObject(jobs, { namespace, name }).data` is `undefined` only if there is none, or it is denied. */
+export function useSuspenseObject<T extends KubeObject, const F extends readonly string[] = readonly string[]>(
+  resource: Resource<T>,
+  query: QueryOf<T, F> & { readonly name: string },
+): One<Shown<Watch<Only<T, F>>>> {
+  named(query.name);
+  return one(useSuspenseWatch<T, F>(resource, query));
+}
+
+/** The same for what is not made of objects, or only of some: `useSuspenseFollow(page(jobs, { limit: 50 }))`. */
+export function useSuspenseFollow<T, More>(source: Source<T, More>): Shown<Watch<T, More>> {
+  return useSuspended(useKubecast().follow(source));
+}
+
+function useSuspended<T, More>(watch: Watch<T, More>): Shown<Watch<T, More>> {
   const now = useShown(watch);
   // React renders it again once the promise has settled. It watches meanwhile, in place of a component that is not there yet.
   // eslint-disable-next-line @typescript-eslint/only-throw-error
@@ -70,18 +97,36 @@ export function useSuspenseWatch<T extends KubeObject, const F extends readonly 
 export function useObject<T extends KubeObject, const F extends readonly string[] = readonly string[]>(
   resource: Resource<T>,
   query: QueryOf<T, F> & { readonly name: string },
-): One<Shown<Watch<Only<T, F>>>> {
+): One<Shown<Watch<Only<T, F>>>>;
+/** The same; with `'skip'`, or undefined, nothing is watched, and the status is `idle`. */
+export function useObject<T extends KubeObject, const F extends readonly string[] = readonly string[]>(
+  resource: Resource<T>,
+  query: (QueryOf<T, F> & { readonly name: string }) | Skip,
+): Skippable<One<Shown<Watch<Only<T, F>>>>>;
+export function useObject<T extends KubeObject, const F extends readonly string[]>(
+  resource: Resource<T>,
+  query: (QueryOf<T, F> & { readonly name: string }) | Skip,
+): Skippable<One<Shown<Watch<Only<T, F>>>>> {
+  if (isSkip(query)) return one(useWatch(resource, 'skip')) as never;
+  named(query.name);
   return one(useWatch<T, F>(resource, query));
 }
 
 /** For what is not made of objects, or only of some: `useFollow(transitions(jobs, { namespace }))`. */
-export function useFollow<T, More>(source: Source<T, More>): Shown<Watch<T, More>> {
-  return useShown(useKubecast().follow(source));
+export function useFollow<T, More>(source: Source<T, More>): Shown<Watch<T, More>>;
+/** The same; with `'skip'`, or undefined, nothing is followed, and the status is `idle`. */
+export function useFollow<T, More>(source: Source<T, More> | Skip): Skippable<Shown<Watch<T, More>>>;
+export function useFollow<T, More>(source: Source<T, More> | Skip): Skippable<Shown<Watch<T, More>>> {
+  const kc = useKubecast();
+  return useShown<Watch<T, More>>(isSkip(source) ? idleWatch : kc.follow(source)) as never;
 }
 
 /** How many objects there are of each value: `useCount(pods, ['status.phase'])`, or by two paths. */
-export function useCount<T extends KubeObject, const B extends readonly string[]>(resource: Resource<T>, by: B & Paths<T, B>, query?: CountQuery): Shown<Watch<Count>> {
-  return useFollow(counts<T, B>(resource, by, query));
+export function useCount<T extends KubeObject, const B extends readonly string[]>(resource: Resource<T>, by: B & Paths<T, B>, query?: CountQuery): Shown<Watch<Count>>;
+/** The same; with `'skip'` nothing is counted, and the status is `idle`. */
+export function useCount<T extends KubeObject, const B extends readonly string[]>(resource: Resource<T>, by: B & Paths<T, B>, query: CountQuery | 'skip' | undefined): Skippable<Shown<Watch<Count>>>;
+export function useCount<T extends KubeObject, const B extends readonly string[]>(resource: Resource<T>, by: B & Paths<T, B>, query?: CountQuery | 'skip'): Skippable<Shown<Watch<Count>>> {
+  return useFollow(query === 'skip' ? query : counts<T, B>(resource, by, query));
 }
 
 /**
@@ -95,31 +140,55 @@ export function useCount<T extends KubeObject, const B extends readonly string[]
 export function useLivePage<T extends KubeObject, const F extends readonly string[] = readonly string[]>(
   resource: Resource<T>,
   query: PageQuery<T, F>,
-): Shown<Watch<Only<T, F>, PagePlace>> {
-  const now = useFollow(page<T, F>(resource, query));
+): Shown<Watch<Only<T, F>, PagePlace>>;
+/** The same; with `'skip'`, or undefined, nothing is followed, and the status is `idle`. */
+export function useLivePage<T extends KubeObject, const F extends readonly string[] = readonly string[]>(
+  resource: Resource<T>,
+  query: PageQuery<T, F> | Skip,
+): Skippable<Shown<Watch<Only<T, F>, PagePlace>>>;
+export function useLivePage<T extends KubeObject, const F extends readonly string[]>(
+  resource: Resource<T>,
+  query: PageQuery<T, F> | Skip,
+): Skippable<Shown<Watch<Only<T, F>, PagePlace>>> {
+  const now = useFollow(isSkip(query) ? query : page<T, F>(resource, query));
   const [before, setBefore] = useState(now);
   if (now.status !== 'loading' && (now.data !== before.data || now.status !== before.status || now.total !== before.total)) setBefore(now);
   return held(before, now);
 }
 
 /** What the containers of a pod, or of an object's pods, write. */
-export function useLogs(resource: Resource<KubeObject>, query: LogQuery): Shown<Watch<LogEntry>> {
-  return useFollow(logs(resource, query));
+export function useLogs(resource: Resource<KubeObject>, query: LogQuery): Shown<Watch<LogEntry>>;
+/** The same; with `'skip'`, or undefined, nothing is followed, and the status is `idle`. */
+export function useLogs(resource: Resource<KubeObject>, query: LogQuery | Skip): Skippable<Shown<Watch<LogEntry>>>;
+export function useLogs(resource: Resource<KubeObject>, query: LogQuery | Skip): Skippable<Shown<Watch<LogEntry>>> {
+  return useFollow(isSkip(query) ? query : logs(resource, query));
 }
 
 /** The jobs of a history, past ones too, and the states through which they went: `useHistory(jobs, { owner: 'me' })`. */
-export function useHistory(resource: Resource<KubeObject>, query: PastQuery): Shown<Past> {
-  return useShown(pastOf(useKubecast(), resource, query));
+export function useHistory(resource: Resource<KubeObject>, query: PastQuery): Shown<Past>;
+/** The same; with `'skip'`, or undefined, nothing is asked for, and the status is `idle`. */
+export function useHistory(resource: Resource<KubeObject>, query: PastQuery | Skip): Skippable<Shown<Past>>;
+export function useHistory(resource: Resource<KubeObject>, query: PastQuery | Skip): Skippable<Shown<Past>> {
+  const kc = useKubecast();
+  return useShown(isSkip(query) ? idlePast : pastOf(kc, resource, query));
 }
 
 /** Who the caller is, and what of some kinds (`pods`, `jobs.batch`) they may watch where. */
-export function useMe(kinds?: readonly string[]): Shown<Asked<Me>> {
-  return useShown(meOf(useKubecast(), kinds));
+export function useMe(kinds?: readonly string[]): Shown<Asked<Me>>;
+/** The same; with `'skip'` nothing is asked, and the status is `idle`. */
+export function useMe(kinds: readonly string[] | 'skip' | undefined): Skippable<Shown<Asked<Me>>>;
+export function useMe(kinds?: readonly string[] | 'skip'): Skippable<Shown<Asked<Me>>> {
+  const kc = useKubecast();
+  return useShown<Asked<Me>>(kinds === 'skip' ? idleAsked : meOf(kc, kinds));
 }
 
 /** Whether the caller may watch, or get, or list that: `useAccess(pods, { namespace, subresource: 'log', verb: 'get' }).data?.allowed`. */
-export function useAccess(resource: Resource<KubeObject>, query?: AccessQuery): Shown<Asked<Access>> {
-  return useShown(accessOf(useKubecast(), resource, query));
+export function useAccess(resource: Resource<KubeObject>, query?: AccessQuery): Shown<Asked<Access>>;
+/** The same; with `'skip'` nothing is asked, and the status is `idle`. */
+export function useAccess(resource: Resource<KubeObject>, query: AccessQuery | 'skip' | undefined): Skippable<Shown<Asked<Access>>>;
+export function useAccess(resource: Resource<KubeObject>, query?: AccessQuery | 'skip'): Skippable<Shown<Asked<Access>>> {
+  const kc = useKubecast();
+  return useShown<Asked<Access>>(query === 'skip' ? idleAsked : accessOf(kc, resource, query));
 }
 
 /**
@@ -129,8 +198,12 @@ export function useAccess(resource: Resource<KubeObject>, query?: AccessQuery): 
  * const { items, unread, markRead } = useNotifications();
  * ```
  */
-export function useNotifications(): Shown<Inbox> {
-  return useShown(inboxOf(useKubecast()));
+export function useNotifications(): Shown<Inbox>;
+/** The same; with `'skip'` nothing is followed, and the status is `idle`. */
+export function useNotifications(query: Skip): Skippable<Shown<Inbox>>;
+export function useNotifications(query?: Skip): Skippable<Shown<Inbox>> {
+  const inbox = inboxOf(useKubecast());
+  return useShown<Inbox>(query === 'skip' ? { ...inbox, ...(idleInbox as Inbox) } : inbox);
 }
 
 /**
@@ -141,13 +214,20 @@ export function useNotifications(): Shown<Inbox> {
  * const { data: gpu } = useQueue('team-a', 'gpu');
  * ```
  */
-export function useQueue(namespace: string, name: string, query?: QueueQuery): One<Shown<Watch<QueueWithJobs>>> {
-  return one(useFollow(queue(namespace, name, query)));
+export function useQueue(namespace: string, name: string, query?: QueueQuery): One<Shown<Watch<QueueWithJobs>>>;
+/** The same; with `'skip'`, or without a name, nothing is followed, and the status is `idle`. */
+export function useQueue(namespace: string | undefined, name: string | undefined, query?: QueueQuery | 'skip'): Skippable<One<Shown<Watch<QueueWithJobs>>>>;
+export function useQueue(namespace = '', name?: string, query?: QueueQuery | 'skip'): Skippable<One<Shown<Watch<QueueWithJobs>>>> {
+  return one(useFollow(query === 'skip' || name === undefined ? 'skip' : queue(namespace, name, query)));
 }
 
 /** The queues that the caller may see; none where the cluster has none. */
-export function useQueues(query?: Pick<QueueQuery, 'cluster'>): Shown<Queues> {
-  return useShown(queuesOf(useKubecast(), query));
+export function useQueues(query?: Pick<QueueQuery, 'cluster'>): Shown<Queues>;
+/** The same; with `'skip'` nothing is asked, and the status is `idle`. */
+export function useQueues(query: Pick<QueueQuery, 'cluster'> | 'skip' | undefined): Skippable<Shown<Queues>>;
+export function useQueues(query?: Pick<QueueQuery, 'cluster'> | 'skip'): Skippable<Shown<Queues>> {
+  const kc = useKubecast();
+  return useShown<Queues>(query === 'skip' ? idleWatch : queuesOf(kc, query));
 }
 
 /** The state of the one connection; undefined while nothing is watched. */

@@ -26,7 +26,7 @@ export function defineResource<T extends KubeObject>() {
 export interface Query {
   /** Undefined or empty: all. */
   readonly namespace?: string | undefined;
-  /** One object. */
+  /** One object; not empty. */
   readonly name?: string | undefined;
   /** Of several; undefined: the default one. */
   readonly cluster?: string | undefined;
@@ -47,10 +47,16 @@ export interface Query {
 /** A query whose `fields` are paths of the objects. Where they are written down, the type of what is told is narrowed to them. */
 export type QueryOf<T extends KubeObject, F extends readonly string[]> = Omit<Query, 'fields'> & { readonly fields?: (F & Paths<T, F>) | undefined };
 
+/** Throws if a name that is needed is not there: without it the path would be that of all objects, of which another one would be shown. */
+export function named(name: string | undefined): void {
+  if (!name) throw new Error("the name is empty; as long as it is not known, ask for nothing: 'skip'");
+}
+
 /** The path and query that would be asked for; the same for queries that mean the same. */
 export function pathOf(resource: Resource<KubeObject>, query: Query = {}): string {
   const { group, version, plural } = resource;
   const { namespace, name, cluster, labels, where, search, fields, deltas, conflate } = query;
+  if (name !== undefined) named(name);
   const path = [
     ...(cluster ? ['clusters', cluster] : []),
     ...(group ? ['apis', group] : ['api']),

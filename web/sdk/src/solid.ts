@@ -13,8 +13,9 @@ import { page, type PagePlace, type PageQuery } from './page.ts';
 import { pastOf, type Past } from './past.ts';
 import type { Only, Paths } from './paths.ts';
 import { queue, queuesOf, type QueueQuery, type Queues, type QueueWithJobs } from './queues.ts';
-import type { QueryOf, Resource } from './resource.ts';
+import { named, type QueryOf, type Resource } from './resource.ts';
 import { holding, one, shown, type Followable, type One, type Shown } from './shown.ts';
+import { idleAsked, idleInbox, idlePast, idleWatch, isSkip, type Skip, type Skippable } from './skip.ts';
 import type { ConnectionState } from './state.ts';
 import type { Source } from './store.ts';
 
@@ -51,30 +52,63 @@ function follow<F extends Pick<Followable, 'subscribe'>, S>(of: Accessor<F>, loo
 export function createWatch<T extends KubeObject, const F extends readonly string[] = readonly string[]>(
   resource: Resource<T>,
   query?: Accessor<QueryOf<T, F> | undefined>,
-): Accessor<Shown<Watch<Only<T, F>>>> {
+): Accessor<Shown<Watch<Only<T, F>>>>;
+/** The same; with `'skip'` nothing is watched, and the status is `idle`. */
+export function createWatch<T extends KubeObject, const F extends readonly string[] = readonly string[]>(
+  resource: Resource<T>,
+  query: Accessor<QueryOf<T, F> | 'skip' | undefined>,
+): Accessor<Skippable<Shown<Watch<Only<T, F>>>>>;
+export function createWatch<T extends KubeObject, const F extends readonly string[]>(resource: Resource<T>, query?: Accessor<QueryOf<T, F> | 'skip' | undefined>): Accessor<Shown<Watch<Only<T, F>>>> {
+  const watch = watchOf<T, F>(resource);
+  return follow(createMemo(() => watch(query?.())), shown);
+}
+
+function watchOf<T extends KubeObject, F extends readonly string[]>(resource: Resource<T>) {
   const kc = useKubecast();
-  return follow(createMemo(() => kc.watch<T, F>(resource, query?.())), shown);
+  return (query: QueryOf<T, F> | 'skip' | undefined): Watch<Only<T, F>> => (query === 'skip' ? idleWatch : kc.watch<T, F>(resource, query));
 }
 
 /** One object: `createObject(jobs, () => ({ namespace, name }))`. Its `data` is `undefined` while it is not known, and `live` without one if there is none. */
 export function createObject<T extends KubeObject, const F extends readonly string[] = readonly string[]>(
   resource: Resource<T>,
   query: Accessor<QueryOf<T, F> & { readonly name: string }>,
+): Accessor<One<Shown<Watch<Only<T, F>>>>>;
+/** The same; with `'skip'`, or undefined, nothing is watched, and the status is `idle`. */
+export function createObject<T extends KubeObject, const F extends readonly string[] = readonly string[]>(
+  resource: Resource<T>,
+  query: Accessor<(QueryOf<T, F> & { readonly name: string }) | Skip>,
+): Accessor<Skippable<One<Shown<Watch<Only<T, F>>>>>>;
+export function createObject<T extends KubeObject, const F extends readonly string[]>(
+  resource: Resource<T>,
+  query: Accessor<(QueryOf<T, F> & { readonly name: string }) | Skip>,
 ): Accessor<One<Shown<Watch<Only<T, F>>>>> {
-  const kc = useKubecast();
+  const watch = watchOf<T, F>(resource);
+  const of = (query: (QueryOf<T, F> & { readonly name: string }) | Skip): Watch<Only<T, F>> => {
+    if (isSkip(query)) return idleWatch;
+    named(query.name);
+    return watch(query);
+  };
   return follow(
-    createMemo(() => kc.watch<T, F>(resource, query())),
+    createMemo(() => of(query())),
     (from) => one(shown(from)),
   );
 }
 
 /** For what is not made of objects, or only of some: `createFollow(() => transitions(jobs, { namespace }))`. */
-export function createFollow<T, More>(source: Accessor<Source<T, More>>): Accessor<Shown<Watch<T, More>>> {
-  const kc = useKubecast();
+export function createFollow<T, More>(source: Accessor<Source<T, More>>): Accessor<Shown<Watch<T, More>>>;
+/** The same; with `'skip'`, or undefined, nothing is followed, and the status is `idle`. */
+export function createFollow<T, More>(source: Accessor<Source<T, More> | Skip>): Accessor<Skippable<Shown<Watch<T, More>>>>;
+export function createFollow<T, More>(source: Accessor<Source<T, More> | Skip>): Accessor<Shown<Watch<T, More>>> {
+  const followed = followedBy<T, More>();
   return follow(
-    createMemo(() => kc.follow(source())),
+    createMemo(() => followed(source())),
     shown,
   );
+}
+
+function followedBy<T, More>() {
+  const kc = useKubecast();
+  return (source: Source<T, More> | Skip): Watch<T, More> => (isSkip(source) ? (idleWatch as Watch<never> as Watch<T, More>) : kc.follow(source));
 }
 
 /** How many objects there are of each value: `createCount(pods, ['status.phase'])`, or by two paths. */
@@ -82,8 +116,20 @@ export function createCount<T extends KubeObject, const B extends readonly strin
   resource: Resource<T>,
   by: B & Paths<T, B>,
   query?: Accessor<CountQuery | undefined>,
-): Accessor<Shown<Watch<Count>>> {
-  return createFollow(() => counts<T, B>(resource, by, query?.()));
+): Accessor<Shown<Watch<Count>>>;
+/** The same; with `'skip'` nothing is counted, and the status is `idle`. */
+export function createCount<T extends KubeObject, const B extends readonly string[]>(
+  resource: Resource<T>,
+  by: B & Paths<T, B>,
+  query: Accessor<CountQuery | 'skip' | undefined>,
+): Accessor<Skippable<Shown<Watch<Count>>>>;
+export function createCount<T extends KubeObject, const B extends readonly string[]>(
+  resource: Resource<T>,
+  by: B & Paths<T, B>,
+  query?: Accessor<CountQuery | 'skip' | undefined>,
+): Accessor<Skippable<Shown<Watch<Count>>>> {
+  const of = (query: CountQuery | 'skip' | undefined) => (query === 'skip' ? query : counts<T, B>(resource, by, query));
+  return createFollow(() => of(query?.()));
 }
 
 /**
@@ -93,66 +139,112 @@ export function createCount<T extends KubeObject, const B extends readonly strin
 export function createLivePage<T extends KubeObject, const F extends readonly string[] = readonly string[]>(
   resource: Resource<T>,
   query: Accessor<PageQuery<T, F>>,
-): Accessor<Shown<Watch<Only<T, F>, PagePlace>>> {
-  const kc = useKubecast();
+): Accessor<Shown<Watch<Only<T, F>, PagePlace>>>;
+/** The same; with `'skip'`, or undefined, nothing is followed, and the status is `idle`. */
+export function createLivePage<T extends KubeObject, const F extends readonly string[] = readonly string[]>(
+  resource: Resource<T>,
+  query: Accessor<PageQuery<T, F> | Skip>,
+): Accessor<Skippable<Shown<Watch<Only<T, F>, PagePlace>>>>;
+export function createLivePage<T extends KubeObject, const F extends readonly string[]>(resource: Resource<T>, query: Accessor<PageQuery<T, F> | Skip>): Accessor<Shown<Watch<Only<T, F>, PagePlace>>> {
+  const followed = followedBy<Only<T, F>, PagePlace>();
+  const of = (query: PageQuery<T, F> | Skip) => (isSkip(query) ? query : page<T, F>(resource, query));
   return follow(
-    createMemo(() => kc.follow(page<T, F>(resource, query()))),
+    createMemo(() => followed(of(query()))),
     holding(),
   );
 }
 
 /** What the containers of a pod, or of an object's pods, write. */
-export function createLogs(resource: Resource<KubeObject>, query: Accessor<LogQuery>): Accessor<Shown<Watch<LogEntry>>> {
-  return createFollow(() => logs(resource, query()));
+export function createLogs(resource: Resource<KubeObject>, query: Accessor<LogQuery>): Accessor<Shown<Watch<LogEntry>>>;
+/** The same; with `'skip'`, or undefined, nothing is followed, and the status is `idle`. */
+export function createLogs(resource: Resource<KubeObject>, query: Accessor<LogQuery | Skip>): Accessor<Skippable<Shown<Watch<LogEntry>>>>;
+export function createLogs(resource: Resource<KubeObject>, query: Accessor<LogQuery | Skip>): Accessor<Skippable<Shown<Watch<LogEntry>>>> {
+  const of = (query: LogQuery | Skip) => (isSkip(query) ? query : logs(resource, query));
+  return createFollow(() => of(query()));
 }
 
 /** The jobs of a history, past ones too, and the states through which they went: `createHistory(jobs, () => ({ owner: 'me' }))`. */
-export function createHistory(resource: Resource<KubeObject>, query: Accessor<PastQuery>): Accessor<Shown<Past>> {
+export function createHistory(resource: Resource<KubeObject>, query: Accessor<PastQuery>): Accessor<Shown<Past>>;
+/** The same; with `'skip'`, or undefined, nothing is asked for, and the status is `idle`. */
+export function createHistory(resource: Resource<KubeObject>, query: Accessor<PastQuery | Skip>): Accessor<Skippable<Shown<Past>>>;
+export function createHistory(resource: Resource<KubeObject>, query: Accessor<PastQuery | Skip>): Accessor<Shown<Past>> {
   const kc = useKubecast();
+  const of = (query: PastQuery | Skip) => (isSkip(query) ? idlePast : pastOf(kc, resource, query));
   return follow(
-    createMemo(() => pastOf(kc, resource, query())),
+    createMemo(() => of(query())),
     shown,
   );
 }
 
 /** Who the caller is, and what of some kinds (`pods`, `jobs.batch`) they may watch where. */
-export function createMe(kinds?: Accessor<readonly string[] | undefined>): Accessor<Shown<Asked<Me>>> {
+export function createMe(kinds?: Accessor<readonly string[] | undefined>): Accessor<Shown<Asked<Me>>>;
+/** The same; with `'skip'` nothing is asked, and the status is `idle`. */
+export function createMe(kinds: Accessor<readonly string[] | 'skip' | undefined>): Accessor<Skippable<Shown<Asked<Me>>>>;
+export function createMe(kinds?: Accessor<readonly string[] | 'skip' | undefined>): Accessor<Shown<Asked<Me>>> {
   const kc = useKubecast();
+  const of = (kinds: readonly string[] | 'skip' | undefined): Asked<Me> => (kinds === 'skip' ? idleAsked : meOf(kc, kinds));
   return follow(
-    createMemo(() => meOf(kc, kinds?.())),
+    createMemo(() => of(kinds?.())),
     shown,
   );
 }
 
 /** Whether the caller may watch, or get, or list that: `createAccess(pods, () => ({ namespace, subresource: 'log', verb: 'get' }))`. */
-export function createAccess(resource: Resource<KubeObject>, query?: Accessor<AccessQuery | undefined>): Accessor<Shown<Asked<Access>>> {
+export function createAccess(resource: Resource<KubeObject>, query?: Accessor<AccessQuery | undefined>): Accessor<Shown<Asked<Access>>>;
+/** The same; with `'skip'` nothing is asked, and the status is `idle`. */
+export function createAccess(resource: Resource<KubeObject>, query: Accessor<AccessQuery | 'skip' | undefined>): Accessor<Skippable<Shown<Asked<Access>>>>;
+export function createAccess(resource: Resource<KubeObject>, query?: Accessor<AccessQuery | 'skip' | undefined>): Accessor<Shown<Asked<Access>>> {
   const kc = useKubecast();
+  const of = (query: AccessQuery | 'skip' | undefined): Asked<Access> => (query === 'skip' ? idleAsked : accessOf(kc, resource, query));
   return follow(
-    createMemo(() => accessOf(kc, resource, query?.())),
+    createMemo(() => of(query?.())),
     shown,
   );
 }
 
 /** What the caller was told of their jobs, the newest first, and how much of it is unread; shared by all tabs and devices. */
-export function createNotifications(): Accessor<Shown<Inbox>> {
+export function createNotifications(): Accessor<Shown<Inbox>>;
+/** The same; with `'skip'` nothing is followed, and the status is `idle`. */
+export function createNotifications(query: Accessor<Skip>): Accessor<Skippable<Shown<Inbox>>>;
+export function createNotifications(query?: Accessor<Skip>): Accessor<Shown<Inbox>> {
   const inbox = inboxOf(useKubecast());
-  return follow(() => inbox, shown);
+  const idle: Inbox = { ...inbox, ...(idleInbox as Inbox) };
+  return follow(
+    createMemo(() => (query?.() === 'skip' ? idle : inbox)),
+    shown,
+  );
 }
 
 /** One queue, and who waits in it: `createQueue(() => 'team-a', () => props.queue)`; without a namespace a queue of the whole cluster. Its `data` is `undefined` while it is not known. */
-export function createQueue(namespace: Accessor<string>, name: Accessor<string>, query?: Accessor<QueueQuery | undefined>): Accessor<One<Shown<Watch<QueueWithJobs>>>> {
-  const kc = useKubecast();
+export function createQueue(namespace: Accessor<string>, name: Accessor<string>, query?: Accessor<QueueQuery | undefined>): Accessor<One<Shown<Watch<QueueWithJobs>>>>;
+/** The same; with `'skip'`, or without a name, nothing is followed, and the status is `idle`. */
+export function createQueue(
+  namespace: Accessor<string | undefined>,
+  name: Accessor<string | undefined>,
+  query?: Accessor<QueueQuery | 'skip' | undefined>,
+): Accessor<Skippable<One<Shown<Watch<QueueWithJobs>>>>>;
+export function createQueue(
+  namespace: Accessor<string | undefined>,
+  name: Accessor<string | undefined>,
+  query?: Accessor<QueueQuery | 'skip' | undefined>,
+): Accessor<One<Shown<Watch<QueueWithJobs>>>> {
+  const followed = followedBy<QueueWithJobs, unknown>();
+  const of = (namespace = '', name?: string, query?: QueueQuery | 'skip') => (query === 'skip' || name === undefined ? 'skip' : queue(namespace, name, query));
   return follow(
-    createMemo(() => kc.follow(queue(namespace(), name(), query?.()))),
+    createMemo(() => followed(of(namespace(), name(), query?.()))),
     (from) => one(shown(from)),
   );
 }
 
 /** The queues that the caller may see; none where the cluster has none. */
-export function createQueues(query?: Accessor<Pick<QueueQuery, 'cluster'> | undefined>): Accessor<Shown<Queues>> {
+export function createQueues(query?: Accessor<Pick<QueueQuery, 'cluster'> | undefined>): Accessor<Shown<Queues>>;
+/** The same; with `'skip'` nothing is asked, and the status is `idle`. */
+export function createQueues(query: Accessor<Pick<QueueQuery, 'cluster'> | 'skip' | undefined>): Accessor<Skippable<Shown<Queues>>>;
+export function createQueues(query?: Accessor<Pick<QueueQuery, 'cluster'> | 'skip' | undefined>): Accessor<Shown<Queues>> {
   const kc = useKubecast();
+  const of = (query: Pick<QueueQuery, 'cluster'> | 'skip' | undefined): Queues => (query === 'skip' ? idleWatch : queuesOf(kc, query));
   return follow(
-    createMemo(() => queuesOf(kc, query?.())),
+    createMemo(() => of(query?.())),
     shown,
   );
 }

@@ -14,8 +14,9 @@ import { page, type PagePlace, type PageQuery } from './page.ts';
 import { pastOf, type Past } from './past.ts';
 import type { Only, Paths } from './paths.ts';
 import { queue as queueSource, queuesOf, type QueueQuery, type Queues, type QueueWithJobs } from './queues.ts';
-import type { QueryOf, Resource } from './resource.ts';
+import { named, type QueryOf, type Resource } from './resource.ts';
 import { holding, one, shown, type Followable, type One, type Shown } from './shown.ts';
+import { idleAsked, idleInbox, idlePast, idleWatch, isSkip, type Skip, type Skippable } from './skip.ts';
 import type { ConnectionState } from './state.ts';
 import type { Source } from './store.ts';
 
@@ -55,23 +56,51 @@ function follow<F extends Pick<Followable, 'subscribe'>, S>(from: F, look: (from
 export function watch<T extends KubeObject, const F extends readonly string[] = readonly string[]>(
   resource: Resource<T>,
   query?: QueryOf<T, F>,
-  kc: Kubecast = getKubecast(),
-): Readable<Shown<Watch<Only<T, F>>>> {
-  return follow(kc.watch<T, F>(resource, query), shown);
+  kc?: Kubecast,
+): Readable<Shown<Watch<Only<T, F>>>>;
+/** The same; with `'skip'` nothing is watched, and the status is `idle`. */
+export function watch<T extends KubeObject, const F extends readonly string[] = readonly string[]>(
+  resource: Resource<T>,
+  query: QueryOf<T, F> | 'skip' | undefined,
+  kc?: Kubecast,
+): Readable<Skippable<Shown<Watch<Only<T, F>>>>>;
+export function watch<T extends KubeObject, const F extends readonly string[]>(resource: Resource<T>, query?: QueryOf<T, F> | 'skip', kc: Kubecast = getKubecast()): Readable<Shown<Watch<Only<T, F>>>> {
+  return follow<Watch<Only<T, F>>, Shown<Watch<Only<T, F>>>>(query === 'skip' ? idleWatch : kc.watch<T, F>(resource, query), shown);
 }
 
 /** One object: `object(jobs, { namespace, name })`. Its `data` is `undefined` while it is not known, and `live` without one if there is none. */
 export function object<T extends KubeObject, const F extends readonly string[] = readonly string[]>(
   resource: Resource<T>,
   query: QueryOf<T, F> & { readonly name: string },
+  kc?: Kubecast,
+): Readable<One<Shown<Watch<Only<T, F>>>>>;
+/** The same; with `'skip'`, or undefined, nothing is watched, and the status is `idle`. */
+export function object<T extends KubeObject, const F extends readonly string[] = readonly string[]>(
+  resource: Resource<T>,
+  query: (QueryOf<T, F> & { readonly name: string }) | Skip,
+  kc?: Kubecast,
+): Readable<Skippable<One<Shown<Watch<Only<T, F>>>>>>;
+export function object<T extends KubeObject, const F extends readonly string[]>(
+  resource: Resource<T>,
+  query: (QueryOf<T, F> & { readonly name: string }) | Skip,
   kc: Kubecast = getKubecast(),
 ): Readable<One<Shown<Watch<Only<T, F>>>>> {
-  return follow(kc.watch<T, F>(resource, query), (from) => one(shown(from)));
+  const look = (from: Watch<Only<T, F>>): One<Shown<Watch<Only<T, F>>>> => one(shown(from));
+  if (isSkip(query)) return follow(idleWatch, look);
+  named(query.name);
+  return follow(kc.watch<T, F>(resource, query), look);
 }
 
 /** For what is not made of objects, or only of some: `followed(transitions(jobs, { namespace }))`. */
-export function followed<T, More>(source: Source<T, More>, kc: Kubecast = getKubecast()): Readable<Shown<Watch<T, More>>> {
-  return follow(kc.follow(source), shown);
+export function followed<T, More>(source: Source<T, More>, kc?: Kubecast): Readable<Shown<Watch<T, More>>>;
+/** The same; with `'skip'`, or undefined, nothing is followed, and the status is `idle`. */
+export function followed<T, More>(source: Source<T, More> | Skip, kc?: Kubecast): Readable<Skippable<Shown<Watch<T, More>>>>;
+export function followed<T, More>(source: Source<T, More> | Skip, kc: Kubecast = getKubecast()): Readable<Shown<Watch<T, More>>> {
+  return follow(followedBy(kc, source), shown);
+}
+
+function followedBy<T, More>(kc: Kubecast, source: Source<T, More> | Skip): Watch<T, More> {
+  return isSkip(source) ? (idleWatch as Watch<never> as Watch<T, More>) : kc.follow(source);
 }
 
 /** How many objects there are of each value: `counted(pods, ['status.phase'])`, or by two paths. */
@@ -79,9 +108,22 @@ export function counted<T extends KubeObject, const B extends readonly string[]>
   resource: Resource<T>,
   by: B & Paths<T, B>,
   query?: CountQuery,
+  kc?: Kubecast,
+): Readable<Shown<Watch<Count>>>;
+/** The same; with `'skip'` nothing is counted, and the status is `idle`. */
+export function counted<T extends KubeObject, const B extends readonly string[]>(
+  resource: Resource<T>,
+  by: B & Paths<T, B>,
+  query: CountQuery | 'skip' | undefined,
+  kc?: Kubecast,
+): Readable<Skippable<Shown<Watch<Count>>>>;
+export function counted<T extends KubeObject, const B extends readonly string[]>(
+  resource: Resource<T>,
+  by: B & Paths<T, B>,
+  query?: CountQuery | 'skip',
   kc: Kubecast = getKubecast(),
 ): Readable<Shown<Watch<Count>>> {
-  return follow(kc.follow(counts<T, B>(resource, by, query)), shown);
+  return follow(followedBy(kc, query === 'skip' ? query : counts<T, B>(resource, by, query)), shown);
 }
 
 /**
@@ -90,48 +132,76 @@ export function counted<T extends KubeObject, const B extends readonly string[]>
  *
  * ```svelte
  * const newest = livePage(jobs);
+ * // with 'skip', or undefined, nothing is followed, and the status is idle
  * const rows = $derived(newest({ sort: ['-metadata.creationTimestamp'], limit: 50, offset }));   // $rows.data, $rows.total
  * ```
  */
 export function livePage<T extends KubeObject>(resource: Resource<T>, kc: Kubecast = getKubecast()) {
   const look = holding();
-  return <const F extends readonly string[] = readonly string[]>(query: PageQuery<T, F>): Readable<Shown<Watch<Only<T, F>, PagePlace>>> =>
-    follow(kc.follow(page<T, F>(resource, query)), look);
+  function at<const F extends readonly string[] = readonly string[]>(query: PageQuery<T, F>): Readable<Shown<Watch<Only<T, F>, PagePlace>>>;
+  function at<const F extends readonly string[] = readonly string[]>(query: PageQuery<T, F> | Skip): Readable<Skippable<Shown<Watch<Only<T, F>, PagePlace>>>>;
+  function at<const F extends readonly string[]>(query: PageQuery<T, F> | Skip): Readable<Shown<Watch<Only<T, F>, PagePlace>>> {
+    return follow(followedBy(kc, isSkip(query) ? query : page<T, F>(resource, query)), look);
+  }
+  return at;
 }
 
 /** What the containers of a pod, or of an object's pods, write. */
-export function logged(resource: Resource<KubeObject>, query: LogQuery, kc: Kubecast = getKubecast()): Readable<Shown<Watch<LogEntry>>> {
-  return follow(kc.follow(logs(resource, query)), shown);
+export function logged(resource: Resource<KubeObject>, query: LogQuery, kc?: Kubecast): Readable<Shown<Watch<LogEntry>>>;
+/** The same; with `'skip'`, or undefined, nothing is followed, and the status is `idle`. */
+export function logged(resource: Resource<KubeObject>, query: LogQuery | Skip, kc?: Kubecast): Readable<Skippable<Shown<Watch<LogEntry>>>>;
+export function logged(resource: Resource<KubeObject>, query: LogQuery | Skip, kc: Kubecast = getKubecast()): Readable<Shown<Watch<LogEntry>>> {
+  return follow(followedBy(kc, isSkip(query) ? query : logs(resource, query)), shown);
 }
 
 /** The jobs of a history, past ones too, and the states through which they went: `history(jobs, { owner: 'me' })`. */
-export function history(resource: Resource<KubeObject>, query: PastQuery, kc: Kubecast = getKubecast()): Readable<Shown<Past>> {
-  return follow(pastOf(kc, resource, query), shown);
+export function history(resource: Resource<KubeObject>, query: PastQuery, kc?: Kubecast): Readable<Shown<Past>>;
+/** The same; with `'skip'`, or undefined, nothing is asked for, and the status is `idle`. */
+export function history(resource: Resource<KubeObject>, query: PastQuery | Skip, kc?: Kubecast): Readable<Skippable<Shown<Past>>>;
+export function history(resource: Resource<KubeObject>, query: PastQuery | Skip, kc: Kubecast = getKubecast()): Readable<Shown<Past>> {
+  return follow(isSkip(query) ? idlePast : pastOf(kc, resource, query), shown);
 }
 
 /** Who the caller is, and what of some kinds (`pods`, `jobs.batch`) they may watch where. */
-export function me(kinds?: readonly string[], kc: Kubecast = getKubecast()): Readable<Shown<Asked<Me>>> {
-  return follow(meOf(kc, kinds), shown);
+export function me(kinds?: readonly string[], kc?: Kubecast): Readable<Shown<Asked<Me>>>;
+/** The same; with `'skip'` nothing is asked, and the status is `idle`. */
+export function me(kinds: readonly string[] | 'skip' | undefined, kc?: Kubecast): Readable<Skippable<Shown<Asked<Me>>>>;
+export function me(kinds?: readonly string[] | 'skip', kc: Kubecast = getKubecast()): Readable<Shown<Asked<Me>>> {
+  return follow<Asked<Me>, Shown<Asked<Me>>>(kinds === 'skip' ? idleAsked : meOf(kc, kinds), shown);
 }
 
 /** Whether the caller may watch, or get, or list that: `access(pods, { namespace, subresource: 'log', verb: 'get' })`. */
-export function access(resource: Resource<KubeObject>, query?: AccessQuery, kc: Kubecast = getKubecast()): Readable<Shown<Asked<Access>>> {
-  return follow(accessOf(kc, resource, query), shown);
+export function access(resource: Resource<KubeObject>, query?: AccessQuery, kc?: Kubecast): Readable<Shown<Asked<Access>>>;
+/** The same; with `'skip'` nothing is asked, and the status is `idle`. */
+export function access(resource: Resource<KubeObject>, query: AccessQuery | 'skip' | undefined, kc?: Kubecast): Readable<Skippable<Shown<Asked<Access>>>>;
+export function access(resource: Resource<KubeObject>, query?: AccessQuery | 'skip', kc: Kubecast = getKubecast()): Readable<Shown<Asked<Access>>> {
+  return follow<Asked<Access>, Shown<Asked<Access>>>(query === 'skip' ? idleAsked : accessOf(kc, resource, query), shown);
 }
 
 /** What the caller was told of their jobs, the newest first, and how much of it is unread; shared by all tabs and devices. */
-export function notifications(kc: Kubecast = getKubecast()): Readable<Shown<Inbox>> {
-  return follow(inboxOf(kc), shown);
+export function notifications(kc?: Kubecast): Readable<Shown<Inbox>>;
+/** The same; with `'skip'` nothing is followed, and the status is `idle`. */
+export function notifications(query: Skip, kc?: Kubecast): Readable<Skippable<Shown<Inbox>>>;
+export function notifications(first?: Kubecast | Skip, second?: Kubecast): Readable<Shown<Inbox>> {
+  const inbox = inboxOf((isSkip(first) ? second : first) ?? getKubecast());
+  return follow<Inbox, Shown<Inbox>>(first === 'skip' ? { ...inbox, ...(idleInbox as Inbox) } : inbox, shown);
 }
 
 /** One queue, and who waits in it: `queue('team-a', 'gpu')`; without a namespace a queue of the whole cluster. Its `data` is `undefined` while it is not known. */
-export function queue(namespace: string, name: string, query?: QueueQuery, kc: Kubecast = getKubecast()): Readable<One<Shown<Watch<QueueWithJobs>>>> {
-  return follow(kc.follow(queueSource(namespace, name, query)), (from) => one(shown(from)));
+export function queue(namespace: string, name: string, query?: QueueQuery, kc?: Kubecast): Readable<One<Shown<Watch<QueueWithJobs>>>>;
+/** The same; with `'skip'`, or without a name, nothing is followed, and the status is `idle`. */
+export function queue(namespace: string | undefined, name: string | undefined, query?: QueueQuery | 'skip', kc?: Kubecast): Readable<Skippable<One<Shown<Watch<QueueWithJobs>>>>>;
+export function queue(namespace = '', name?: string, query?: QueueQuery | 'skip', kc: Kubecast = getKubecast()): Readable<One<Shown<Watch<QueueWithJobs>>>> {
+  const source = query === 'skip' || name === undefined ? 'skip' : queueSource(namespace, name, query);
+  return follow(followedBy(kc, source), (from) => one(shown(from)));
 }
 
 /** The queues that the caller may see; none where the cluster has none. */
-export function queues(query?: Pick<QueueQuery, 'cluster'>, kc: Kubecast = getKubecast()): Readable<Shown<Queues>> {
-  return follow(queuesOf(kc, query), shown);
+export function queues(query?: Pick<QueueQuery, 'cluster'>, kc?: Kubecast): Readable<Shown<Queues>>;
+/** The same; with `'skip'` nothing is asked, and the status is `idle`. */
+export function queues(query: Pick<QueueQuery, 'cluster'> | 'skip' | undefined, kc?: Kubecast): Readable<Skippable<Shown<Queues>>>;
+export function queues(query?: Pick<QueueQuery, 'cluster'> | 'skip', kc: Kubecast = getKubecast()): Readable<Shown<Queues>> {
+  return follow<Queues, Shown<Queues>>(query === 'skip' ? idleWatch : queuesOf(kc, query), shown);
 }
 
 /** The state of the one connection; undefined while nothing is watched. */

@@ -13,8 +13,9 @@ import { page, type PagePlace, type PageQuery } from './page.ts';
 import { pastOf, type Past } from './past.ts';
 import type { Only, Paths } from './paths.ts';
 import { queue, queuesOf, type QueueQuery, type Queues, type QueueWithJobs } from './queues.ts';
-import type { QueryOf, Resource } from './resource.ts';
+import { named, type QueryOf, type Resource } from './resource.ts';
 import { holding, one, shown, type Followable, type One, type Shown } from './shown.ts';
+import { idleAsked, idleInbox, idlePast, idleWatch, isSkip, type Skip, type Skippable } from './skip.ts';
 import type { ConnectionState } from './state.ts';
 import type { Source } from './store.ts';
 
@@ -54,27 +55,63 @@ function follow<F extends Pick<Followable, 'subscribe'>, S>(of: () => F, look: (
 export function useWatch<T extends KubeObject, const F extends readonly string[] = readonly string[]>(
   resource: Resource<T>,
   query?: MaybeRefOrGetter<QueryOf<T, F> | undefined>,
+): Live<Shown<Watch<Only<T, F>>>>;
+/** The same; with `'skip'` nothing is watched, and the status is `idle`. */
+export function useWatch<T extends KubeObject, const F extends readonly string[] = readonly string[]>(
+  resource: Resource<T>,
+  query: MaybeRefOrGetter<QueryOf<T, F> | 'skip' | undefined>,
+): Live<Skippable<Shown<Watch<Only<T, F>>>>>;
+export function useWatch<T extends KubeObject, const F extends readonly string[]>(
+  resource: Resource<T>,
+  query?: MaybeRefOrGetter<QueryOf<T, F> | 'skip' | undefined>,
 ): Live<Shown<Watch<Only<T, F>>>> {
+  const watch = watchOf<T, F>(resource);
+  return follow(() => watch(toValue(query)), shown);
+}
+
+function watchOf<T extends KubeObject, F extends readonly string[]>(resource: Resource<T>) {
   const kc = useKubecast();
-  return follow(() => kc.watch<T, F>(resource, toValue(query)), shown);
+  return (query: QueryOf<T, F> | 'skip' | undefined): Watch<Only<T, F>> => (query === 'skip' ? idleWatch : kc.watch<T, F>(resource, query));
 }
 
 /** One object: `useObject(jobs, () => ({ namespace, name }))`. Its `data` is `undefined` while it is not known, and `live` without one if there is none. */
 export function useObject<T extends KubeObject, const F extends readonly string[] = readonly string[]>(
   resource: Resource<T>,
   query: MaybeRefOrGetter<QueryOf<T, F> & { readonly name: string }>,
+): Live<One<Shown<Watch<Only<T, F>>>>>;
+/** The same; with `'skip'`, or undefined, nothing is watched, and the status is `idle`. */
+export function useObject<T extends KubeObject, const F extends readonly string[] = readonly string[]>(
+  resource: Resource<T>,
+  query: MaybeRefOrGetter<(QueryOf<T, F> & { readonly name: string }) | Skip>,
+): Live<Skippable<One<Shown<Watch<Only<T, F>>>>>>;
+export function useObject<T extends KubeObject, const F extends readonly string[]>(
+  resource: Resource<T>,
+  query: MaybeRefOrGetter<(QueryOf<T, F> & { readonly name: string }) | Skip>,
 ): Live<One<Shown<Watch<Only<T, F>>>>> {
-  const kc = useKubecast();
+  const watch = watchOf<T, F>(resource);
+  const of = (query: (QueryOf<T, F> & { readonly name: string }) | Skip): Watch<Only<T, F>> => {
+    if (isSkip(query)) return idleWatch;
+    named(query.name);
+    return watch(query);
+  };
   return follow(
-    () => kc.watch<T, F>(resource, toValue(query)),
+    () => of(toValue(query)),
     (from) => one(shown(from)),
   );
 }
 
 /** For what is not made of objects, or only of some: `useFollow(() => transitions(jobs, { namespace }))`. */
-export function useFollow<T, More>(source: MaybeRefOrGetter<Source<T, More>>): Live<Shown<Watch<T, More>>> {
+export function useFollow<T, More>(source: MaybeRefOrGetter<Source<T, More>>): Live<Shown<Watch<T, More>>>;
+/** The same; with `'skip'`, or undefined, nothing is followed, and the status is `idle`. */
+export function useFollow<T, More>(source: MaybeRefOrGetter<Source<T, More> | Skip>): Live<Skippable<Shown<Watch<T, More>>>>;
+export function useFollow<T, More>(source: MaybeRefOrGetter<Source<T, More> | Skip>): Live<Shown<Watch<T, More>>> {
+  const followed = followedBy<T, More>();
+  return follow(() => followed(toValue(source)), shown);
+}
+
+function followedBy<T, More>() {
   const kc = useKubecast();
-  return follow(() => kc.follow(toValue(source)), shown);
+  return (source: Source<T, More> | Skip): Watch<T, More> => (isSkip(source) ? (idleWatch as Watch<never> as Watch<T, More>) : kc.follow(source));
 }
 
 /** How many objects there are of each value: `useCount(pods, ['status.phase'])`, or by two paths. */
@@ -82,8 +119,20 @@ export function useCount<T extends KubeObject, const B extends readonly string[]
   resource: Resource<T>,
   by: B & Paths<T, B>,
   query?: MaybeRefOrGetter<CountQuery | undefined>,
-): Live<Shown<Watch<Count>>> {
-  return useFollow(() => counts<T, B>(resource, by, toValue(query)));
+): Live<Shown<Watch<Count>>>;
+/** The same; with `'skip'` nothing is counted, and the status is `idle`. */
+export function useCount<T extends KubeObject, const B extends readonly string[]>(
+  resource: Resource<T>,
+  by: B & Paths<T, B>,
+  query: MaybeRefOrGetter<CountQuery | 'skip' | undefined>,
+): Live<Skippable<Shown<Watch<Count>>>>;
+export function useCount<T extends KubeObject, const B extends readonly string[]>(
+  resource: Resource<T>,
+  by: B & Paths<T, B>,
+  query?: MaybeRefOrGetter<CountQuery | 'skip' | undefined>,
+): Live<Skippable<Shown<Watch<Count>>>> {
+  const of = (query: CountQuery | 'skip' | undefined) => (query === 'skip' ? query : counts<T, B>(resource, by, query));
+  return useFollow(() => of(toValue(query)));
 }
 
 /**
@@ -93,53 +142,99 @@ export function useCount<T extends KubeObject, const B extends readonly string[]
 export function useLivePage<T extends KubeObject, const F extends readonly string[] = readonly string[]>(
   resource: Resource<T>,
   query: MaybeRefOrGetter<PageQuery<T, F>>,
+): Live<Shown<Watch<Only<T, F>, PagePlace>>>;
+/** The same; with `'skip'`, or undefined, nothing is followed, and the status is `idle`. */
+export function useLivePage<T extends KubeObject, const F extends readonly string[] = readonly string[]>(
+  resource: Resource<T>,
+  query: MaybeRefOrGetter<PageQuery<T, F> | Skip>,
+): Live<Skippable<Shown<Watch<Only<T, F>, PagePlace>>>>;
+export function useLivePage<T extends KubeObject, const F extends readonly string[]>(
+  resource: Resource<T>,
+  query: MaybeRefOrGetter<PageQuery<T, F> | Skip>,
 ): Live<Shown<Watch<Only<T, F>, PagePlace>>> {
-  const kc = useKubecast();
-  return follow(() => kc.follow(page<T, F>(resource, toValue(query))), holding());
+  const followed = followedBy<Only<T, F>, PagePlace>();
+  const of = (query: PageQuery<T, F> | Skip) => (isSkip(query) ? query : page<T, F>(resource, query));
+  return follow(() => followed(of(toValue(query))), holding());
 }
 
 /** What the containers of a pod, or of an object's pods, write. */
-export function useLogs(resource: Resource<KubeObject>, query: MaybeRefOrGetter<LogQuery>): Live<Shown<Watch<LogEntry>>> {
-  return useFollow(() => logs(resource, toValue(query)));
+export function useLogs(resource: Resource<KubeObject>, query: MaybeRefOrGetter<LogQuery>): Live<Shown<Watch<LogEntry>>>;
+/** The same; with `'skip'`, or undefined, nothing is followed, and the status is `idle`. */
+export function useLogs(resource: Resource<KubeObject>, query: MaybeRefOrGetter<LogQuery | Skip>): Live<Skippable<Shown<Watch<LogEntry>>>>;
+export function useLogs(resource: Resource<KubeObject>, query: MaybeRefOrGetter<LogQuery | Skip>): Live<Skippable<Shown<Watch<LogEntry>>>> {
+  const of = (query: LogQuery | Skip) => (isSkip(query) ? query : logs(resource, query));
+  return useFollow(() => of(toValue(query)));
 }
 
 /** The jobs of a history, past ones too, and the states through which they went: `useHistory(jobs, { owner: 'me' })`. */
-export function useHistory(resource: Resource<KubeObject>, query: MaybeRefOrGetter<PastQuery>): Live<Shown<Past>> {
+export function useHistory(resource: Resource<KubeObject>, query: MaybeRefOrGetter<PastQuery>): Live<Shown<Past>>;
+/** The same; with `'skip'`, or undefined, nothing is asked for, and the status is `idle`. */
+export function useHistory(resource: Resource<KubeObject>, query: MaybeRefOrGetter<PastQuery | Skip>): Live<Skippable<Shown<Past>>>;
+export function useHistory(resource: Resource<KubeObject>, query: MaybeRefOrGetter<PastQuery | Skip>): Live<Shown<Past>> {
   const kc = useKubecast();
-  return follow(() => pastOf(kc, resource, toValue(query)), shown);
+  const of = (query: PastQuery | Skip) => (isSkip(query) ? idlePast : pastOf(kc, resource, query));
+  return follow(() => of(toValue(query)), shown);
 }
 
 /** Who the caller is, and what of some kinds (`pods`, `jobs.batch`) they may watch where. */
-export function useMe(kinds?: MaybeRefOrGetter<readonly string[] | undefined>): Live<Shown<Asked<Me>>> {
+export function useMe(kinds?: MaybeRefOrGetter<readonly string[] | undefined>): Live<Shown<Asked<Me>>>;
+/** The same; with `'skip'` nothing is asked, and the status is `idle`. */
+export function useMe(kinds: MaybeRefOrGetter<readonly string[] | 'skip' | undefined>): Live<Skippable<Shown<Asked<Me>>>>;
+export function useMe(kinds?: MaybeRefOrGetter<readonly string[] | 'skip' | undefined>): Live<Shown<Asked<Me>>> {
   const kc = useKubecast();
-  return follow(() => meOf(kc, toValue(kinds)), shown);
+  const of = (kinds: readonly string[] | 'skip' | undefined): Asked<Me> => (kinds === 'skip' ? idleAsked : meOf(kc, kinds));
+  return follow(() => of(toValue(kinds)), shown);
 }
 
 /** Whether the caller may watch, or get, or list that: `useAccess(pods, { namespace, subresource: 'log', verb: 'get' })`. */
-export function useAccess(resource: Resource<KubeObject>, query?: MaybeRefOrGetter<AccessQuery | undefined>): Live<Shown<Asked<Access>>> {
+export function useAccess(resource: Resource<KubeObject>, query?: MaybeRefOrGetter<AccessQuery | undefined>): Live<Shown<Asked<Access>>>;
+/** The same; with `'skip'` nothing is asked, and the status is `idle`. */
+export function useAccess(resource: Resource<KubeObject>, query: MaybeRefOrGetter<AccessQuery | 'skip' | undefined>): Live<Skippable<Shown<Asked<Access>>>>;
+export function useAccess(resource: Resource<KubeObject>, query?: MaybeRefOrGetter<AccessQuery | 'skip' | undefined>): Live<Shown<Asked<Access>>> {
   const kc = useKubecast();
-  return follow(() => accessOf(kc, resource, toValue(query)), shown);
+  const of = (query: AccessQuery | 'skip' | undefined): Asked<Access> => (query === 'skip' ? idleAsked : accessOf(kc, resource, query));
+  return follow(() => of(toValue(query)), shown);
 }
 
 /** What the caller was told of their jobs, the newest first, and how much of it is unread; shared by all tabs and devices. */
-export function useNotifications(): Live<Shown<Inbox>> {
+export function useNotifications(): Live<Shown<Inbox>>;
+/** The same; with `'skip'` nothing is followed, and the status is `idle`. */
+export function useNotifications(query: MaybeRefOrGetter<Skip>): Live<Skippable<Shown<Inbox>>>;
+export function useNotifications(query?: MaybeRefOrGetter<Skip>): Live<Shown<Inbox>> {
   const inbox = inboxOf(useKubecast());
-  return follow(() => inbox, shown);
+  const idle: Inbox = { ...inbox, ...(idleInbox as Inbox) };
+  return follow(() => (toValue(query) === 'skip' ? idle : inbox), shown);
 }
 
 /** One queue, and who waits in it: `useQueue('team-a', () => props.queue)`; without a namespace a queue of the whole cluster. Its `data` is `undefined` while it is not known. */
-export function useQueue(namespace: MaybeRefOrGetter<string>, name: MaybeRefOrGetter<string>, query?: MaybeRefOrGetter<QueueQuery | undefined>): Live<One<Shown<Watch<QueueWithJobs>>>> {
-  const kc = useKubecast();
+export function useQueue(namespace: MaybeRefOrGetter<string>, name: MaybeRefOrGetter<string>, query?: MaybeRefOrGetter<QueueQuery | undefined>): Live<One<Shown<Watch<QueueWithJobs>>>>;
+/** The same; with `'skip'`, or without a name, nothing is followed, and the status is `idle`. */
+export function useQueue(
+  namespace: MaybeRefOrGetter<string | undefined>,
+  name: MaybeRefOrGetter<string | undefined>,
+  query?: MaybeRefOrGetter<QueueQuery | 'skip' | undefined>,
+): Live<Skippable<One<Shown<Watch<QueueWithJobs>>>>>;
+export function useQueue(
+  namespace: MaybeRefOrGetter<string | undefined>,
+  name: MaybeRefOrGetter<string | undefined>,
+  query?: MaybeRefOrGetter<QueueQuery | 'skip' | undefined>,
+): Live<One<Shown<Watch<QueueWithJobs>>>> {
+  const followed = followedBy<QueueWithJobs, unknown>();
+  const of = (namespace = '', name?: string, query?: QueueQuery | 'skip') => (query === 'skip' || name === undefined ? 'skip' : queue(namespace, name, query));
   return follow(
-    () => kc.follow(queue(toValue(namespace), toValue(name), toValue(query))),
+    () => followed(of(toValue(namespace), toValue(name), toValue(query))),
     (from) => one(shown(from)),
   );
 }
 
 /** The queues that the caller may see; none where the cluster has none. */
-export function useQueues(query?: MaybeRefOrGetter<Pick<QueueQuery, 'cluster'> | undefined>): Live<Shown<Queues>> {
+export function useQueues(query?: MaybeRefOrGetter<Pick<QueueQuery, 'cluster'> | undefined>): Live<Shown<Queues>>;
+/** The same; with `'skip'` nothing is asked, and the status is `idle`. */
+export function useQueues(query: MaybeRefOrGetter<Pick<QueueQuery, 'cluster'> | 'skip' | undefined>): Live<Skippable<Shown<Queues>>>;
+export function useQueues(query?: MaybeRefOrGetter<Pick<QueueQuery, 'cluster'> | 'skip' | undefined>): Live<Shown<Queues>> {
   const kc = useKubecast();
-  return follow(() => queuesOf(kc, toValue(query)), shown);
+  const of = (query: Pick<QueueQuery, 'cluster'> | 'skip' | undefined): Queues => (query === 'skip' ? idleWatch : queuesOf(kc, query));
+  return follow(() => of(toValue(query)), shown);
 }
 
 /** The state of the one connection; undefined while nothing is watched. */

@@ -1,0 +1,222 @@
+// @vitest-environment happy-dom
+// What is told to ask for nothing asks for nothing, in four frameworks and for every hook of them; and what begins to ask, or ceases to, at random
+// shows what it asks for by then.
+import { act, createElement } from 'react';
+import { createRoot as reactRoot } from 'react-dom/client';
+import { createComponent, createRenderEffect, createRoot, createSignal } from 'solid-js';
+import { get } from 'svelte/store';
+import { afterEach, beforeEach, describe, expect, expectTypeOf, test } from 'vitest';
+import { createApp, h, shallowRef, type Ref } from 'vue';
+import { createKubecast, defineResource, logs, queue, type Kubecast, type KubeObject } from '@kubecast/sdk';
+import * as react from '@kubecast/sdk/react';
+import * as solid from '@kubecast/sdk/solid';
+import * as svelte from '@kubecast/sdk/svelte';
+import * as vue from '@kubecast/sdk/vue';
+import { MockGateway } from '../../mock/index.ts';
+import { seededRandom } from '../../mock/random.ts';
+import '../../mock/setup.ts';
+
+const jobs = defineResource<KubeObject>()({ group: 'batch', version: 'v1', plural: 'jobs' });
+
+type What = 'skip' | { readonly namespace: string };
+type Said = { readonly status: string; readonly data: readonly KubeObject[] };
+
+interface Mounted {
+  readonly ask: (what: What) => void;
+  readonly said: () => string;
+  readonly end: () => void;
+}
+
+const say = ({ status, data }: Said): string => `${status} ${data.map(({ metadata }) => metadata.name).join()}`;
+
+/** Shows a watch, of whatever it is told to. */
+const frameworks: Record<string, (kc: Kubecast, first: What) => Mounted> = {
+  react: (client, first) => {
+    const at = document.createElement('div');
+    const root = reactRoot(at);
+    const Part = ({ what }: { what: What }) => say(react.useWatch(jobs, what));
+    const ask = (what: What): void => act(() => root.render(createElement(react.KubecastProvider, { client }, createElement(Part, { what }))));
+    ask(first);
+    return { ask, said: () => at.textContent, end: () => act(() => root.unmount()) };
+  },
+  vue: (kc, first) => {
+    const at = document.createElement('div');
+    const what: Ref<What> = shallowRef(first);
+    const app = createApp({
+      setup: () => {
+        const now = vue.useWatch(jobs, what);
+        return () => h('p', say(now.value));
+      },
+    }).use(vue.kubecast(kc));
+    app.mount(at);
+    return { ask: (next) => void (what.value = next), said: () => at.textContent, end: () => app.unmount() };
+  },
+  svelte: (kc, first) => {
+    let now = '';
+    const show = (what: What) => svelte.watch(jobs, what, kc).subscribe((value) => (now = say(value)));
+    let leave = show(first);
+    const ask = (what: What): void => {
+      leave();
+      leave = show(what);
+    };
+    return { ask, said: () => now, end: () => leave() };
+  },
+  solid: (value, first) => {
+    const [what, ask] = createSignal<What>(first);
+    let now = '';
+    const end = createRoot((dispose) => {
+      const Part = (): null => {
+        const watched = solid.createWatch(jobs, what);
+        createRenderEffect(() => (now = say(watched())));
+        return null;
+      };
+      createComponent(solid.KubecastContext.Provider, {
+        value,
+        get children() {
+          return createComponent(Part, {});
+        },
+      });
+      return dispose;
+    });
+    return { ask, said: () => now, end };
+  },
+};
+
+let gateway: MockGateway;
+let kc: Kubecast;
+beforeEach(() => {
+  gateway = new MockGateway();
+  for (const namespace of ['team-a', 'team-b']) gateway.cluster.put('jobs', { metadata: { name: `of-${namespace}`, namespace } });
+  kc = createKubecast({ token: () => 'let-me-in', fetch: gateway.fetch, linger: 1 });
+});
+afterEach(() => kc.close());
+
+const pause = (): Promise<void> => act(() => new Promise<void>((resolve) => setTimeout(resolve, 5)));
+
+async function until(what: () => unknown, expected: unknown): Promise<void> {
+  const end = performance.now() + 10_000;
+  while (JSON.stringify(what()) !== JSON.stringify(expected) && performance.now() < end) await pause();
+  expect(what()).toEqual(expected);
+}
+
+describe.each(Object.entries(frameworks))('%s', (_, show) => {
+  test.each([1, 2, 3])('what it is told at random to ask for, or not, it shows (seed %i)', async (seed) => {
+    const random = seededRandom(seed);
+    const choices: readonly What[] = ['skip', { namespace: 'team-a' }, { namespace: 'team-b' }];
+    const { ask, said, end } = show(kc, 'skip');
+    expect(said()).toBe('idle ');
+    expect(gateway.requests).toEqual([]);
+    for (let step = 0; step < 15; step++) {
+      const what = choices[Math.floor(random() * choices.length)] ?? 'skip';
+      ask(what);
+      if (random() < 0.4) continue; // what was asked for goes before it has come
+      await until(said, what === 'skip' ? 'idle ' : `live of-${what.namespace}`);
+      // And nobody has been left behind.
+      await until(() => [...kc.inside.entries.values()].filter(({ subscribers }) => subscribers > 0).length, what === 'skip' ? 0 : 1);
+    }
+    end();
+    await until(kc.connection.getSnapshot, undefined);
+  }, 60_000);
+});
+
+const object = { namespace: 'team-a', name: 'train' } as const;
+
+/** Calls each hook of a framework where it may be called. */
+const hooks: Record<string, (kc: Kubecast) => readonly { readonly status: string }[]> = {
+  react: (client) => {
+    let all: readonly { readonly status: string }[] = [];
+    const Part = (): null => {
+      all = [
+        ...[react.useWatch(jobs, 'skip'), react.useCount(jobs, ['metadata.name'], 'skip'), react.useMe('skip'), react.useAccess(jobs, 'skip'), react.useQueues('skip')],
+        ...[react.useObject(jobs, 'skip'), react.useFollow('skip'), react.useLivePage(jobs, 'skip'), react.useLogs(jobs, 'skip'), react.useHistory(jobs, 'skip')],
+        ...[react.useObject(jobs, undefined), react.useFollow(undefined), react.useLivePage(jobs, undefined), react.useLogs(jobs, undefined), react.useHistory(jobs, undefined)],
+        ...[react.useQueue('team-a', 'gpu', 'skip'), react.useQueue('team-a', undefined), react.useNotifications('skip')],
+      ];
+      return null;
+    };
+    const root = reactRoot(document.createElement('div'));
+    act(() => root.render(createElement(react.KubecastProvider, { client }, createElement(Part))));
+    return all;
+  },
+  vue: (kc) => {
+    let all: readonly Readonly<Ref<{ readonly status: string }>>[] = [];
+    const setup = () => {
+      all = [
+        ...[vue.useWatch(jobs, 'skip'), vue.useCount(jobs, ['metadata.name'], 'skip'), vue.useMe('skip'), vue.useAccess(jobs, 'skip'), vue.useQueues('skip')],
+        ...[vue.useObject(jobs, 'skip'), vue.useFollow('skip'), vue.useLivePage(jobs, 'skip'), vue.useLogs(jobs, 'skip'), vue.useHistory(jobs, 'skip')],
+        ...[vue.useObject(jobs, undefined), vue.useFollow(undefined), vue.useLivePage(jobs, undefined), vue.useLogs(jobs, undefined), vue.useHistory(jobs, undefined)],
+        ...[vue.useQueue('team-a', 'gpu', 'skip'), vue.useQueue('team-a', undefined), vue.useNotifications('skip')],
+      ];
+      return () => null;
+    };
+    createApp({ setup }).use(vue.kubecast(kc)).mount(document.createElement('div'));
+    return all.map(({ value }) => value);
+  },
+  svelte: (kc) =>
+    [
+      ...[svelte.watch(jobs, 'skip', kc), svelte.counted(jobs, ['metadata.name'], 'skip', kc), svelte.me('skip', kc), svelte.access(jobs, 'skip', kc), svelte.queues('skip', kc)],
+      ...[svelte.object(jobs, 'skip', kc), svelte.followed('skip', kc), svelte.livePage(jobs, kc)('skip'), svelte.logged(jobs, 'skip', kc), svelte.history(jobs, 'skip', kc)],
+      ...[svelte.object(jobs, undefined, kc), svelte.followed(undefined, kc), svelte.livePage(jobs, kc)(undefined), svelte.logged(jobs, undefined, kc), svelte.history(jobs, undefined, kc)],
+      ...[svelte.queue('team-a', 'gpu', 'skip', kc), svelte.queue('team-a', undefined, undefined, kc), svelte.notifications('skip', kc)],
+    ].map((store) => get<{ readonly status: string }>(store)),
+  solid: (value) => {
+    let all: readonly { readonly status: string }[] = [];
+    const skip = (): 'skip' => 'skip';
+    const none = (): undefined => undefined;
+    const Part = (): null => {
+      all = [
+        ...[solid.createWatch(jobs, skip), solid.createCount(jobs, ['metadata.name'], skip), solid.createMe(skip), solid.createAccess(jobs, skip), solid.createQueues(skip)],
+        ...[solid.createObject(jobs, skip), solid.createFollow(skip), solid.createLivePage(jobs, skip), solid.createLogs(jobs, skip), solid.createHistory(jobs, skip)],
+        ...[solid.createObject(jobs, none), solid.createFollow(none), solid.createLivePage(jobs, none), solid.createLogs(jobs, none), solid.createHistory(jobs, none)],
+        ...[solid.createQueue(() => 'team-a', () => 'gpu', skip), solid.createQueue(() => 'team-a', none), solid.createNotifications(skip)],
+      ].map((accessor: () => { readonly status: string }) => accessor());
+      return null;
+    };
+    createRoot(() =>
+      createComponent(solid.KubecastContext.Provider, {
+        value,
+        get children() {
+          return createComponent(Part, {});
+        },
+      }),
+    );
+    return all;
+  },
+};
+
+test.each(Object.entries(hooks))('each hook of %s can be told to ask for nothing', async (_, all) => {
+  const shown = all(kc);
+  expect(shown.map(({ status }) => status)).toEqual(shown.map(() => 'idle'));
+  expect(shown).toHaveLength(18);
+  await pause();
+  expect(gateway.requests).toEqual([]);
+  expect(kc.connection.getSnapshot()).toBeUndefined();
+});
+
+test('a name that is empty is said, and no other object is shown', () => {
+  const words = /the name is empty; as long as it is not known, ask for nothing: 'skip'/;
+  for (const name of ['', undefined as unknown as string]) {
+    expect(() => svelte.object(jobs, { ...object, name }, kc)).toThrow(words);
+  }
+  expect(() => kc.watch(jobs, { ...object, name: '' })).toThrow(words);
+  expect(() => logs(jobs, { ...object, name: '' })).toThrow(words);
+  expect(() => queue('team-a', '')).toThrow(words);
+  expect(gateway.requests).toEqual([]);
+});
+
+test('types say where a status may be idle', () => {
+  const maybe = (ok: boolean): What => (ok ? object : 'skip');
+  // They are not called: a hook would want a component.
+  const types = {
+    watch: () => react.useWatch(jobs, { namespace: 'team-a' }),
+    some: () => react.useWatch(jobs, maybe(true)),
+    vue: () => vue.useWatch(jobs, () => maybe(true)),
+    none: () => vue.useObject(jobs, () => object),
+  };
+  expect(Object.values(types)).toHaveLength(4);
+  type Status<K extends keyof typeof types> = ReturnType<(typeof types)[K]> extends infer S ? (S extends { readonly value: { readonly status: infer V } } ? V : S extends { readonly status: infer V } ? V : never) : never;
+  expectTypeOf<'idle' extends Status<'watch'> ? true : false>().toEqualTypeOf<false>();
+  expectTypeOf<'idle' extends Status<'some'> ? true : false>().toEqualTypeOf<true>();
+  expectTypeOf<'idle' extends Status<'vue'> ? true : false>().toEqualTypeOf<true>();
+  expectTypeOf<'idle' extends Status<'none'> ? true : false>().toEqualTypeOf<false>();
+});
