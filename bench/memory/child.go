@@ -36,7 +36,7 @@ const (
 	kubecastCache   = "kubecast"
 )
 
-func runChild(ctx context.Context, self string, args []string) (f figures, err error) {
+func runChild[T any](ctx context.Context, self string, args []string) (f T, err error) {
 	cmd := exec.CommandContext(ctx, self, args...)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()

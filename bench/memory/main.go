@@ -1,6 +1,6 @@
 // Command memory measures what it costs to cache a cluster's pods: in Kubecast's cache with its default indexes, and
 // in the same run, on the same pods, in client-go's plain dynamic informer. Each cache is measured in its own
-// process.
+// process. With -rings it measures full rings of events.
 //
 // It starts a control plane (make build controlplane) and fills it with pods that run on simulated nodes.
 package main
@@ -33,10 +33,14 @@ func run(ctx context.Context, args []string, stdout, progress io.Writer) error {
 	if len(args) > 0 && args[0] == childCommand {
 		return child(ctx, args[1:], stdout)
 	}
+	if len(args) > 1 && args[0] == ringsCommand {
+		return rings(args[1:], stdout)
+	}
 	flags := flag.NewFlagSet("memory", flag.ContinueOnError)
 	pods := flags.Int("pods", 20000, "how many pods")
 	quick := flags.Bool("quick", false, "a tenth of the pods")
 	devcluster := flags.String("devcluster", "bin/devcluster", "the devcluster `program`")
+	onlyRings := flags.Bool("rings", false, "measure full rings instead, without a control plane")
 	profile := flags.String("profile", "", "`file` for a heap profile of Kubecast's cache")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -47,6 +51,9 @@ func run(ctx context.Context, args []string, stdout, progress io.Writer) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
+	}
+	if *onlyRings {
+		return measureRings(ctx, self, stdout)
 	}
 	r, err := measure(ctx, options{pods: *pods, devcluster: *devcluster, self: self, profile: *profile, progress: progress})
 	if err != nil {
@@ -98,7 +105,7 @@ func measure(ctx context.Context, opts options) (report, error) {
 		if cache.name == kubecastCache && opts.profile != "" {
 			args = append(args, "--profile", opts.profile)
 		}
-		if *cache.into, err = runChild(ctx, opts.self, args); err != nil {
+		if *cache.into, err = runChild[figures](ctx, opts.self, args); err != nil {
 			return r, fmt.Errorf("%s: %w", cache.name, err)
 		}
 		if cache.into.Objects != opts.pods {
