@@ -82,24 +82,26 @@ type Job struct {
 	// or it is not known.
 	Parent Ref
 
-	Owner    string
-	Queue    string
-	State    State
-	Since    Time
-	Reason   string
-	Message  string
-	Attempt  int    // from 1
-	Version  uint64 // the resourceVersion of the last transition
-	Created  Time
-	Started  Time // it first came to Running
-	RanUntil Time // it last left Running; 0 of one that never ran, and of one written by a gateway that did not keep it
-	Ended    Time // it came to its end; 0 again if it was opened again
-	Deleted  Time
-	Spent    map[State]time.Duration // the time that it spent in each state that it has left
-	Requests map[string]string
-	Reasons  []Reason // why it waited, the newest last; Reason is the newest while that holds
-	Progress Progress
-	Cause    *Cause // why it is in its state, as CauseOf found last, or why it had ended before it was deleted; nil if that is not known, or there is none
+	Owner   string
+	Queue   string
+	State   State
+	Since   Time
+	Reason  string
+	Message string
+	Attempt int    // from 1
+	Version uint64 // the resourceVersion of the last transition
+	Created Time
+	Started Time // it first came to Running
+	// BeganLate says that it is not known how long it waited: that it first ran, or ended without, was found after the fact.
+	BeganLate bool
+	RanUntil  Time // it last left Running; 0 of one that never ran, and of one written by a gateway that did not keep it
+	Ended     Time // it came to its end; 0 again if it was opened again
+	Deleted   Time
+	Spent     map[State]time.Duration // the time that it spent in each state that it has left
+	Requests  map[string]string
+	Reasons   []Reason // why it waited, the newest last; Reason is the newest while that holds
+	Progress  Progress
+	Cause     *Cause // why it is in its state, as CauseOf found last, or why it had ended before it was deleted; nil if that is not known, or there is none
 	Counts
 }
 

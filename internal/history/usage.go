@@ -47,8 +47,10 @@ type Lived struct {
 	Key     string // the key by which jobs are summed up
 	Counted bool   // the job was counted already: only what it holds counts
 	Created Time
-	Started Time          // 0: it never ran
-	Ran     time.Duration // how long it was Running
+	HasRun  bool
+	Ran     time.Duration // as Job.Ran says
+	Waited  time.Duration // as Job.Waited says; it counts of jobs that have run
+	Late    bool          // how long it waited is not known
 	Holds   []Hold        // in any order
 }
 
@@ -99,9 +101,11 @@ func (u *Usage) Add(l Lived) (changed int) {
 		s.jobs++
 		u.jobs++
 		changed++
-		if l.Started != 0 {
-			s.waited = append(s.waited, hundredths(time.Duration(l.Started-l.Created)*time.Millisecond))
+		if l.HasRun {
 			s.ran = append(s.ran, hundredths(l.Ran))
+		}
+		if l.HasRun && !l.Late {
+			s.waited = append(s.waited, hundredths(l.Waited))
 		}
 	}
 	for _, held := range l.Holds {
@@ -181,7 +185,7 @@ type Used struct {
 	Key         string
 	From        Time // of the step; 0: since ever
 	Jobs        int
-	Waited, Ran *Spread // of those that ran; nil if none did
+	Waited, Ran *Spread // of those that ran, and of which it is known; nil if there are none
 	Hours       Amounts // times hours
 }
 

@@ -17,7 +17,7 @@ func TestAJobOfManyStepsIsLittleWorkAndCountsInEach(t *testing.T) {
 	for range 300 {
 		from := span.From + Time(random.Int64N(int64(span.Until-span.From)))
 		run := Interval{from - 500, from + Time(random.Int64N(40_000_000))}
-		if changed := u.Add(Lived{Key: "k", Created: 1, Started: 1, Holds: []Hold{{run, Amounts{CPUs: 2}}}}); changed > 22 {
+		if changed := u.Add(Lived{Key: "k", Created: 1, HasRun: true, Holds: []Hold{{run, Amounts{CPUs: 2}}}}); changed > 22 {
 			t.Errorf("%d sums are changed", changed)
 		}
 		for step := range want {

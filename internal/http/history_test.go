@@ -241,7 +241,7 @@ func TestHistoryIsFilteredByEachOfItsParameters(t *testing.T) {
 	if want := `{"items":[{"cluster":"default","resource":"jobs.batch","namespace":"a","namespaceUID":"` + c.api.UID("namespaces", "a") + `","name":"one","uid":"` + uid + `","owner":"alice","queue":"gold",` +
 		`"state":"Succeeded","since":"` + (c.at - 120_000 + 7_200_000).Std().Format(time.RFC3339) + `","reason":"","message":"","attempt":1,"createdAt":"` + created +
 		`","startedAt":"` + (c.at - 120_000 + 3_600_000).Std().Format(time.RFC3339) + `","endedAt":"` + (c.at - 120_000 + 7_200_000).Std().Format(time.RFC3339) +
-		`","deletedAt":null,"durations":{"Running":3600,"Submitted":3600},"requests":{"cpu":"2"},"reasons":[],"cause":null,"progress":null,"parent":null,"children":0,"log":false,"spec":false,"hours":null,"podFailures":null,"preemptions":null,"podCount":null,"pods":[]}],"continue":""}` + "\n"; a.body != want {
+		`","deletedAt":null,"durations":{"Running":3600,"Submitted":3600},"waited":{"seconds":3600,"since":null},"ran":{"seconds":3600,"since":null},"requests":{"cpu":"2"},"reasons":[],"cause":null,"progress":null,"parent":null,"children":0,"log":false,"spec":false,"hours":null,"podFailures":null,"preemptions":null,"podCount":null,"pods":[]}],"continue":""}` + "\n"; a.body != want {
 		t.Errorf("%s, not %s", a.body, want)
 	}
 	a = c.get(allJobs + "?view=transitions&limit=1&uid=" + uid)

@@ -238,8 +238,8 @@ func jobRow(log int64, j *history.Job) ([]any, error) {
 		reasons = string(text)
 	}
 	var counts string
-	if j.Counts != (history.Counts{}) {
-		text, err := json.Marshal(j.Counts)
+	if row := (countsRow{j.Counts, j.BeganLate}); row != (countsRow{}) {
+		text, err := json.Marshal(row)
 		if err != nil {
 			return nil, err
 		}

@@ -157,15 +157,9 @@ func (s *Store) jobs(ctx context.Context, from string, args ...any) (found []*hi
 			&j.Version, &j.Created, &j.Started, &j.Ended, &j.Deleted, &spentText, &requests, &reasons, &ran, &uid, &counts, &parent[0], &parent[1], &parent[2], &done, &of, &cause); err != nil {
 			return err
 		}
-		var spent map[history.State]int64
-		if err := json.Unmarshal([]byte(spentText), &spent); err != nil {
+		var err error
+		if j.Spent, err = spentOf(spentText); err != nil {
 			return fmt.Errorf("job %s: %w", j.UID, err)
-		}
-		if len(spent) > 0 {
-			j.Spent = make(map[history.State]time.Duration, len(spent))
-		}
-		for state, ms := range spent {
-			j.Spent[state] = time.Duration(ms) * time.Millisecond
 		}
 		if err := json.Unmarshal([]byte(requests), &j.Requests); err != nil {
 			return fmt.Errorf("job %s: %w", j.UID, err)
@@ -175,10 +169,8 @@ func (s *Store) jobs(ctx context.Context, from string, args ...any) (found []*hi
 				return fmt.Errorf("job %s: %w", j.UID, err)
 			}
 		}
-		if counts.String != "" {
-			if err := json.Unmarshal([]byte(counts.String), &j.Counts); err != nil {
-				return fmt.Errorf("job %s: %w", j.UID, err)
-			}
+		if j.BeganLate, err = readCounts(&j.Counts, counts); err != nil {
+			return fmt.Errorf("job %s: %w", j.UID, err)
 		}
 		if err := readCause(&j.Cause, cause); err != nil {
 			return fmt.Errorf("job %s: %w", j.UID, err)
@@ -196,6 +188,40 @@ func (s *Store) jobs(ctx context.Context, from string, args ...any) (found []*hi
 		return nil, fmt.Errorf("read jobs: %w", err)
 	}
 	return found, nil
+}
+
+// spentOf reads the time that a job spent in each state.
+func spentOf(text string) (map[history.State]time.Duration, error) {
+	var spent map[history.State]int64
+	if err := json.Unmarshal([]byte(text), &spent); err != nil || len(spent) == 0 {
+		return nil, err
+	}
+	all := make(map[history.State]time.Duration, len(spent))
+	for state, ms := range spent {
+		all[state] = time.Duration(ms) * time.Millisecond
+	}
+	return all, nil
+}
+
+// countsRow is what the column counts has.
+type countsRow struct {
+	history.Counts
+	BeganLate bool `json:"beganLate,omitempty"` // of gateways of before: absent
+}
+
+// readCounts reads the column counts, which may be NULL. Only of what is not nil it reads the counts.
+func readCounts(into *history.Counts, text sql.NullString) (beganLate bool, err error) {
+	if text.String == "" || into == nil && !strings.Contains(text.String, "beganLate") {
+		return false, nil
+	}
+	var row countsRow
+	if err := json.Unmarshal([]byte(text.String), &row); err != nil {
+		return false, err
+	}
+	if into != nil {
+		*into = row.Counts
+	}
+	return row.BeganLate, nil
 }
 
 // TransitionsAfter are the transitions between two numbers, in order. The work depends on how many lie between the two,

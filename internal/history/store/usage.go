@@ -135,6 +135,7 @@ type lives struct {
 type livedJob struct {
 	uid string
 	history.Lived
+	started  history.Time // 0: it never ran
 	end      history.Time // 0: it has not ended
 	running  history.Hold // what it requested, from when it first was Running for as long as it was
 	several  bool         // that was not one time
@@ -167,14 +168,15 @@ func (l *lives) read(ctx context.Context, from string, args []any, counts func(u
 	l.batch, l.again = l.batch[:0], nil
 	if err := l.store.Each(ctx, func(scan Scan) error {
 		job, namespace, owner, queue, spent := livedJob{}, "", "", "", ""
-		var state history.State
-		var since, ended, deleted history.Time
+		var of history.Job // what its times are of
 		var ran *int64
-		var parent, cause sql.NullString
-		if err := scan(&job.uid, &namespace, &owner, &queue, &state, &since, &job.Created, &job.Started, &ended, &deleted, &ran, &spent, &job.requests, &parent, &cause); err != nil {
+		var parent, cause, counts sql.NullString
+		if err := scan(&job.uid, &namespace, &owner, &queue, &of.State, &of.Since, &of.Created, &of.Started, &of.Ended, &of.Deleted, &ran, &spent, &job.requests, &parent, &cause, &counts); err != nil {
 			return err
 		}
-		job.Key, job.end, job.Counted = namespace, max(ended, deleted), parent.String != "" // a part is in what it is a part of
+		state := of.State
+		job.Created, job.started = of.Created, of.Started
+		job.Key, job.end, job.Counted = namespace, max(of.Ended, of.Deleted), parent.String != "" // a part is in what it is a part of
 		switch l.by {
 		case ByOwner:
 			job.Key = owner
@@ -189,25 +191,19 @@ func (l *lives) read(ctx context.Context, from string, args []any, counts func(u
 				job.Key = cause.String
 			}
 		}
-		if job.Started != 0 {
-			var states map[history.State]int64
-			if err := json.Unmarshal([]byte(spent), &states); err != nil {
+		if of.Started != 0 {
+			var err error
+			if of.Spent, err = spentOf(spent); err == nil {
+				of.BeganLate, err = readCounts(nil, counts)
+			}
+			if err != nil {
 				return fmt.Errorf("job %s: %w", job.uid, err)
 			}
-			total, end := states[history.Running], l.now
-			switch {
-			case state == history.Running:
-				total += max(0, int64(l.now-since))
-			case ran != nil:
-				end = history.Time(*ran)
-			}
-			job.Ran = time.Duration(total) * time.Millisecond
-			job.running.Interval = history.Interval{From: job.Started, To: job.Started + history.Time(total)}
-			job.several = ran == nil || int64(end-job.Started) != total
+			l.times(&job, &of, ran)
 		}
 		l.batch = append(l.batch, job)
 		return nil
-	}, "SELECT uid, namespace, owner, queue, state, since, created, started, ended, deleted, ran_until, spent, requests, parent_uid, cause_reason FROM "+from, args...); err != nil {
+	}, "SELECT uid, namespace, owner, queue, state, since, created, started, ended, deleted, ran_until, spent, requests, parent_uid, cause_reason, counts FROM "+from, args...); err != nil {
 		return err
 	}
 	uids := make([]string, len(l.batch))
@@ -232,6 +228,22 @@ func (l *lives) read(ctx context.Context, from string, args []any, counts func(u
 	return l.give(ctx, totals)
 }
 
+// times takes over how long a job waited and ran by now. RanUntil is as in its row.
+func (l *lives) times(job *livedJob, of *history.Job, ranUntil *int64) {
+	job.HasRun, job.Ran = true, of.Ran().At(l.now)
+	if waited := of.Waited(); waited != nil {
+		job.Waited = waited.At(l.now)
+	} else {
+		job.Late = true
+	}
+	total, end := job.Ran.Milliseconds(), l.now
+	if of.State != history.Running && ranUntil != nil {
+		end = history.Time(*ranUntil)
+	}
+	job.running.Interval = history.Interval{From: of.Started, To: of.Started + history.Time(total)}
+	job.several = ranUntil == nil || int64(end-of.Started) != total
+}
+
 // give calls visit with what was read, of which some have totals.
 func (l *lives) give(ctx context.Context, totals map[string]*history.Total) error {
 	var inParts []string // jobs whose runs have to be read
@@ -244,7 +256,7 @@ func (l *lives) give(ctx context.Context, totals map[string]*history.Total) erro
 			} else {
 				inParts = append(inParts, job.uid)
 			}
-		case job.Started != 0 && !l.covered.has(job.Created, job.end, l.now):
+		case job.started != 0 && !l.covered.has(job.Created, job.end, l.now):
 			job.running.Amounts = l.amountsOf(job.requests)
 			if job.Holds = []history.Hold{job.running}; job.several {
 				if l.again == nil {

@@ -229,3 +229,45 @@ func TestEndsAreTheTransitionsThatLedToThem(t *testing.T) {
 		}
 	})
 }
+
+// How long a job waited that was found running is not known, and in no percentile; how long it ran since it was seen is.
+func TestWaitsThatNobodySawAreInNoPercentile(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		log := take(t, s, "a")
+		b := Batch{To: 1}
+		for i, late := range []bool{true, false, true} {
+			var job *history.Job
+			for at, state := range []history.State{history.Running, history.Succeeded} {
+				next, transition := history.Next(job, history.Seen{
+					Identity: history.Identity{UID: fmt.Sprintf("u%d", i), Namespace: "n", Name: "j"}, Version: 1, Created: 1 * second, Said: history.Said{State: state},
+					Observed: history.Time((4 + 990*(1-i%2) + at) * second), Late: late && at == 0,
+				})
+				job, b.Transitions = next, append(b.Transitions, transition)
+			}
+			b.Jobs = append(b.Jobs, job)
+		}
+		log = write(t, s, log, b)
+		usage := history.NewUsage(history.Span{Until: 1_000_000})
+		if err := s.Lives(t.Context(), log, Filter{}, ByNamespace, history.Span{Until: 1_000_000}, 1_000_000, func(batch []history.Lived) error {
+			for _, l := range batch {
+				usage.Add(l)
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		sums := usage.Sum()
+		if len(sums) != 1 || sums[0].Jobs != 3 || !gocmp.Equal(sums[0].Waited, &history.Spread{P50: 3, P90: 3, Max: 3}) || !gocmp.Equal(sums[0].Ran, &history.Spread{P50: 1, P90: 1, Max: 1}) {
+			t.Errorf("%+v: waited %+v, ran %+v", sums, sums[0].Waited, sums[0].Ran)
+		}
+		found, err := s.Jobs(t.Context(), log, Filter{}, JobAfter{}, 10)
+		for i, j := range found { // u2, u1, u0
+			if late := i != 1; j.BeganLate != late || (j.Waited() == nil) != late {
+				t.Errorf("%s: %v, %v", j.UID, j.BeganLate, j.Waited())
+			}
+		}
+		if err != nil || len(found) != 3 {
+			t.Error(found, err)
+		}
+	})
+}

@@ -31,6 +31,8 @@ type Job struct {
 	EndedAt      history.Time              `json:"endedAt"`
 	DeletedAt    history.Time              `json:"deletedAt"`
 	Durations    map[history.State]float64 `json:"durations"` // in seconds
+	Waited       *history.Elapsed          `json:"waited"`    // null: not known
+	Ran          *history.Elapsed          `json:"ran"`       // null: it never was Running
 	Requests     map[string]string         `json:"requests"`
 	Reasons      []Reason                  `json:"reasons"`  // why it waits or waited, the newest last
 	Cause        *history.Cause            `json:"cause"`    // why it is in its state; null: that is not known, or its state has none
@@ -119,7 +121,7 @@ func JobOf(j *history.Job, cluster, resource string, now history.Time) Job {
 		Cluster: cluster, Resource: resource, Namespace: j.Namespace, NamespaceUID: known(j.NamespaceUID), Name: j.Name, UID: j.UID, Owner: j.Owner, Queue: Queue{Name: j.Queue},
 		State: j.State, Since: j.Since, Reason: j.Reason, Message: j.Message, Attempt: j.Attempt,
 		CreatedAt: j.Created, StartedAt: j.Started, EndedAt: j.Ended, DeletedAt: j.Deleted,
-		Durations: make(map[history.State]float64, len(j.Spent)+1), Requests: j.Requests, Reasons: make([]Reason, len(j.Reasons)), Cause: j.Cause,
+		Waited: j.Waited(), Ran: j.Ran(), Durations: make(map[history.State]float64, len(j.Spent)+1), Requests: j.Requests, Reasons: make([]Reason, len(j.Reasons)), Cause: j.Cause,
 	}
 	if j.Progress.Of != 0 {
 		told.Progress = &j.Progress

@@ -106,6 +106,12 @@ export function readTransition(data: JsonObject): Transition {
 
 const readCause = (data: unknown): Cause | undefined => (isJsonObject(data) ? (data as unknown as Cause) : undefined);
 
+/** A time that went by, in milliseconds, and since when it goes on; undefined: it is over. */
+export interface Elapsed {
+  readonly over: number;
+  readonly since: number | undefined;
+}
+
 /** A job as the history has it, whether it is still there or not. */
 export interface PastJob {
   readonly namespace: string;
@@ -130,6 +136,10 @@ export interface PastJob {
   readonly deletedAt?: number | undefined;
   /** By state, how long it has been in it, in seconds. */
   readonly durations: Readonly<Record<string, number>>;
+  /** How long it waited, until it first ran or, if it never did, until it ended; undefined where that is not known, as of one that was found late. */
+  readonly waited?: Elapsed | undefined;
+  /** How long it was Running, all its runs together; undefined: it never was. */
+  readonly ran?: Elapsed | undefined;
   /** Why it waits or waited, the newest last. */
   readonly reasons: readonly {
     readonly at: number;
@@ -186,6 +196,9 @@ export function pastJobs(kc: Kubecast, resource: Resource<KubeObject>, query: Pa
   return answerTo(kc, historyPath(resource, query, asked)).then((body) => pastPage(body, readJob));
 }
 
+const readElapsed = (data: unknown): Elapsed | undefined =>
+  isJsonObject(data) && typeof data.seconds === 'number' ? { over: data.seconds * 1_000, since: time(data.since) } : undefined;
+
 function readJob(data: JsonObject): PastJob {
   const { queue, reasons, progress, parent, children, pods } = data;
   return {
@@ -205,6 +218,8 @@ function readJob(data: JsonObject): PastJob {
     endedAt: time(data.endedAt),
     deletedAt: time(data.deletedAt),
     durations: isJsonObject(data.durations) ? (data.durations as Record<string, number>) : {},
+    waited: readElapsed(data.waited),
+    ran: readElapsed(data.ran),
     reasons: Array.isArray(reasons) ? reasons.filter(isJsonObject).map((one) => ({ at: Date.parse(text(one.at)), reason: text(one.reason), message: text(one.message), text: text(one.text) })) : [],
     cause: readCause(data.cause),
     progress: isJsonObject(progress) && typeof progress.done === 'number' && typeof progress.of === 'number' ? { done: progress.done, of: progress.of } : undefined,

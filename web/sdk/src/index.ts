@@ -22,7 +22,7 @@ export { dehydrate, hydrate, type Dehydrated } from './hydrate.ts';
 export { accessOf, meOf, type Access, type AccessQuery, type Me } from './access.ts';
 export { answerTo, AskedError, type Asked, type AskedSnapshot } from './asked.ts';
 export { pastOf, type Past, type PastSnapshot } from './past.ts';
-export { pastJobs, transitions, type Cause, type PastJob, type PastQuery, type Transition, type TransitionQuery } from './history.ts';
+export { pastJobs, transitions, type Cause, type Elapsed, type PastJob, type PastQuery, type Transition, type TransitionQuery } from './history.ts';
 export type { PastPage } from './historypath.ts';
 export { pastLog, pastSpec, type KeptQuery } from './kept.ts';
 export { pastRuns, runs, type Run, type RunQuery } from './runs.ts';

@@ -43,6 +43,12 @@ test('each question of a history asks for what it says, in words that the gatewa
   expect(runs(jobs, { ...team, job: 'u', limit: 0 }).path).toBe('/history/apis/batch/v1/namespaces/team/jobs?view=runs&uid=u&limit=0');
 });
 
+test('how long a job waited and ran is as the gateway says, and where it says nothing it is not known', async () => {
+  const { kc } = answering([{ uid: 'u', waited: { seconds: 1.5, since: null }, ran: { seconds: 2, since: '2026-01-02T03:04:05Z' } }, { uid: 'late', waited: null, ran: null }, { uid: 'of an older gateway' }]);
+  const { items } = await pastJobs(kc, jobs, {});
+  expect(items.map(({ waited, ran }) => [waited, ran])).toEqual([[{ over: 1_500, since: undefined }, { over: 2_000, since: Date.UTC(2026, 0, 2, 3, 4, 5) }], [undefined, undefined], [undefined, undefined]]);
+});
+
 test('a job that is asked for by its uid has its pods, when it was removed, and nothing that is not known as a number', async () => {
   const pod = { uid: 'p', name: 'train-0', job: { resource: 'jobs.batch', name: 'train', uid: 'u' }, endedAt: '2026-01-02T03:04:05Z', exitCode: 137, signal: null, reason: 'OOMKilled', devices: [{ driver: 'gpu.nvidia.com', pool: 'n', device: 'gpu-0' }] };
   const { kc } = answering([{ uid: 'u', deletedAt: '2026-01-02T03:04:06Z', hours: { cpu: 1.5, memory: 4, gpu: 0 }, podFailures: 1, podCount: 2, pods: [pod] }, { uid: 'old', hours: null, podFailures: null, preemptions: null, podCount: null }]);

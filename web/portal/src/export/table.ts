@@ -1,6 +1,6 @@
 // What the tables of a page offer to take away.
 
-import { pastJobs, pathOf, type Kubecast, type KubeObject, type PastQuery, type Query, type Resource } from '@kubecast/sdk';
+import { pastJobs, pathOf, type Elapsed, type Kubecast, type KubeObject, type PastQuery, type Query, type Resource } from '@kubecast/sdk';
 import { jobs } from '../job/resources.ts';
 import { cellsOf, tableForm } from '../kinds/columns.ts';
 import { stateName } from '../state/texts.ts';
@@ -66,6 +66,9 @@ export function ofKind(kc: Kubecast, resource: Resource<KubeObject>, namespaced:
   };
 }
 
+/** Up to now, if it goes on. */
+const secondsOf = (of: Elapsed | undefined): number | undefined => of && (of.over + (of.since === undefined ? 0 : Math.max(0, Date.now() - of.since))) / 1_000;
+
 /** Jobs of the history, all of them that are asked for, not only those that were leafed through. */
 export function ofHistory(kc: Kubecast, query: PastQuery): Exportable {
   const { name, namespace, state, detail, message, owner, queue, attempt, created, started, ended, ran, cpuHours, memoryHours, gpuHours, podFailures, preemptions, cause } = t.columns;
@@ -79,7 +82,7 @@ export function ofHistory(kc: Kubecast, query: PastQuery): Exportable {
         for (const job of page.items) {
           yield [
             job.name, job.namespace, stateName(job.state), job.reason, job.message, job.owner, job.queue, job.attempt,
-            timeCell(job.createdAt), timeCell(job.startedAt), timeCell(job.endedAt), job.durations['Running'],
+            timeCell(job.createdAt), timeCell(job.startedAt), timeCell(job.endedAt), secondsOf(job.ran),
             job.hours?.cpu, job.hours?.memory, job.hours?.gpu, job.podFailures ?? undefined, job.preemptions ?? undefined, job.cause?.text,
           ];
         }

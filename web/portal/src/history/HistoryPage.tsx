@@ -4,6 +4,7 @@ import { AskedError, transitions, type PastJob, type PastQuery, type Transition 
 import { useFollow, useKubecast } from '@kubecast/sdk/react';
 import { useMemo, useState, type ReactNode } from 'react';
 import { Age } from '../age/Age.tsx';
+import { Lasted, timesAfter } from '../age/Elapsed.tsx';
 import { Forbidden, Notice } from '../app/Notice.tsx';
 import { Dated, useAway } from '../connection/Dated.tsx';
 import { Choice } from '../filters/Choice.tsx';
@@ -19,7 +20,6 @@ import { isForbidden, useFollowedAgain, useReading } from '../polling/polling.ts
 import { useRested } from '../scheduling/useRested.ts';
 import { StateMark } from '../state/StateMark.tsx';
 import { stateName } from '../state/texts.ts';
-import { formatDuration } from '../texts/format.ts';
 import { linkToRun, setView, type View } from '../view/view.ts';
 import { outcomeOf } from './outcome.ts';
 import { JobList } from './JobList.ts';
@@ -42,7 +42,7 @@ export function patched(items: readonly PastJob[], since: readonly Transition[])
     const { to, at, reason, message, attempt, cause } = next;
     // How long it was in its state is said by that it was in it at all, until it is read again.
     const durations = { ...job.durations, [job.state]: (job.durations[job.state] ?? 0) + (at - job.since) / 1_000 };
-    return { ...job, state: to, since: at, reason, message, cause: to === 'Deleted' ? job.cause : cause, attempt, durations, startedAt: to === 'Running' ? (job.startedAt ?? at) : job.startedAt };
+    return { ...job, state: to, since: at, reason, message, cause: to === 'Deleted' ? job.cause : cause, attempt, durations, ...timesAfter(job, next), startedAt: to === 'Running' ? (job.startedAt ?? at) : job.startedAt };
   });
 }
 
@@ -53,8 +53,8 @@ const columns: readonly PlainColumn<PastJob>[] = [
   { id: 'namespace', header: t.namespace, cell: ({ namespace }) => <span translate="no">{namespace}</span> },
   { id: 'owner', header: t.owner, cell: ({ owner }) => <span translate="no">{owner || '–'}</span> },
   { id: 'queue', header: t.queue, cell: ({ queue }) => <span translate="no">{queue || '–'}</span> },
-  { id: 'waited', header: t.waited, numeric: true, cell: (job) => <Waited job={job} /> },
-  { id: 'ran', header: t.ran, numeric: true, cell: (job) => <Ran job={job} /> },
+  { id: 'waited', header: t.waited, numeric: true, cell: ({ waited }) => <Lasted of={waited} /> },
+  { id: 'ran', header: t.ran, numeric: true, cell: ({ ran }) => <Lasted of={ran} /> },
   { id: 'created', header: t.created, numeric: true, cell: ({ createdAt }) => <Age since={createdAt} in={t.ago} /> },
 ];
 
@@ -172,15 +172,4 @@ function Outcome({ job }: { job: PastJob }): ReactNode {
   const state = outcomeOf(job);
   const detail = state === 'Succeeded' ? '' : (job.cause?.text ?? job.reason);
   return <StateMark state={state} detail={[detail, state === job.state ? '' : t.removed].filter(Boolean).join(' · ')} message={state === 'Succeeded' ? '' : job.message} />;
-}
-
-/** A job that never began has waited until it ended. */
-function Waited({ job }: { job: PastJob }): ReactNode {
-  return <Age since={job.createdAt} until={job.startedAt ?? job.endedAt ?? (job.state === 'Deleted' ? job.since : undefined)} />;
-}
-
-function Ran({ job }: { job: PastJob }): ReactNode {
-  if (job.state === 'Running') return <Age since={job.startedAt ?? job.since} />;
-  const seconds = job.durations.Running;
-  return seconds === undefined ? <span className="none">–</span> : <span>{formatDuration(seconds * 1_000)}</span>;
 }

@@ -1,10 +1,12 @@
 // One job: how it stands and came to it, what its pods write, and what the cluster says about it. By uid it is that run of its name for ever.
 
-import { transitions } from '@kubecast/sdk';
+import { transitions, type PastJob } from '@kubecast/sdk';
 import { useFollow, useWatch } from '@kubecast/sdk/react';
 import { useMemo, type ReactNode } from 'react';
 import { Age } from '../age/Age.tsx';
-import { jobRow } from '../jobs/job.ts';
+import { Lasted } from '../age/Elapsed.tsx';
+import { RunTime } from '../jobs/RunTime.tsx';
+import { jobRow, type JobRow } from '../jobs/job.ts';
 import { Progress } from '../jobs/Progress.tsx';
 import { Owners } from '../object/CommonFacts.tsx';
 import { Conditions } from '../object/Conditions.tsx';
@@ -90,7 +92,7 @@ export function JobPage({ view, namespace, name, uid: asked, token }: JobPagePro
                 Boolean(kept?.queue || row?.queue) && [t.queue, <span key="queue" translate="no">{kept?.queue || row?.queue}</span>],
                 job && (job.metadata.ownerReferences?.length ?? 0) > 0 && [t.ownedBy, <Owners key="owners" object={job} view={view} />],
                 [t.created, <Age key="created" since={row?.created ?? kept?.createdAt} in={t.ago} />],
-                [t.runTime, <Age key="ran" since={row?.started ?? kept?.startedAt} until={row ? row.finished : (kept?.endedAt ?? kept?.deletedAt)} />],
+                ...times(kept, row),
                 ...pastFacts(kept, view),
               ]}
             />
@@ -134,6 +136,15 @@ export function JobPage({ view, namespace, name, uid: asked, token }: JobPagePro
       ]}
     />
   );
+}
+
+/** As the history says; without one, what the object says of itself. */
+function times(kept: PastJob | undefined, row: JobRow | undefined): readonly (readonly [string, ReactNode])[] {
+  if (!kept) return [[t.runTime, row ? <RunTime key="ran" row={row} /> : <Lasted key="ran" of={undefined} />]];
+  return [
+    [t.waited, <Lasted key="waited" of={kept.waited} />],
+    [t.runTime, <Lasted key="ran" of={kept.ran} />],
+  ];
 }
 
 /** Whether a pod is that run's: another one may have its name. One that was left behind has no owner any more, but still the label. */

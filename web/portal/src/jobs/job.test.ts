@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { jobRow, type Job } from './job.ts';
+import { ranSince, jobRow, type Job } from './job.ts';
 
 const metadata = { name: 'train', namespace: 'team-a', uid: 'u', creationTimestamp: '2030-01-01T00:00:00Z' };
 const job = (spec: Job['spec'], status: Job['status'], more: Partial<Job['metadata']> = {}): Job => ({
@@ -59,6 +59,16 @@ describe('times', () => {
   test('a running one has not ended', () => {
     expect(jobRow(job({}, { startTime: '2030-01-01T00:00:10Z' })).finished).toBeUndefined();
   });
+});
+
+test.each([
+  ['waits for a node', job({}, { startTime: '2030-01-01T00:00:10Z', active: 1, ready: 0 }), false],
+  ['failed by its deadline, and nothing is known to have run', job({}, { startTime: '2030-01-01T00:00:10Z', failed: 1, conditions: [condition('Failed', 'DeadlineExceeded')] }), false],
+  ['runs', job({}, { startTime: '2030-01-01T00:00:10Z', active: 1, ready: 1 }), true],
+  ['failed by its pods', job({}, { startTime: '2030-01-01T00:00:10Z', failed: 1, conditions: [condition('Failed', 'BackoffLimitExceeded')] }), true],
+  ['has succeeded', job({}, { startTime: '2030-01-01T00:00:10Z', succeeded: 1, conditions: [condition('Complete')] }), true],
+])('a job that never ran has no run time: one that %s', (_, object, ran) => {
+  expect(ranSince(jobRow(object)) !== undefined).toBe(ran);
 });
 
 test('a work queue has no known number of completions, a plain job has one', () => {

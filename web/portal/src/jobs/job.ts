@@ -95,6 +95,13 @@ export function jobRow(job: Job): JobRow {
   };
 }
 
+/**
+ * Since when it ran, as far as it says so itself: it claims to have begun when its controller did, whether a pod ran or not. Of one that waits, or that failed
+ * by its deadline without having achieved anything, nobody knows that it ever ran.
+ */
+export const ranSince = ({ state, detail, succeeded, started }: Pick<JobRow<string>, 'state' | 'detail' | 'succeeded' | 'started'>): number | undefined =>
+  succeeded > 0 || state === 'Running' || state === 'Succeeded' || state === 'Retrying' || (state === 'Failed' && detail !== 'DeadlineExceeded') ? started : undefined;
+
 /** A job of a large table, in whose words the gateway counts and filters. */
 export function listedJob(job: Job): JobRow<string> {
   const row = jobRow(job);

@@ -1,0 +1,26 @@
+// How long a job waited and ran, on all pages: as the gateway says it, and nothing where it does not know.
+
+import type { Elapsed, PastJob, Transition } from '@kubecast/sdk';
+import type { ReactNode } from 'react';
+import { Age } from './Age.tsx';
+import { formatDuration } from '../texts/format.ts';
+
+/** It ticks while it goes on. */
+export function Lasted({ of }: { readonly of: Elapsed | undefined }): ReactNode {
+  if (!of) return <span className="none">–</span>;
+  return of.since === undefined ? <span>{formatDuration(of.over)}</span> : <Age since={of.since - of.over} />;
+}
+
+type Times = Pick<PastJob, 'waited' | 'ran'>;
+
+const ends = new Set(['Succeeded', 'Failed', 'Cancelled', 'Deleted']);
+const over = (of: Elapsed | undefined, at: number): Elapsed | undefined => of && (of.since === undefined ? of : { over: of.over + Math.max(0, at - of.since), since: undefined });
+
+/** The times of a job after a transition that was told since it was read. */
+export function timesAfter({ waited, ran }: Times, { to, at, late }: Pick<Transition, 'to' | 'at' | 'late'>): Times {
+  const stopped = over(ran, at);
+  if (to === 'Running') return { waited: late && waited?.since !== undefined ? undefined : over(waited, at), ran: { over: stopped?.over ?? 0, since: at } };
+  if (!ends.has(to)) return { waited, ran: stopped };
+  const unseen = waited?.since !== undefined && (late || to === 'Succeeded');
+  return { waited: unseen ? undefined : over(waited, at), ran: stopped };
+}

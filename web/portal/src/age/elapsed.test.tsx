@@ -1,0 +1,41 @@
+import type { Elapsed } from '@kubecast/sdk';
+import { expect, test } from 'vitest';
+import { render } from '../../../mock/render.ts';
+import { AsOf } from './Age.tsx';
+import { Lasted, timesAfter } from './Elapsed.tsx';
+
+const shown = (of: Elapsed | undefined): string | null => {
+  const page = render(
+    <AsOf.Provider value={100_000}>
+      <Lasted of={of} />
+    </AsOf.Provider>,
+  );
+  const { textContent } = page.element;
+  page.unmount();
+  return textContent;
+};
+
+test('a job that never ran has no run time, and a wait that nobody saw is not told', () => {
+  expect(shown(undefined)).toBe('–');
+  expect(shown({ over: 71_000, since: undefined })).toBe('71s');
+  expect(shown({ over: 5_000, since: 90_000 })).toBe('15s'); // of two runs, the second of which goes on
+});
+
+const waits = { waited: { over: 0, since: 1_000 }, ran: undefined };
+const to = (state: string, at: number, late = false) => ({ to: state, at, late });
+
+test('what was told since a job was read changes its times as the gateway would tell them', () => {
+  const runs = timesAfter(waits, to('Running', 4_000));
+  expect(runs).toEqual({ waited: { over: 3_000, since: undefined }, ran: { over: 0, since: 4_000 } });
+  const again = timesAfter(timesAfter(runs, to('Retrying', 6_000)), to('Running', 7_000));
+  expect(again).toEqual({ waited: { over: 3_000, since: undefined }, ran: { over: 2_000, since: 7_000 } });
+  expect(timesAfter(again, to('Failed', 8_000)).ran).toEqual({ over: 3_000, since: undefined });
+  expect(timesAfter(waits, to('Pending', 4_000))).toEqual(waits);
+});
+
+test('a job that ends without having run has waited until then, unless nobody saw it', () => {
+  expect(timesAfter(waits, to('Failed', 4_000))).toEqual({ waited: { over: 3_000, since: undefined }, ran: undefined });
+  expect(timesAfter(waits, to('Failed', 4_000, true))).toEqual({ waited: undefined, ran: undefined });
+  expect(timesAfter(waits, to('Running', 4_000, true)).waited).toBeUndefined();
+  expect(timesAfter(waits, to('Succeeded', 4_000))).toEqual({ waited: undefined, ran: undefined }); // it must have run
+});
