@@ -17,7 +17,7 @@
  * - {@link inMemory}: a `fetch` that any handler of requests answers.
  * - {@link ScriptedFetch}: where that is not enough: answers that a test writes by hand, byte by byte.
  *
- * It tells streams of whole objects. It filters by namespace only, and has no lists, logs, live pages or counts.
+ * What it tells is what the wire contract says of streams, lists, live pages and counts, held to it by the conformance suite. What it lacks (logs, tickets, tables) it refuses in words.
  *
  * @packageDocumentation
  */
