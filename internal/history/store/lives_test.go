@@ -59,6 +59,26 @@ func TestWhoMaySeeMuchFindsJobsOfAllLengthsOfLife(t *testing.T) {
 	})
 }
 
+// Who may see very many namespaces, each of them a living one, searches: what a search asks does not stand in it once for each length of life.
+func TestWhoMaySeeManyNamespacesSearches(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		const now = 1 << 42
+		log := write(t, s, take(t, s, "a"), grown(7, now))
+		for _, n := range []int{300, 1100, 9999} {
+			f := Filter{Search: "u", Within: []Place{}, Living: []Namespace{}}
+			for i := range n {
+				name := fmt.Sprintf("n%d", i)
+				f.Within = append(f.Within, Place{Namespace: name})
+				f.Living = append(f.Living, Namespace{Name: name, UID: name, Created: 1})
+			}
+			found, err := s.Jobs(t.Context(), log, f, JobAfter{}, 100)
+			if err != nil || len(found) != lengths-1 {
+				t.Errorf("%d namespaces: %d jobs, %.200v", n, len(found), err)
+			}
+		}
+	})
+}
+
 // The state of a job changes between the two questions of which a page is made.
 func TestAJobThatGrowsOlderWhileAPageIsReadIsOnIt(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
