@@ -70,7 +70,7 @@ go_test() {
 	shift
 	packages=$(scripts/downloads.sh "$module" go list -C "$module" -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./... | wc -l)
 	# No more than two packages at a time: several of them keep both cores busy, and share the machine with a cluster.
-	scripts/downloads.sh "$module" go test -C "$module" "$@" -p 2 -timeout 15m -v ./... 2>&1 | tee "$log" |
+	scripts/downloads.sh "$module" go test -C "$module" "$@" -p 2 -timeout 30m -v ./... 2>&1 | tee "$log" |
 		awk -v all="$packages" '/^(ok  |FAIL)\t/ { print $0 " (" ++n " of " all ")"; fflush() }'
 	if [ "${PIPESTATUS[0]}" != 0 ]; then
 		grep -vE '^(=== |    --- PASS|--- PASS|\?)' "$log" | tail -n 400
