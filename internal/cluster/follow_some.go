@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"strings"
+	"sync"
 
 	toolscache "k8s.io/client-go/tools/cache"
 )
@@ -14,6 +15,8 @@ type Follower interface {
 	Reduce(o *Object) *Object
 	// Changed is called for an object that is new, has changed, or is gone (then now is nil).
 	Changed(before, now *Object)
+	// Synced is called once it was told of all that the first list had.
+	Synced()
 }
 
 // FollowSome lists and watches the objects of a kind that match a field selector until the context ends. It is for kinds of
@@ -40,9 +43,17 @@ func (c *Cluster) FollowSome(ctx context.Context, kind Kind, fields string, foll
 	}); err != nil {
 		return err
 	}
-	if _, err := informer.AddEventHandler(someHandler(follower)); err != nil {
+	handler, err := informer.AddEventHandler(someHandler(follower))
+	if err != nil {
 		return err
 	}
+	var syncing sync.WaitGroup
+	defer syncing.Wait()
+	syncing.Go(func() {
+		if toolscache.WaitForCacheSync(ctx.Done(), handler.HasSynced) {
+			follower.Synced()
+		}
+	})
 	informer.RunWithContext(ctx)
 	return nil
 }

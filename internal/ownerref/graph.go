@@ -197,6 +197,20 @@ func (g *Graph[V]) Said(id ID) (best V, ok bool) {
 	return best, ok
 }
 
+// LeastSaid is what counts least of what those say that name an object themselves; ok is false if nothing is said. It costs as
+// much as Said.
+func (g *Graph[V]) LeastSaid(id ID) (least V, ok bool) {
+	for _, d := range []*dependents[V]{g.below[id], g.below[id.label()]} {
+		if d == nil || d.saying == nil {
+			continue
+		}
+		if bottom, says := d.saying.Min(); says && (!ok || g.less(bottom.value, least)) {
+			least, ok = bottom.value, true
+		}
+	}
+	return least, ok
+}
+
 // Sum is all that was counted below an object. Steps are as Best's.
 func (g *Graph[V]) Sum(id ID) (sum Tally, steps int) {
 	steps = g.walk(id, func(d *dependents[V]) *btree.BTreeG[*node[V]] {

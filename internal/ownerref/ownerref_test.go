@@ -180,6 +180,19 @@ func (n naive) found(counted map[ID]Tally, of ID) (best int, ok bool, sum Tally)
 	return best, ok, sum
 }
 
+// said is what Said and LeastSaid should find.
+func (n naive) said(of ID) (most, least int, ok bool) {
+	for _, o := range n {
+		if o.says && n.belongs(o.owners, map[ID]bool{of: true}) {
+			if !ok {
+				most, least, ok = o.value, o.value, true
+			}
+			most, least = max(most, o.value), min(least, o.value)
+		}
+	}
+	return most, least, ok
+}
+
 // Whatever is put, put anew and removed, in whatever order, is found as by looking at everything.
 func TestGraphFindsWhatLookingAtEverythingFinds(t *testing.T) {
 	for seed := range uint64(30) {
@@ -239,6 +252,11 @@ func TestGraphFindsWhatLookingAtEverythingFinds(t *testing.T) {
 				sum, _ := g.Sum(id)
 				if wantBest, wantOK, wantSum := want.found(counted, id); best != wantBest || ok != wantOK || sum != wantSum {
 					t.Fatalf("seed %d, step %d: of %v is said %d, %t, and counted %v; not %d, %t and %v", seed, step, id, best, ok, sum, wantBest, wantOK, wantSum)
+				}
+				said, _ := g.Said(id)
+				least, ok := g.LeastSaid(id)
+				if wantMost, wantLeast, wantOK := want.said(id); said != wantMost || least != wantLeast || ok != wantOK {
+					t.Fatalf("seed %d, step %d: %v itself is said %d to %d, %t; not %d to %d, %t", seed, step, id, least, said, ok, wantLeast, wantMost, wantOK)
 				}
 			}
 		}

@@ -4,10 +4,13 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/history"
@@ -49,29 +52,60 @@ type event struct {
 	history.Reason
 }
 
-// autoscalerEvents is a Watch as a cluster.Follower of Events.
-type autoscalerEvents Watch
+// autoscalerEvents is a Watch as a cluster.Follower of Events, for as long as these may be listed.
+type autoscalerEvents struct {
+	*Watch
+	end context.CancelCauseFunc
+}
 
 var _ cluster.Follower = (*autoscalerEvents)(nil)
 
 // keepEvents follows autoscalers' Events where the gateway serves Events and may list them, until the context ends.
 func (w *Watch) keepEvents(ctx context.Context) {
 	if !w.opts.Serves("", "events") {
+		w.eventsRead()
 		return
 	}
-	w.opts.Kinds.Retry(ctx, mostWait, func(ctx context.Context) error {
-		c := w.opts.Kinds.Cluster()
-		kind, err := c.Named(ctx, "events")
-		if err == nil {
-			err = c.Lists(ctx, kind)
+	w.opts.Kinds.Retry(ctx, mostWait, w.followEvents, func(err error) {
+		if areNotToBeHad(err) {
+			w.eventsRead()
 		}
-		if err != nil {
-			return err
-		}
-		return c.FollowSome(ctx, kind, otherEvents, (*autoscalerEvents)(w))
-	}, func(err error) {
 		w.opts.Log.Debug("autoscalers do not say why jobs wait", "cluster", w.opts.Kinds.Cluster().Name(), "error", err)
 	})
+}
+
+// followEvents follows autoscalers' Events, and returns why that has ended.
+func (w *Watch) followEvents(ctx context.Context) error {
+	c := w.opts.Kinds.Cluster()
+	kind, err := c.Named(ctx, "events")
+	if err == nil {
+		err = c.Lists(ctx, kind)
+	}
+	if err != nil {
+		return err
+	}
+	following, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	if err := c.FollowSome(following, kind, otherEvents, &autoscalerEvents{w, end}); err != nil {
+		return err
+	}
+	if ctx.Err() == nil { // else others may still ask, who end with this one
+		w.forgetEvents()
+	}
+	return context.Cause(following)
+}
+
+// areNotToBeHad reports whether a cluster does not have Events, does not let them be listed, or cannot select them.
+func areNotToBeHad(err error) bool { return isLacking(err) || apierrors.IsBadRequest(err) }
+
+// forgetEvents ends all that autoscalers say, until Events are read anew.
+func (w *Watch) forgetEvents() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, pod := range slices.Collect(maps.Keys(w.events)) {
+		delete(w.events, pod)
+		w.reweigh(pod)
+	}
 }
 
 // forgetOldEvents ends that autoscalers add nodes once that was said too long ago, until the context ends.
@@ -94,7 +128,12 @@ func (w *Watch) forgetOldEvents(ctx context.Context) {
 
 func (*autoscalerEvents) Up(int64) {}
 
+func (a *autoscalerEvents) Synced() { a.eventsRead() }
+
 func (a *autoscalerEvents) Down(err error) {
+	if areNotToBeHad(err) { // else what they said last would count for ever
+		a.end(err)
+	}
 	a.opts.Log.Debug("Events of autoscalers are not watched", "cluster", a.opts.Kinds.Cluster().Name(), "error", err)
 }
 
@@ -126,7 +165,7 @@ func (*autoscalerEvents) Reduce(o *cluster.Object) *cluster.Object {
 
 // Changed takes what an Event that was reduced says of a pod, in place of what it said before.
 func (a *autoscalerEvents) Changed(before, now *cluster.Object) {
-	w := (*Watch)(a)
+	w := a.Watch
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var was, is ownerref.ID
@@ -169,6 +208,7 @@ func eventOf(o *cluster.Object) event {
 // autoscalers say of it, else what it says itself. The caller holds the lock.
 func (w *Watch) withOthers(pod ownerref.ID, own *statement) *statement {
 	if said, ok := w.ofRequest(named{pod.Namespace, own.request}); ok && said.weight > own.weight {
+		said.ofPod = true
 		return &said
 	}
 	if best, ok := newestOf(w.events[pod], history.At(w.opts.Kinds.Cluster().Now())); ok {

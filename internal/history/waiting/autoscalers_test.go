@@ -3,6 +3,7 @@ package waiting
 import (
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -225,4 +226,77 @@ func wantOf(api *apitest.API, counts time.Duration) string {
 		best = "Unschedulable 0/3 nodes"
 	}
 	return best
+}
+
+// Events that may not be listed any more say nothing, as it is with all other kinds.
+func TestEventsThatMayNotBeListedAnyMoreSayNothing(t *testing.T) {
+	for _, code := range []int{403, 404} {
+		synctest.Test(t, func(t *testing.T) {
+			api := apitest.New(apitest.Jobs, apitest.Pods, events)
+			api.Put("jobs", "n/job")
+			job := ownerref.ID{Namespace: "n", UID: api.UID("jobs", "n/job"), Group: "batch", Kind: "Job", Name: "job"}
+			api.Put("pods", "n/pod", controlledBy("batch/v1", "Job", "job", job.UID), stuckPod)
+			w, stop := watching(t, api, "jobs.batch")
+			defer stop()
+			api.Put("events", "n/not", saysOf("cluster-autoscaler", "NotTriggerScaleUp", givesUp, "pod", api.UID("pods", "n/pod"), time.Now())...)
+			time.Sleep(time.Second)
+			synctest.Wait()
+			if why, _, _ := w.Why(job); why.Reason != "NotTriggerScaleUp" {
+				t.Fatal(why)
+			}
+			api.Fail("events", code)
+			api.CutWatches("events")
+			time.Sleep(time.Second)
+			synctest.Wait()
+			api.Delete("events", "n/not") // it expires
+			time.Sleep(2 * time.Hour)
+			synctest.Wait()
+			if why, _, _ := w.Why(job); why.Reason != "Unschedulable" {
+				t.Errorf("%d: hours after the Events may not be read any more, and this one is gone, it is told: %s %q", code, why.Reason, why.Message)
+			}
+			w.mu.Lock()
+			if len(w.events) != 0 {
+				t.Errorf("%d: kept of %d pods", code, len(w.events))
+			}
+			w.mu.Unlock()
+		})
+	}
+}
+
+// A gateway that ends and begins anew says of a job what it had said before, and nothing else meanwhile.
+func TestARestartDoesNotTellThePodsReasonMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := apitest.New(apitest.Jobs, apitest.Pods, events)
+		api.Put("jobs", "n/job")
+		job := ownerref.ID{Namespace: "n", UID: api.UID("jobs", "n/job"), Group: "batch", Kind: "Job", Name: "job"}
+		api.Put("pods", "n/pod", controlledBy("batch/v1", "Job", "job", job.UID), stuckPod)
+		api.Put("events", "n/not", saysOf("cluster-autoscaler", "NotTriggerScaleUp", givesUp, "pod", api.UID("pods", "n/pod"), time.Now())...)
+		began := time.Now()
+		api.Answer("events", func(r *http.Request) *apitest.Fault { // a list of many Events takes a few seconds
+			if time.Since(began) < 5*time.Second && !strings.Contains(r.URL.RawQuery, "limit=1") {
+				time.Sleep(5*time.Second - time.Since(began))
+			}
+			return nil
+		})
+		w, stop := watching(t, api, "jobs.batch")
+		defer stop()
+		said := []string{}
+		for range 10 {
+			if why, known, _ := w.Why(job); known && why.Reason != "" {
+				if n := len(said); n == 0 || said[n-1] != why.Reason {
+					said = append(said, why.Reason)
+				}
+			}
+			time.Sleep(time.Second)
+			synctest.Wait()
+		}
+		if fmt.Sprint(said) != "[NotTriggerScaleUp]" {
+			t.Errorf("after a restart it is told: %v", said)
+		}
+		l := w.Listen()
+		defer l.Close()
+		if stop(); len(l.Changed()) != 0 {
+			t.Error("the end of the gateway is told as another reason")
+		}
+	})
 }

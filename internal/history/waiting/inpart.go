@@ -19,19 +19,31 @@ func (w *Watch) WhyInPart(job ownerref.ID) (why history.Reason, known bool, step
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	best, known, steps := w.best(job)
-	if best == nil || !best.isStuck() {
+	if best == nil {
 		return why, known, steps
+	}
+	if !best.isStuck() {
+		return w.recovery(job), known, steps
 	}
 	if !w.counts {
 		return why, false, steps
 	}
 	pods, further := w.objects.Sum(job)
 	if steps += further; pods.Stuck <= 0 { // what cannot begin belongs to the job, and something else controls it
-		return why, known, steps
+		return w.recovery(job), known, steps
 	}
 	why = w.withClasses(best)
 	why.Message = inPart(pods, why.Message)
 	return why, known, steps
+}
+
+// recovery is that Kueue waits for pods of a job that had all been ready; the zero Reason if it does not. Pods that have failed
+// say why, and weigh more, but say nothing of a job that runs. The caller holds the lock.
+func (w *Watch) recovery(job ownerref.ID) (why history.Reason) {
+	if least, ok := w.objects.LeastSaid(job); ok && least.says.weight == aQueueWaitsForRecovery {
+		return least.says.Reason
+	}
+	return why
 }
 
 // inPart is a message with of how many pods it is said. history.Reason.Words knows how it begins.
@@ -39,8 +51,10 @@ func inPart(pods ownerref.Tally, message string) string {
 	return fmt.Sprintf("%d of %d pods: %s", pods.Stuck, pods.All, message)
 }
 
-// isStuck reports whether a pod says that it cannot begin.
-func (s *statement) isStuck() bool { return s.weight >= aPodIsGated && s.weight <= aPodCannotBegin }
+// isStuck reports whether it is said of a pod that it cannot begin.
+func (s *statement) isStuck() bool {
+	return s.ofPod || s.weight >= aPodIsGated && s.weight <= aPodCannotBegin
+}
 
 // count takes a pod that has not ended into what is counted of its owner, or with -1 out of it. The
 // caller holds the lock.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -221,4 +222,48 @@ func TestLongMessagesAreCutBetweenReasons(t *testing.T) {
 			t.Errorf("%q becomes %q, not %q", test.message, got, test.want)
 		}
 	}
+}
+
+// While a job is Running, Kueue may wait for its pods again (WaitForRecovery).
+func TestARunningJobIsToldThatKueueWaitsForItsPods(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kind := cluster.Kind{Group: "kueue.x-k8s.io", Version: "v1beta1", Resource: "workloads", Kind: "Workload", Namespaced: true, Watchable: true}
+		api := apitest.New(apitest.Jobs, apitest.Pods, kind)
+		api.Put("jobs", "n/job")
+		job := ownerref.ID{Namespace: "n", UID: api.UID("jobs", "n/job"), Group: "batch", Kind: "Job", Name: "job"}
+		owner := controlledBy("batch/v1", "Job", "job", job.UID)
+		workload := func(ready, reason, message string) {
+			condition := func(name, status, reason, message string) map[string]any {
+				return map[string]any{"type": name, "status": status, "reason": reason, "message": message, "lastTransitionTime": "2000-01-01T00:00:00Z"}
+			}
+			api.Put("workloads", "n/w", owner, apitest.Set("status.conditions", []any{
+				condition("QuotaReserved", "True", "QuotaReserved", ""), condition("Admitted", "True", "Admitted", ""), condition("PodsReady", ready, reason, message)}))
+		}
+		w, stop := watching(t, api, "jobs.batch")
+		defer stop()
+		is := func(when, want string) {
+			t.Helper()
+			time.Sleep(time.Second)
+			synctest.Wait()
+			if why, known, _ := w.WhyInPart(job); strings.TrimSpace(why.Reason+" "+why.Message) != want || !known {
+				t.Errorf("%s: %s %q (known: %t)", when, why.Reason, why.Message, known)
+			}
+		}
+		api.Put("pods", "n/runs", owner, `status.phase:="Running"`)
+		workload("False", "WaitForStart", "Not all pods are ready or succeeded")
+		is("while the first pods of many begin", "")
+		workload("True", "Started", "")
+		is("once all run", "")
+		workload("False", "WaitForRecovery", "At least one pod has failed, waiting for recovery")
+		is("after a pod has failed", "WaitForRecovery At least one pod has failed, waiting for recovery")
+		api.Put("pods", "n/stuck", owner, stuckPod)
+		is("once that finds no node", "Unschedulable 1 of 2 pods: 0/3 nodes")
+		api.Delete("pods", "n/stuck")
+		is("without it", "WaitForRecovery At least one pod has failed, waiting for recovery")
+		api.Put("pods", "n/dead", owner, `status:={"phase":"Failed","reason":"Evicted","message":"disk"}`)
+		is("while a failed pod is there", "WaitForRecovery At least one pod has failed, waiting for recovery")
+		api.Delete("pods", "n/dead")
+		workload("True", "Recovered", "")
+		is("once all are well again", "")
+	})
 }

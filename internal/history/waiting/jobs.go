@@ -54,9 +54,11 @@ func (w *Watch) up(owner ownerref.ID) (u upward, ok, known bool) {
 // Settle waits until all kinds were read that the cluster has and lets the gateway list, or until the context ends.
 func (w *Watch) Settle(ctx context.Context) {
 	w.want()
-	select {
-	case <-w.settled:
-	case <-ctx.Done():
+	for _, read := range []<-chan struct{}{w.settled, w.eventsAreRead} {
+		select {
+		case <-read:
+		case <-ctx.Done():
+		}
 	}
 }
 

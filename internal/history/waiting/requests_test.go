@@ -1,6 +1,7 @@
 package waiting
 
 import (
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -67,4 +68,30 @@ func TestAProvisioningRequestThatPodsNameSaysWhyTheyWait(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A job runs but for one pod, which finds no node and names a ProvisioningRequest that failed: it is told of that pod.
+func TestARunningJobIsToldOfAPodThatNamesARequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kind := cluster.Kind{Group: "autoscaling.x-k8s.io", Version: "v1", Resource: "provisioningrequests", Kind: "ProvisioningRequest", Namespaced: true, Watchable: true}
+		api := apitest.New(apitest.Jobs, apitest.Pods, kind)
+		api.Put("jobs", "n/job")
+		job := ownerref.ID{Namespace: "n", UID: api.UID("jobs", "n/job"), Group: "batch", Kind: "Job", Name: "job"}
+		owner := controlledBy("batch/v1", "Job", "job", job.UID)
+		names := apitest.Set("metadata.annotations", map[string]string{"autoscaling.x-k8s.io/consume-provisioning-request": "nodes"})
+		api.Put("pods", "n/runs", owner, `status.phase:="Running"`)
+		api.Put("pods", "n/stuck", owner, names, stuckPod)
+		w, stop := watching(t, api, "jobs.batch")
+		defer stop()
+		synctest.Wait()
+		if why, _, _ := w.WhyInPart(job); why.Message != "1 of 2 pods: 0/3 nodes" {
+			t.Errorf("without the request: %q", why.Message)
+		}
+		api.Put("provisioningrequests", "n/nodes", apitest.Set("status.conditions", []any{map[string]any{"type": "Failed", "status": "True", "reason": "Failed", "message": "quota", "lastTransitionTime": "2000-01-01T00:00:00Z"}}))
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if why, _, _ := w.WhyInPart(job); !strings.HasPrefix(why.Message, "1 of 2 pods: ") {
+			t.Errorf("with the request: %s %s %q", why.Source, why.Reason, why.Message)
+		}
+	})
 }

@@ -34,6 +34,8 @@ type statement struct {
 	evicted history.Reason
 	// claims are the resource claims, by commas, for which no node has free devices, of a pod in a namespace.
 	claims, namespace string
+	// ofPod says that it is said of a pod that cannot begin, in place of what that says itself.
+	ofPod bool
 	// request is the name of the ProvisioningRequest that a pod says it is to run on the nodes of, if no node takes it.
 	request string
 }
@@ -43,7 +45,8 @@ type statement struct {
 type weight int
 
 const (
-	aQueueWaitsForPods weight = iota + 1
+	aQueueWaitsForRecovery weight = iota + 1 // the least, by which WhyInPart finds it
+	aQueueWaitsForPods
 	aPodHasFailed
 	aPodIsGated
 	aPodFindsNoNode
@@ -186,6 +189,9 @@ func unready(status gjson.Result) (statement, bool) {
 	ready := pods.Condition(status, "PodsReady")
 	if ready.Get("status").Str != "False" {
 		return statement{}, false
+	}
+	if ready.Get("reason").Str == "WaitForRecovery" {
+		return from(ready, aQueueWaitsForRecovery, history.WorkloadSays)
 	}
 	return from(ready, aQueueWaitsForPods, history.WorkloadSays)
 }

@@ -42,6 +42,9 @@ type Watch struct {
 	events    map[ownerref.ID][]event            // what autoscalers say of pods, the newest first
 	consumers map[named]map[ownerref.ID]struct{} // by ProvisioningRequest, the pods that name it and find no node
 	settled   chan struct{}                      // closed once unread was empty
+
+	eventsAreRead chan struct{} // closed once Events were read, or are not to be had
+	eventsRead    func()
 }
 
 // object is what is known of one object.
@@ -64,6 +67,8 @@ func New(opts Options) *Watch {
 		settled: make(chan struct{}), events: map[ownerref.ID][]event{}, consumers: map[named]map[ownerref.ID]struct{}{},
 	}
 	w.want = sync.OnceFunc(func() { close(w.wanted) })
+	w.eventsAreRead = make(chan struct{})
+	w.eventsRead = sync.OnceFunc(func() { close(w.eventsAreRead) })
 	for _, s := range sourcesFor(opts.Jobs) {
 		if resource, group, _ := strings.Cut(s.kind, "."); opts.Serves(group, resource) {
 			w.sources = append(w.sources, s)
