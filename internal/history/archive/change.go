@@ -27,6 +27,9 @@ func (w What) Numbering(kind string) string {
 	return kind
 }
 
+// Creations is what seals when jobs of a kind were created, as Reader.Numbers takes it.
+func Creations(kind string) string { return kind + " created" }
+
 // Change is what a log has under a number: a transition, or a run as it is since.
 type Change struct {
 	Seq        uint64

@@ -21,6 +21,8 @@ type Filter struct {
 	Namespace string // the only one
 	Name      string
 	Search    string // the name contains it; of jobs and transitions
+	// SearchUntil is when a page ends that looks for that; zero: SearchWithin from now.
+	SearchUntil time.Time
 	// Within says what the caller may see; nil is everything, and an empty list nothing.
 	Within []Place
 	// Living are the namespaces of that name which count for Within; nil is each that ever had the name.

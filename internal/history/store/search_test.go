@@ -2,6 +2,7 @@ package store
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kubecast/kubecast/internal/history"
 )
@@ -175,23 +177,24 @@ func (m *modelOfPages) ask(t *testing.T, times int) {
 	}
 }
 
+// oneAfterAnother writes jobs that were created a second apart each.
+func oneAfterAnother(t *testing.T, s *Store, jobs int) Log {
+	b := Batch{To: 1}
+	for n := range jobs {
+		next, transition := history.Next(nil, history.Seen{
+			Identity: history.Identity{UID: fmt.Sprintf("u%03d", n), Namespace: "n", Name: fmt.Sprintf("job-%03d", n)}, Version: b.To, Created: history.Time(1000 * (n + 1)), Observed: history.Time(1000 * (n + 1)),
+			Said: history.Said{State: history.Running},
+		})
+		b.Jobs, b.Transitions = append(b.Jobs, next), append(b.Transitions, transition)
+	}
+	return write(t, s, take(t, s, "a"), b)
+}
+
 // What took too long comes as far as it was found, and is not taken for all: a page that goes on behind its last row finds the rest.
 func TestASearchThatTakesTooLongHasWhatItFound(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		s.window, s.looks = 30, -1 // so that it ends after the first window
-		log := take(t, s, "a")
-		for batch := range 3 {
-			b := Batch{To: uint64(batch + 1)}
-			for i := range 40 {
-				n := 40*batch + i
-				next, transition := history.Next(nil, history.Seen{
-					Identity: history.Identity{UID: fmt.Sprintf("u%03d", n), Namespace: "n", Name: fmt.Sprintf("job-%03d", n)}, Version: b.To, Created: history.Time(1000 * (n + 1)), Observed: history.Time(1000 * (n + 1)),
-					Said: history.Said{State: history.Running},
-				})
-				b.Jobs, b.Transitions = append(b.Jobs, next), append(b.Transitions, transition)
-			}
-			log = write(t, s, log, b)
-		}
+		log := oneAfterAnother(t, s, 120)
 		for _, f := range []Filter{{Search: "b-115"}, {Search: "b-115", Namespace: "n"}} {
 			jobs, err := s.Jobs(t.Context(), log, f, JobAfter{}, 10)
 			if len(jobs) != 1 || jobs[0].Name != "job-115" || !errors.Is(err, ErrUnfinished) {
@@ -213,6 +216,108 @@ func TestASearchThatTakesTooLongHasWhatItFound(t *testing.T) {
 			t.Error("far back:", jobs, err)
 		}
 	})
+}
+
+// Pages that end after one window each come to the end: each goes on where the one before ended, also where that found nothing.
+func TestAnUnfinishedSearchGoesOnWhereItEnded(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		s.window, s.looks = 30, -1
+		log := oneAfterAnother(t, s, 120)
+		for _, f := range []Filter{{Search: "15"}, {Search: "15", Namespace: "n"}, {Search: "15", Until: 100_000}} {
+			var jobs, transitions []string
+			after, before := JobAfter{}, uint64(0)
+			for pages, more := 0, true; more && pages < 10; pages++ {
+				page, err := s.Jobs(t.Context(), log, f, after, 10)
+				for _, j := range page {
+					jobs = append(jobs, j.Name)
+				}
+				var unfinished *Unfinished
+				if more = errors.As(err, &unfinished); more {
+					after = unfinished.After
+				} else if err != nil {
+					t.Fatal(err)
+				}
+			}
+			for pages, more := 0, true; more && pages < 10; pages++ {
+				page, err := s.Transitions(t.Context(), log, f, before, 10)
+				for _, tr := range page {
+					transitions = append(transitions, tr.Name)
+				}
+				var unfinished *Unfinished
+				if more = errors.As(err, &unfinished); more {
+					before = unfinished.Before
+				} else if err != nil {
+					t.Fatal(err)
+				}
+			}
+			want := []string{"job-115", "job-015"}
+			if f.Until != 0 {
+				want = want[1:]
+			}
+			if !slices.Equal(jobs, want) || !slices.Equal(transitions, want) {
+				t.Errorf("%+v: jobs %v, transitions %v", f, jobs, transitions)
+			}
+		}
+	})
+}
+
+// A question that takes too long, or that gets no turn, does not take with it what was found before; nor is it told as found what nobody waits for.
+func TestASearchThatRunsOutOfTimeHasWhatItFound(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		s.window = 30
+		log := oneAfterAnother(t, s, 120)
+		for _, question := range []int{1, 4} { // of the first window, and of a further one
+			ctx, cancel := context.WithCancel(t.Context())
+			within, over := context.WithTimeout(ctx, time.Second)
+			n := 0
+			s.asked = func(string, []any) {
+				if n++; n == question {
+					<-within.Done()
+				}
+			}
+			jobs, err := s.Jobs(within, log, Filter{Search: "15"}, JobAfter{}, 10)
+			var unfinished *Unfinished
+			if question == 1 && (err == nil || errors.Is(err, ErrUnfinished)) {
+				t.Errorf("nothing was looked at: %v, %v", jobs, err)
+			}
+			if question == 4 && (len(jobs) != 1 || !errors.As(err, &unfinished) || unfinished.After != JobAfter{Created: 90_000}) {
+				t.Errorf("%d jobs, %v", len(jobs), err)
+			}
+			over()
+			within, n = ctx, 0
+			s.asked = func(string, []any) {
+				if n++; n == question {
+					cancel()
+				}
+			}
+			if jobs, err := s.Jobs(within, log, Filter{Search: "15"}, JobAfter{}, 10); !errors.Is(err, context.Canceled) || errors.Is(err, ErrUnfinished) {
+				t.Errorf("nobody waits any more: %d jobs, %v", len(jobs), err)
+			}
+			cancel()
+		}
+		s.asked = nil
+	})
+}
+
+// Where names are not in the index that leads, each is a read of the disk: one question looks at fewer of them.
+func TestASearchReadsNoMoreRowsAtOnceThanItCan(t *testing.T) {
+	s := openAt(t, "sqlite://"+t.TempDir()+"/h.db")
+	for most, filters := range map[int][]Filter{
+		mostRead:     {{Owners: []string{"o"}}, {Namespace: "n"}, {States: []history.State{history.Deleted}}, {Queues: []string{"q"}}, {Within: []Place{{Namespace: "n"}}}},
+		mostSearched: {{}, {Parents: []string{"u"}}, {Name: "n"}, {Causes: []string{"OOMKilled"}}},
+	} {
+		for _, f := range filters {
+			f.Search = "b"
+			q := s.search(Log{ID: 1}, f, jobsByCreation)
+			rows := firstWindow
+			for range 10 {
+				rows = q.wider(rows)
+			}
+			if rows != most {
+				t.Errorf("%+v: %d rows, not %d", f, rows, most)
+			}
+		}
+	}
 }
 
 func anyFilter(random *rand.Rand) (f Filter) {

@@ -222,10 +222,20 @@ func (q *search) window(ctx context.Context, upTo int64, rows int) (from int64, 
 
 // wider is how many rows the window behind one of so many has.
 func (q *search) wider(rows int) int {
-	if rows *= windowGrowth; q.parted {
-		rows = min(rows, mostSearched)
+	rows *= windowGrowth
+	switch {
+	case !q.parted:
+		return rows
+	case slices.ContainsFunc(q.leads, lead.hasNoNames):
+		return min(rows, mostRead)
 	}
-	return rows
+	return min(rows, mostSearched)
+}
+
+// hasNoNames reports whether the rows themselves are read for their names, which is a read of the disk for each where the
+// database has not read them lately.
+func (l lead) hasNoNames() bool {
+	return slices.ContainsFunc(l, func(of led) bool { return !slices.Contains([]string{"name", "parent_uid", "cause_reason"}, of.column) })
 }
 
 // few is a lead by a span of time, if the question has one with no more than so many rows; else nil.

@@ -1,6 +1,7 @@
 package historyapi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -14,6 +15,7 @@ import (
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/history"
 	"github.com/kubecast/kubecast/internal/history/archive"
+	"github.com/kubecast/kubecast/internal/history/seal"
 	"github.com/kubecast/kubecast/internal/history/store"
 	"github.com/kubecast/kubecast/internal/history/wire"
 	"github.com/kubecast/kubecast/internal/http/access"
@@ -32,6 +34,7 @@ type Options struct {
 	SeeTheirOwn  bool
 	Turns        *ratelimit.Turns // of lists and gets
 	Processors   *budget.Queue    // turns for long work
+	SearchWithin time.Duration    // how long a page looks for a part of a name; 0: store.SearchWithin
 	WriteTimeout time.Duration    // a client that takes no byte for so long is disconnected
 	Codings      *coding.Codings  // in which pages are sent; nil: none
 	// Places begins an answer in which is told where jobs stand that wait in queues. What it returns says that of some
@@ -91,7 +94,10 @@ func (h *Handler) Answer(w http.ResponseWriter, r *http.Request, id auth.Identit
 	if err != nil {
 		return err
 	}
-	page := page{from: h.opts.Archive.For(id.QuotaOwner()), task: budget.NewTask(r.Context(), h.opts.Processors, id.QuotaOwner())}
+	page := page{from: h.opts.Archive.For(id.QuotaOwner()), task: budget.NewTask(r.Context(), h.opts.Processors, id.QuotaOwner()), seeks: q.filter.Search != ""}
+	if page.seeks {
+		q.filter.SearchUntil = time.Now().Add(cmp.Or(h.opts.SearchWithin, store.SearchWithin))
+	}
 	defer page.task.Rest()
 	switch q.view {
 	case viewTransitions:
@@ -194,7 +200,17 @@ func (h *Handler) isKnown(ctx context.Context, id auth.Identity, g access.Grant,
 
 // jobs makes a page of jobs.
 func (h *Handler) jobs(ctx context.Context, p *page, id auth.Identity, g access.Grant, t access.Target, q question, now history.Time) error {
-	after := q.after.job()
+	var creations *seal.Numbers // nil: none is told that needs them
+	if p.seeks {
+		var err error
+		if creations, err = p.from.Numbers(ctx, g.Kinds.Cluster(), archive.Creations(t.Qualified())); err != nil {
+			return err
+		}
+	}
+	after, err := q.after.job(creations)
+	if err != nil {
+		return err
+	}
 	linked := links{handler: h, page: p, caller: id, in: g, target: t, own: q.me, sees: map[string]*store.Filter{}}
 	var kept store.Keeping
 	var uses map[string]history.Use
@@ -207,9 +223,9 @@ func (h *Handler) jobs(ctx context.Context, p *page, id auth.Identity, g access.
 	return fill(p, q.limit, func(most int) (jobs []*history.Job, err error) {
 		p.task.Rest() // database and queues are waited for without a turn
 		jobs, kept, err = p.from.JobsAndKept(ctx, g.Kinds.Cluster(), t.Qualified(), q.filter, after, most)
-		unfinished := errors.Is(err, store.ErrUnfinished)
-		if unfinished {
-			err = nil
+		var unfinished error
+		if errors.Is(err, store.ErrUnfinished) {
+			unfinished, err = err, nil
 		}
 		if err == nil {
 			err = linked.read(ctx, jobs[:min(len(jobs), chunk)]) // a further one only says that there are more
@@ -223,8 +239,8 @@ func (h *Handler) jobs(ctx context.Context, p *page, id auth.Identity, g access.
 		if err == nil && len(jobs) > 0 && len(q.filter.UIDs) == 1 {
 			pods, err = h.podsOf(ctx, p, g, t, q)
 		}
-		if err == nil && unfinished {
-			err = store.ErrUnfinished
+		if err == nil {
+			err = unfinished
 		}
 		return jobs, err
 	}, func(j *history.Job) any {
@@ -238,7 +254,12 @@ func (h *Handler) jobs(ctx context.Context, p *page, id auth.Identity, g access.
 		told.Pods = pods
 		told.Queue.Place = places[j.UID]
 		return told
-	}, func() string { return q.goOn(token{Created: int64(after.Created), UID: after.UID}) })
+	}, func(at *store.Unfinished) string {
+		if at != nil {
+			return q.goOn(token{Looked: creations.Position(uint64(at.After.Created))})
+		}
+		return q.goOn(token{Created: int64(after.Created), UID: after.UID})
+	})
 }
 
 // mostPods is how many of its pods are told with a job.
@@ -271,7 +292,7 @@ func (h *Handler) runs(ctx context.Context, p *page, g access.Grant, t access.Ta
 	}, func(run *store.Run) any {
 		after = store.RunAfter{Created: run.Created, Pod: run.UID}
 		return wire.RunOf(run, g.Kinds.Cluster().Name(), numbers.Row(run.Seq))
-	}, func() string { return q.goOn(token{Created: int64(after.Created), UID: after.Pod}) })
+	}, func(*store.Unfinished) string { return q.goOn(token{Created: int64(after.Created), UID: after.Pod}) })
 }
 
 // transitions makes a page of transitions.
@@ -291,5 +312,10 @@ func (h *Handler) transitions(ctx context.Context, p *page, g access.Grant, t ac
 		before = tr.Seq
 		at.pass(before)
 		return at.number(wire.TransitionOf(tr, g.Kinds.Cluster().Name(), t.Qualified()), tr.Seq)
-	}, func() string { return q.goOn(at.token()) })
+	}, func(looked *store.Unfinished) string {
+		if looked != nil {
+			return q.goOn(at.looked(looked.Before))
+		}
+		return q.goOn(at.token())
+	})
 }

@@ -25,7 +25,8 @@ type page struct {
 	task  *budget.Task
 	body  bytes.Buffer
 	items int
-	cut   bool // the search for its rows took too long: there may be more than were found
+	// seeks says that its rows are searched for: if a further reading fails, the page has what was found before.
+	seeks bool
 }
 
 func (p *page) isFull() bool { return p.body.Len() >= pageBytes }
@@ -35,15 +36,17 @@ const chunk = 100
 
 // fill makes a page of up to so many rows. Read gives what follows the last row that was told, at
 // most so many; told is a row as it is told; goOn is the token with which a page goes on behind the
-// last row that was.
-func fill[T any](p *page, limit int, read func(most int) ([]T, error), told func(T) any, goOn func() string) error {
+// last row that was, or where a search for rows ended.
+func fill[T any](p *page, limit int, read func(most int) ([]T, error), told func(T) any, goOn func(at *store.Unfinished) string) error {
 	for {
 		n := min(limit-p.items, chunk)
 		rows, err := read(n + 1)
-		if p.cut = errors.Is(err, store.ErrUnfinished); p.cut && p.items+len(rows) == 0 {
-			return reply.BadRequest("search: nothing was found within %v, and not all was looked at: ask for a shorter time (since, until), or for less by another filter", store.SearchWithin)
-		}
-		if err != nil && !p.cut {
+		var unfinished *store.Unfinished
+		switch {
+		case err == nil, errors.As(err, &unfinished):
+		case p.seeks && p.items > 0 && (errors.Is(err, store.ErrBusy) || errors.Is(err, archive.ErrAway)):
+			return p.end(goOn(nil)) // if it lasts, the next page says so
+		default:
 			return err
 		}
 		for i, row := range rows {
@@ -51,14 +54,14 @@ func fill[T any](p *page, limit int, read func(most int) ([]T, error), told func
 				if p.items < limit && !p.isFull() {
 					break // the next chunk begins here
 				}
-				return p.end(goOn())
+				return p.end(goOn(nil))
 			}
 			if err := p.add(told(row)); err != nil {
 				return err
 			}
 		}
-		if p.cut {
-			return p.end(goOn())
+		if unfinished != nil {
+			return p.end(goOn(unfinished))
 		}
 		if len(rows) <= n {
 			return p.end("")

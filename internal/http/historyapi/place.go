@@ -8,7 +8,6 @@ import (
 	"github.com/kubecast/kubecast/internal/history/wire"
 	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/eventstream"
-	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
@@ -133,6 +132,15 @@ func (p *place) token() token {
 	return token{Seq: p.seq}
 }
 
+// looked is a place that is behind none that the client was told: where looking for more ended. It has another text each
+// time, so it does not tell which row, that the client may not see, it is.
+func (p *place) looked(before uint64) token {
+	if p.isSealed() {
+		return token{Row: p.numbers.Position(before)}
+	}
+	return token{Seq: before}
+}
+
 // before is the number before which a page goes on, 0 of the first page. As in take, the answer to
 // a number that a caller cannot have is always the same.
 func (p *place) before(at token) (uint64, error) {
@@ -141,7 +149,7 @@ func (p *place) before(at token) (uint64, error) {
 		seq, ok = p.numbers.Open(at.Row)
 	}
 	if !ok {
-		return 0, reply.Expired("continue: the token does not count any more; begin with the first page", "")
+		return 0, errGone()
 	}
 	return seq, nil
 }

@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/kubecast/kubecast/internal/history"
+	"github.com/kubecast/kubecast/internal/history/seal"
 	"github.com/kubecast/kubecast/internal/history/store"
 	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/reply"
@@ -255,6 +256,7 @@ type token struct {
 	Question string       `json:"q"`
 	Created  int64        `json:"c,omitempty"` // of jobs, and of pods
 	UID      string       `json:"u,omitempty"`
+	Looked   string       `json:"l,omitempty"` // of jobs in place of these two: where looking for more ended, sealed, since it is the time of a job that the caller may not see
 	Seq      uint64       `json:"s,omitempty"` // of transitions: the number of the last one,
 	Row      string       `json:"r,omitempty"` // or that sealed, for a caller who may not see all of the kind
 	Since    history.Time `json:"-"`
@@ -264,8 +266,33 @@ type token struct {
 	To   int64 `json:"t,omitempty"`
 }
 
-func (t token) job() store.JobAfter {
-	return store.JobAfter{Created: history.Time(t.Created), UID: t.UID}
+// job is where a page of jobs begins.
+func (t token) job(creations *seal.Numbers) (store.JobAfter, error) {
+	if t.Looked == "" {
+		return store.JobAfter{Created: history.Time(t.Created), UID: t.UID}, nil
+	}
+	created, ok := creations.Open(t.Looked)
+	if !ok {
+		return store.JobAfter{}, errGone()
+	}
+	return store.JobAfter{Created: history.Time(created)}, nil
+}
+
+// errGone refuses a token of which the place was not sealed here, or of another key.
+func errGone() error {
+	return reply.Expired("continue: the token does not count any more; begin with the first page", "")
+}
+
+// isOf reports whether a token has what one of a view has, and nothing else.
+func (t token) isOf(view string) bool {
+	numbered, looked := t.Seq != 0 || t.Row != "", t.Looked != ""
+	switch view {
+	case viewTransitions:
+		return (t.Seq == 0) != (t.Row == "") && t.UID == "" && !looked
+	case viewJobs:
+		return (t.UID != "") != looked && !numbered
+	}
+	return t.UID != "" && !numbered && !looked
 }
 
 // goOn is the token with which the question goes on behind a place.
@@ -279,8 +306,7 @@ func decode(text string, q question) (t token, err error) {
 	if err != nil || json.Unmarshal(raw, &t) != nil {
 		return t, reply.BadRequest("continue: is no token of this gateway's")
 	}
-	if t.Question != q.digest || (t.UID == "") != (q.view == viewTransitions) || (t.Seq == 0 && t.Row == "") != (q.view != viewTransitions) || t.Seq != 0 && t.Row != "" ||
-		len(t.UID) > maxValue || !isText(t.UID) || int64(t.Seq) < 0 {
+	if t.Question != q.digest || !t.isOf(q.view) || t.Looked != "" && q.filter.Search == "" || len(t.UID) > maxValue || !isText(t.UID) || int64(t.Seq) < 0 {
 		return t, reply.BadRequest("continue: is a token of another question")
 	}
 	t.Since, t.Until = history.Time(t.From), history.Time(t.To)

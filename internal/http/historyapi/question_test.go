@@ -6,7 +6,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kubecast/kubecast/internal/history"
+	"github.com/kubecast/kubecast/internal/history/archive"
+	"github.com/kubecast/kubecast/internal/history/seal"
+	"github.com/kubecast/kubecast/internal/history/store"
 	"github.com/kubecast/kubecast/internal/http/access"
+	"github.com/kubecast/kubecast/internal/http/reply"
 )
 
 var jobsOfAll = access.Target{Group: "batch", Version: "v1", Resource: "jobs"}
@@ -24,8 +29,36 @@ func TestPagesAreOfOneSpanOfTime(t *testing.T) {
 	if err != nil || next.filter.Since != first.filter.Since || next.filter.Until != first.filter.Until || first.filter.Since == 0 {
 		t.Errorf("%+v, not %+v: %v", next.filter, first.filter, err)
 	}
-	if next.after.job().UID != "u" || next.after.job().Created != 5 {
-		t.Errorf("%+v", next.after)
+	if after, err := next.after.job(nil); err != nil || after.UID != "u" || after.Created != 5 {
+		t.Errorf("%+v, %v", after, err)
+	}
+}
+
+// Where a search ended is a place that only who has the key can make: of another kind's, of rows, or of another question it is refused.
+func TestWhereASearchEndedIsNoPlaceThatACallerCanMake(t *testing.T) {
+	key := seal.NewKey()
+	creations, others := seal.New(key, "c", archive.Creations("jobs.batch")), seal.New(key, "c", "jobs.batch")
+	q, err := parse(url.Values{"search": {"b"}}, jobsOfAll, "alice", time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]history.Time{creations.Position(1 << 40): 1 << 40, others.Position(1 << 40): 0, others.Row(1 << 40): 0, "x": 0} {
+		at, err := decode(q.goOn(token{Looked: text}), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if after, err := at.job(creations); (err == nil) != (want != 0) || after != (store.JobAfter{Created: want}) || err != nil && reply.To(err).Code != 410 {
+			t.Errorf("%s: %v, %v", text, after, err)
+		}
+	}
+	plain, err := parse(url.Values{}, jobsOfAll, "alice", time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, at := range []token{{Looked: creations.Position(5)}, {UID: "u", Looked: creations.Position(5)}, {UID: "u", Seq: 1}, {}} {
+		if _, err := decode(plain.goOn(at), plain); err == nil {
+			t.Errorf("%+v is taken", at)
+		}
 	}
 }
 
