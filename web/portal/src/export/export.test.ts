@@ -135,6 +135,13 @@ test("a kind's own columns, and the jobs of a history, to the last page", async 
   expect(asked.map(({ searchParams }) => [searchParams.get('owner'), searchParams.get('continue')])).toEqual([['me', null], ['me', '2']]);
 });
 
+test('what a search of the history finds behind a page on which it has found nothing yet is in the file', async () => {
+  const request = (path: string, _: RequestInit, read: (response: Response) => unknown): Promise<unknown> =>
+    Promise.resolve(read(new Response(JSON.stringify(path.includes('continue=') ? { items: [{ uid: 'u', name: 'b' }], continue: '' } : { items: [], continue: 'on' }))));
+  const [, ...lines] = await rowsOf(await csvFile(ofHistory({ request } as unknown as Kubecast, { search: 'b' }), signal, nothing));
+  expect(lines.map(([name]) => name)).toEqual(['b']);
+});
+
 test('a list that breaks off gives no file, and who cancels is asked nothing more for', async () => {
   const { kc, asked, fail: failAfter } = pages(Array.from({ length: 9 }, (_, n) => thing(n)), 3);
   const of = ofQuery(kc, things, {}, [], (o) => o, { header: [], line: () => [] });

@@ -69,7 +69,7 @@ export function HistoryPage({ view }: { view: View }): ReactNode {
   const list = useMemo(() => new JobList(kc, query), [kc, query]);
   const taken = useMemo(() => ofHistory(kc, query), [kc, query]);
   // Says that something has changed, and what of that which was read before.
-  const past = useFollow(transitions(jobs, { namespace, owner, limit: 0, keep: 1_000 }));
+  const past = useFollow(transitions(jobs, { namespace, owner, search, limit: 0, keep: 1_000 }));
   const { data, at, error, retry } = useReading(list.newest, past.status === 'live' ? (past.data.at(-1)?.seq ?? 'live') : past.status === 'denied' ? 'denied' : undefined, 1_500);
   useFollowedAgain(past.status, at);
   const rows = useMemo(() => data && patched(data.items, past.data), [data, past.data]);
@@ -140,10 +140,11 @@ export function HistoryPage({ view }: { view: View }): ReactNode {
         <PlainTable labelledBy="history-title" columns={columns} rows={rows ?? []} keyOf={({ uid }) => uid} href={(job) => linkToRun(job, view)}>
           {!rows ? (
             <p className="job-none">{t.loading}</p>
-          ) : rows.length === 0 ? (
+          ) : rows.length === 0 && !data?.more ? (
             <p className="job-none">{t.none}</p>
           ) : (
             <p className="plain-more">
+              {rows.length === 0 && <span>{t.noneYet} </span>}
               {data?.more ? (
                 <button type="button" className="button" onClick={more} disabled={leafing}>
                   {leafing ? t.loading : t.more}

@@ -11,6 +11,8 @@ export interface Leafed {
 }
 
 const page = 100;
+/** So many pages without a job, of 5 s of looking each, and somebody is asked whether to go on. */
+const mostEmpty = 6;
 
 export class JobList {
   readonly #kc: Kubecast;
@@ -27,26 +29,30 @@ export class JobList {
   /** Reads the newest again. */
   readonly newest = async (): Promise<Leafed> => {
     const { items, more, continue: rest } = await pastJobs(this.#kc, jobs, { ...this.#query, limit: page });
+    // A search that took long ends before its page is full, wherever that is: that none of them is known says nothing.
+    const cut = Boolean(this.#query.search) && items.length < page;
     // With so many new ones that none is known, what lies between them and those that are is not known either.
-    const gap = more && !items.some(({ uid }) => this.#jobs.has(uid));
+    const gap = more && !cut && !items.some(({ uid }) => this.#jobs.has(uid));
     if (gap) this.#jobs = new Map();
     // What stood between those of the page, or behind the last of all, and is not there any more does not fit the question now.
     const here = new Set(items.map(({ uid }) => uid));
-    const last = more ? (items.at(-1)?.createdAt ?? 0) : -1;
+    const last = more ? (items.at(-1)?.createdAt ?? Infinity) : -1;
     for (const { uid, createdAt } of this.#jobs.values()) if (createdAt > last && !here.has(uid)) this.#jobs.delete(uid);
     if (gap || this.#rest === undefined) this.#rest = rest;
     this.#add(items);
     return this.#leafed();
   };
 
-  /** Reads on where the oldest that is known stands. */
+  /** Reads on where the oldest that is known stands, over pages on which a search has found nothing yet. */
   readonly older = async (): Promise<void> => {
-    const before = this.#rest;
-    if (!before) return;
-    const { items, continue: rest } = await pastJobs(this.#kc, jobs, { ...this.#query, limit: page, continue: before });
-    if (this.#rest !== before) return; // the list has begun anew meanwhile, and this would leave a hole in it
-    this.#rest = rest;
-    this.#add(items);
+    for (let pages = 0; this.#rest && pages < mostEmpty; pages++) {
+      const before = this.#rest;
+      const { items, continue: rest } = await pastJobs(this.#kc, jobs, { ...this.#query, limit: page, continue: before });
+      if (this.#rest !== before) return; // the list has begun anew meanwhile, and this would leave a hole in it
+      this.#rest = rest;
+      this.#add(items);
+      if (items.length > 0) return;
+    }
   };
 
   #add(items: readonly PastJob[]): void {

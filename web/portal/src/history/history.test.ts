@@ -66,6 +66,27 @@ test('older ones that come when the list has begun anew leave no hole in it', as
   expect((await list.newest()).items.map(({ name }) => Number(name))).toEqual(range(300, 500).reverse());
 });
 
+test('a search goes on over pages on which nothing was found yet, and what it has found stays while the newest are looked at again', async () => {
+  const asked: string[] = [];
+  const pages: Record<string, { items: { uid: string; createdAt: string }[]; continue: string }> = {
+    '': { items: [], continue: 'one' },
+    one: { items: [], continue: 'two' },
+    two: { items: [{ uid: 'u', createdAt: new Date(5_000).toISOString() }], continue: 'three' },
+    three: { items: [], continue: '' },
+  };
+  const request = (path: string, _: RequestInit, read: (response: Response) => unknown): Promise<unknown> => {
+    asked.push(new URL(path, 'http://x').searchParams.get('continue') ?? '');
+    return Promise.resolve(read(new Response(JSON.stringify(pages[asked.at(-1) ?? '']))));
+  };
+  const list = new JobList({ request } as unknown as Kubecast, { search: 'b' });
+  expect(await list.newest()).toEqual({ items: [], more: true });
+  await list.older();
+  expect(asked).toEqual(['', 'one', 'two']);
+  expect(await list.newest()).toMatchObject({ items: [{ uid: 'u' }], more: true });
+  await list.older();
+  expect(await list.newest()).toMatchObject({ items: [{ uid: 'u' }], more: false });
+});
+
 const job = (state: string, since: number, durations: Record<string, number> = {}): PastJob => ({ uid: 'u', state, since, durations }) as unknown as PastJob;
 const to = (state: string, at: number): Transition => ({ uid: 'u', to: state, at, reason: '', message: '', attempt: 1 }) as unknown as Transition;
 

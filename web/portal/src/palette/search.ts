@@ -81,7 +81,8 @@ export async function find(kc: Kubecast, { text, kinds }: Question, view: View):
 export async function findPast(kc: Kubecast, { text, kinds }: Question, view: View, title: string): Promise<Found> {
   if (!kinds.some(({ id }) => id === 'jobs.batch')) return { groups: [], failed: [] };
   try {
-    const { items } = await pastJobs(kc, jobs, { states: ['Deleted'], search: text, limit: most });
+    const { items, more } = await pastJobs(kc, jobs, { states: ['Deleted'], search: text, limit: most });
+    if (items.length === 0 && more) return { groups: [], failed: [title] }; // not all could be looked at in its time
     const entries = items.map((job) => ({ href: linkToRun(job, view), label: job.name, detail: [job.namespace, stateName(outcomeOf(job)), formatWhen(endOf(job))].join(' · ') }));
     return { groups: [{ title, entries }], failed: [] };
   } catch (error) {
