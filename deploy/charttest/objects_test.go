@@ -282,3 +282,42 @@ func TestNotesSayWhereUsersSignIn(t *testing.T) {
 		}
 	}
 }
+
+// A file that a volume brings is there, also one that is mounted by itself (subPath), or below a path that ends in a slash.
+func TestAMountedFileIsNotRefused(t *testing.T) {
+	t.Parallel()
+	const login = `config: {auth: {jwt: [{issuer: "https://id.example.org", audiences: [a]}], oidcLogin: {clientID: a, redirectURL: "https://h.example.org/auth/callback", clientSecretFile: `
+	for mount, file := range map[string]string{
+		"mountPath: /etc/kubecast-keys/client-secret, subPath: client-secret": "/etc/kubecast-keys/client-secret",
+		"mountPath: /etc/kubecast/oidc/":                                      "/etc/kubecast/oidc/client-secret",
+		"mountPath: /etc/kubecast/oidc":                                       "/etc/kubecast/oidc/client-secret",
+	} {
+		values := `{` + login + file + `}}}, extraVolumes: [{name: s, secret: {secretName: s}}], extraVolumeMounts: [{name: s, ` + mount + `}]}`
+		if _, err := render4(parse(t, values)); err != nil {
+			t.Errorf("%s: %v", mount, err)
+		}
+		other := strings.Replace(values, file, file+"-of-another", 1)
+		if _, err := render4(parse(t, other)); strings.Contains(mount, "subPath") && err == nil {
+			t.Errorf("%s is taken for what brings %s-of-another", mount, file)
+		}
+	}
+}
+
+// While a history moves there is no replica: that is no reason for what several take.
+func TestNoReplicaIsNotSeveral(t *testing.T) {
+	t.Parallel()
+	const values = "{keys: {existingSecret: k}, config: {history: {database: sqlite}}"
+	none, err := render4(parse(t, values+", replicas: 0}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, err := render4(parse(t, values+"}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range one {
+		if got := strings.Replace(none[name], "  replicas: 0\n", "  replicas: 1\n", 1); got != want {
+			t.Errorf("%s:\n%s\n--- not\n%s", name, got, want)
+		}
+	}
+}

@@ -154,7 +154,7 @@ func Preflight(ctx context.Context, opts Options, out io.Writer) error {
 	defer g.close()
 	p := preflight{out: out}
 	for i, m := range g.clusters.members {
-		p.cluster(ctx, m.kinds.Cluster(), opts.Config.Kinds, rights(opts.Config, i == 0))
+		p.cluster(ctx, m.kinds.Cluster(), opts.Config, rights(opts.Config, i == 0))
 	}
 	if g.jobs != nil {
 		p.database(ctx, g.jobs, opts.Config.History)
@@ -177,7 +177,8 @@ func (p *preflight) lacks(what string, args ...any) {
 	fmt.Fprintf(p.out, "  missing: "+what+"\n", args...)
 }
 
-func (p *preflight) cluster(ctx context.Context, c *cluster.Cluster, allowed config.Kinds, rights []right) {
+func (p *preflight) cluster(ctx context.Context, c *cluster.Cluster, cfg config.Config, rights []right) {
+	allowed := cfg.Kinds
 	version, err := c.ServerVersion(ctx)
 	fmt.Fprintf(p.out, "cluster %s at %s %s\n", c.Name(), c.Host(), version)
 	if err != nil {
@@ -188,9 +189,31 @@ func (p *preflight) cluster(ctx context.Context, c *cluster.Cluster, allowed con
 	kinds, err := c.Kinds(ctx)
 	if err != nil {
 		p.lacks("what kinds there are: %v", err)
+	} else {
+		p.absent(cfg, kinds)
 	}
 	if p.ask(ctx, c, append(rights, ofKinds(allowed, kinds)...)) {
 		p.unserved(ctx, c, slices.DeleteFunc(kinds, func(k cluster.Kind) bool { return allowed.Names(k.Group, k.Resource) }))
+	}
+}
+
+// absent names kinds that the configuration names and the cluster does not have, or not yet. That may be meant: a CRD may come later.
+func (p *preflight) absent(cfg config.Config, kinds []cluster.Kind) {
+	named := slices.Concat(cfg.Cache.Preload, cfg.History.Recorded())
+	for _, pattern := range cfg.Kinds.Allow {
+		if pattern.Resource != "*" && pattern.Group != "*" {
+			named = append(named, config.Kind{Resource: pattern.Resource, Group: pattern.Group})
+		}
+	}
+	var names []string
+	for _, n := range named {
+		has := slices.ContainsFunc(kinds, func(k cluster.Kind) bool { return k.Group == n.Group && k.Resource == n.Resource })
+		if !has && cfg.Kinds.Serves(n.Group, n.Resource) && !slices.Contains(names, n.String()) {
+			names = append(names, n.String())
+		}
+	}
+	if len(names) > 0 {
+		fmt.Fprintf(p.out, "  named in the configuration, but not there: %s\n", strings.Join(names, ", "))
 	}
 }
 

@@ -160,7 +160,8 @@ func TestPreflightNamesRightsOfKindsThatAreNamed(t *testing.T) {
 		questions.denied = denied
 		var out bytes.Buffer
 		err := Preflight(t.Context(), Options{Config: cfg, Version: "test"}, &out)
-		if !strings.Contains(out.String(), want) || (err != nil) != strings.HasPrefix(want, "missing") || strings.Count(out.String(), "missing: ") > 1 {
+		if !strings.Contains(out.String(), want) || (err != nil) != strings.HasPrefix(want, "missing") || strings.Count(out.String(), "missing: ") > 1 ||
+			!strings.Contains(out.String(), "not there: absent.example.net\n") {
 			t.Errorf("without %s: %v: %s", denied, err, out.String())
 		}
 	}

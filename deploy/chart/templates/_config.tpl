@@ -30,6 +30,9 @@
 {{- $least = max 2 (div (add (int64 .Values.size.streams) 9999) 10000) }}
 {{- end }}
 {{- $replicas := ternary $least .Values.replicas (kindIs "invalid" .Values.replicas) | int64 }}
+{{- if and .Values.autoscaling.enabled (not (kindIs "invalid" .Values.replicas)) }}
+{{- fail "replicas and autoscaling.enabled are both given: with an autoscaler the number is between autoscaling.minReplicas and autoscaling.maxReplicas; for none, turn it off" }}
+{{- end }}
 {{- if .Values.autoscaling.enabled }}{{ $replicas = int64 .Values.autoscaling.minReplicas }}{{ end }}
 {{- if and (or (gt $replicas 1) .Values.autoscaling.enabled) (not (dig "auth" "cookieKeyFile" .Values.keys.existingSecret .Values.config)) }}
 {{- fail "several replicas share a key for sessions: make a Secret with cookie.key and ops.token, and name it in keys.existingSecret" }}
@@ -49,7 +52,7 @@
 {{- $_ := set $c.ops "tokenFile" ($c.ops.tokenFile | default "/etc/kubecast-keys/ops.token") }}
 {{- $_ := set $c.auth "cookieKeyFile" ($c.auth.cookieKeyFile | default "/etc/kubecast-keys/cookie.key") }}
 {{- end }}
-{{- if and (or (ne (include "kubecast.replicas" .) "1") .Values.autoscaling.enabled) $c.ops.tokenFile (not (hasKey $c.stream "replicas")) }}
+{{- if and (or (gt (int64 (include "kubecast.replicas" .)) 1) .Values.autoscaling.enabled) $c.ops.tokenFile (not (hasKey $c.stream "replicas")) }}
 {{- $_ := set $c.stream "replicas" (list (printf "%s-replicas:%s" (include "kubecast.fullname" .) (last (splitList ":" $c.opsListen)))) }}
 {{- end }}
 {{- if .Values.tls.existingSecret }}
@@ -149,7 +152,7 @@
 {{- $files := dict "config.auth.oidcLogin.clientSecretFile" (dig "auth" "oidcLogin" "clientSecretFile" "" .config) "config.auth.cookieKeyFile" (dig "auth" "cookieKeyFile" "" .config) "config.ops.tokenFile" (dig "ops" "tokenFile" "" .config) }}
 {{- range $key, $file := $files }}
 {{- $mounted := false }}
-{{- range $.root.Values.extraVolumeMounts }}{{ if hasPrefix (printf "%v/" .mountPath) $file }}{{ $mounted = true }}{{ end }}{{ end }}
+{{- range $.root.Values.extraVolumeMounts }}{{ if hasPrefix (printf "%s/" (toString .mountPath | trimSuffix "/")) (printf "%s/" $file) }}{{ $mounted = true }}{{ end }}{{ end }}
 {{- if and (not $mounted) (hasPrefix "/etc/kubecast/" $file) }}
 {{- fail (printf "%s is %s, where the ConfigMap is: keys of the Secret that keys.existingSecret names are files in /etc/kubecast-keys" $key $file) }}
 {{- end }}
@@ -161,7 +164,7 @@
 
 {{- define "kubecast.port" -}}
 {{- $port := .listen | splitList ":" | last }}
-{{- if not (regexMatch "^[1-9][0-9]{0,4}$" $port) }}{{ fail (printf "%s has no port, such as :8080" .key) }}{{ end }}
+{{- if or (not (regexMatch "^[1-9][0-9]{0,4}$" $port)) (gt (int64 $port) 65535) }}{{ fail (printf "%s has no port, such as :8080" .key) }}{{ end }}
 {{- $port }}
 {{- end }}
 
