@@ -231,6 +231,7 @@ func (r *movingRelease) watchWithAndWithoutRecipe(t *testing.T) (endsWithout, go
 		}
 		return nil
 	})
+	var before int // what the other had been told by then: it may be back before anybody waits for it
 	endsWithout = func() {
 		t.Helper()
 		select {
@@ -241,10 +242,10 @@ func (r *movingRelease) watchWithAndWithoutRecipe(t *testing.T) (endsWithout, go
 		case <-time.After(time.Minute):
 			t.Error("without the recipe nothing ended")
 		}
+		before = with.events()
 	}
 	goesOnWith = func() {
 		t.Helper()
-		before := with.events()
 		eventually(t, "the other is told something again", func() error {
 			if with.events() == before {
 				return fmt.Errorf("%d events", before)
