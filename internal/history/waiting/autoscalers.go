@@ -34,7 +34,7 @@ var addsNodes = map[string]map[string]bool{
 }
 
 const (
-	// maxEvents is how many Events of one pod count, the newest.
+	// maxEvents is how many Events of one pod are kept, of each autoscaler the newest.
 	maxEvents = 32
 	// nodesComeWithin is for how long it counts that an autoscaler adds nodes. Autoscalers give a node up that has not come
 	// within a quarter of an hour, and do not always say so.
@@ -176,9 +176,7 @@ func (a *autoscalerEvents) Changed(before, now *cluster.Object) {
 	}
 	if now != nil {
 		if is = podOf(now); is.UID != "" {
-			w.events[is] = append(w.events[is], eventOf(now))
-			slices.SortFunc(w.events[is], func(a, b event) int { return cmp.Compare(b.version, a.version) })
-			w.events[is] = w.events[is][:min(len(w.events[is]), maxEvents)]
+			w.events[is] = kept(append(w.events[is], eventOf(now, history.At(w.opts.Kinds.Cluster().Now()))))
 		}
 	}
 	for _, pod := range []ownerref.ID{was, is} {
@@ -197,11 +195,30 @@ func podOf(o *cluster.Object) ownerref.ID {
 	return ownerref.ID{}
 }
 
-func eventOf(o *cluster.Object) event {
+// eventOf is what an Event says that was reduced. One of the future is of now: its writer's clock is fast.
+func eventOf(o *cluster.Object, now history.Time) event {
 	by, reason := o.Path("by").Str, o.Path("reason").Str
 	return event{o.Key(), by, addsNodes[by][reason], o.Version(), history.Reason{
-		At: history.ParseTime(o.Path("at").Str), Reason: reason, Message: o.Path("message").Str, Source: history.EventSays, Version: o.Version(),
+		At: min(history.ParseTime(o.Path("at").Str), now), Reason: reason, Message: o.Path("message").Str, Source: history.EventSays, Version: o.Version(),
 	}}
+}
+
+// kept are those of a pod's Events that are kept: first the newest of each autoscaler, the newest of these first, and then the
+// others likewise, as many as there may be.
+func kept(events []event) []event {
+	slices.SortFunc(events, func(a, b event) int { return cmp.Compare(b.version, a.version) })
+	heard := map[string]bool{}
+	var last, others []event
+	for _, e := range events {
+		if heard[e.by] {
+			others = append(others, e)
+			continue
+		}
+		heard[e.by] = true
+		last = append(last, e)
+	}
+	events = append(last, others...)
+	return events[:min(len(events), maxEvents)]
 }
 
 // withOthers is what counts of a pod: of one that finds no node, what is said of the nodes that it names, else what
@@ -212,7 +229,11 @@ func (w *Watch) withOthers(pod ownerref.ID, own *statement) *statement {
 		return &said
 	}
 	if best, ok := newestOf(w.events[pod], history.At(w.opts.Kinds.Cluster().Now())); ok {
-		return &statement{weight: anAutoscalerSays, Reason: best.Reason}
+		w := anAutoscalerAddsNone
+		if best.adds {
+			w = anAutoscalerAddsNodes
+		}
+		return &statement{weight: w, Reason: best.Reason}
 	}
 	return own
 }
@@ -244,8 +265,9 @@ func (w *Watch) reweigh(pod ownerref.ID) {
 	}
 	now := was
 	now.says = w.withOthers(pod, was.own)
-	if was.sameAs(now) && was.says.At == now.says.At {
-		w.objects.Replace(pod, now) // the texts are the newer object's
+	if was.sameAs(now) {
+		now.says.At = was.says.At // else a job's reason would alternate as autoscalers repeat what they say of its pods
+		w.objects.Replace(pod, now)
 		return
 	}
 	w.forget(pod)

@@ -75,7 +75,7 @@ func TestWhatAnAutoscalerSaidLastCountsWhileThePodFindsNoNode(t *testing.T) {
 		is("while nodes are added again", "Event", "TriggeredScaleUp", scalesUp)
 		api.CutWatches("events")
 		api.Put("pods", "n/second", owner, stuckPod)
-		is("after another pod came", "Event", "TriggeredScaleUp", "2 of 2 pods: "+scalesUp)
+		is("after another pod came", "Event", "TriggeredScaleUp", scalesUp)
 		api.Delete("pods", "n/second")
 
 		time.Sleep(nodesComeWithin + time.Minute)
@@ -297,6 +297,91 @@ func TestARestartDoesNotTellThePodsReasonMeanwhile(t *testing.T) {
 		defer l.Close()
 		if stop(); len(l.Changed()) != 0 {
 			t.Error("the end of the gateway is told as another reason")
+		}
+	})
+}
+
+// For one pod of a job nodes are added, and for others none, on various grounds. Autoscalers say so again and again.
+func TestPodsOfWhichAutoscalersSayDifferentThingsDoNotMakeAReasonAlternate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := apitest.New(apitest.Jobs, apitest.Pods, events)
+		api.Put("jobs", "n/job")
+		job := ownerref.ID{Namespace: "n", UID: api.UID("jobs", "n/job"), Group: "batch", Kind: "Job", Name: "job"}
+		for _, pod := range []string{"a", "b", "c"} {
+			api.Put("pods", "n/"+pod, controlledBy("batch/v1", "Job", "job", job.UID), stuckPod)
+		}
+		w, stop := watching(t, api, "jobs.batch")
+		defer stop()
+		is := func(when, waits, inPart string) {
+			t.Helper()
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			if why, _, _ := w.Why(job); why.Message != waits {
+				t.Errorf("%s: it waits, and is told %q", when, why.Message)
+			}
+			if why, _, _ := w.WhyInPart(job); why.Message != inPart {
+				t.Errorf("%s: it runs, and is told %q", when, why.Message)
+			}
+		}
+		const full = "pod didn't trigger scale-up: 1 max node group size reached"
+		first := true
+		for range 3 {
+			for _, said := range []struct{ pod, reason, message string }{{"b", "NotTriggerScaleUp", full}, {"c", "NotTriggerScaleUp", givesUp}, {"a", "TriggeredScaleUp", scalesUp}} {
+				api.Put("events", "n/"+said.pod, saysOf("cluster-autoscaler", said.reason, said.message, said.pod, api.UID("pods", "n/"+said.pod), time.Now())...)
+				if want := givesUp; first && said.pod == "b" {
+					is("at first", full, full)
+				} else {
+					is("after that is said of "+said.pod, want, want)
+				}
+				first = false
+			}
+		}
+		api.Delete("pods", "n/c")
+		is("without one of them", full, full)
+		api.Delete("pods", "n/b")
+		is("once nodes are added for all", scalesUp, "1 of 1 pods: "+scalesUp)
+	})
+}
+
+// An autoscaler whose clock is fast says that it adds nodes. That counts for as long as if its clock were right.
+func TestWhatIsSaidInTheFutureIsForgottenInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := apitest.New(apitest.Jobs, apitest.Pods, events)
+		api.Put("jobs", "n/job")
+		job := ownerref.ID{Namespace: "n", UID: api.UID("jobs", "n/job"), Group: "batch", Kind: "Job", Name: "job"}
+		api.Put("pods", "n/pod", controlledBy("batch/v1", "Job", "job", job.UID), stuckPod)
+		w, stop := watching(t, api, "jobs.batch")
+		defer stop()
+		api.Put("events", "n/up", saysOf("cluster-autoscaler", "TriggeredScaleUp", scalesUp, "pod", api.UID("pods", "n/pod"), time.Now().Add(24*time.Hour))...)
+		for _, want := range []string{"TriggeredScaleUp", "Unschedulable"} {
+			time.Sleep(nodesComeWithin/2 + time.Minute)
+			synctest.Wait()
+			why, _, _ := w.Why(job)
+			if why.Reason != want || why.At > history.At(time.Now()) {
+				t.Errorf("%s at %d, not %s", why.Reason, why.At, want)
+			}
+		}
+	})
+}
+
+// One autoscaler adds nodes, and another says ever so often that it does not.
+func TestEventsOfOneAutoscalerDoNotPushOutThoseOfAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := apitest.New(apitest.Jobs, apitest.Pods, events)
+		api.Put("jobs", "n/job")
+		job := ownerref.ID{Namespace: "n", UID: api.UID("jobs", "n/job"), Group: "batch", Kind: "Job", Name: "job"}
+		api.Put("pods", "n/pod", controlledBy("batch/v1", "Job", "job", job.UID), stuckPod)
+		uid := api.UID("pods", "n/pod")
+		w, stop := watching(t, api, "jobs.batch")
+		defer stop()
+		api.Put("events", "n/up", saysOf("cluster-autoscaler", "TriggeredScaleUp", scalesUp, "pod", uid, time.Now())...)
+		for e := range 2 * maxEvents {
+			api.Put("events", fmt.Sprint("n/not", e), saysOf("karpenter", "FailedScheduling", "x", "pod", uid, time.Now())...)
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if why, _, _ := w.Why(job); why.Reason != "TriggeredScaleUp" {
+			t.Errorf("%s is told", why.Reason)
 		}
 	})
 }

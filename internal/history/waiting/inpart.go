@@ -33,8 +33,7 @@ func (w *Watch) WhyInPart(job ownerref.ID) (why history.Reason, known bool, step
 		return w.recovery(job), known, steps
 	}
 	why = w.withClasses(best)
-	why.Message = inPart(pods, why.Message)
-	return why, known, steps
+	return inPart(pods, why), known, steps
 }
 
 // recovery is that Kueue waits for pods of a job that had all been ready; the zero Reason if it does not. Pods that have failed
@@ -46,9 +45,13 @@ func (w *Watch) recovery(job ownerref.ID) (why history.Reason) {
 	return why
 }
 
-// inPart is a message with of how many pods it is said. history.Reason.Words knows how it begins.
-func inPart(pods ownerref.Tally, message string) string {
-	return fmt.Sprintf("%d of %d pods: %s", pods.Stuck, pods.All, message)
+// inPart is a reason with of how many pods it is said, before its message. history.Reason.Words knows how that begins. An
+// autoscaler's Event is of one pod, and of others that cannot begin it may say something else.
+func inPart(pods ownerref.Tally, why history.Reason) history.Reason {
+	if why.Source != history.EventSays || pods.Stuck == 1 {
+		why.Message = fmt.Sprintf("%d of %d pods: %s", pods.Stuck, pods.All, why.Message)
+	}
+	return why
 }
 
 // isStuck reports whether it is said of a pod that it cannot begin.

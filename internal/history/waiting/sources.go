@@ -50,7 +50,8 @@ const (
 	aPodHasFailed
 	aPodIsGated
 	aPodFindsNoNode
-	anAutoscalerSays // of a pod that finds no node
+	anAutoscalerAddsNodes // for a pod that finds no node
+	anAutoscalerAddsNone
 	aPodCannotBegin
 	aGroupFindsNoNodes
 	nodesAreWaitedFor

@@ -334,7 +334,7 @@ func (w *Watch) Why(job ownerref.ID) (why history.Reason, known bool, steps int)
 	if why = w.withClasses(best); best.isStuck() && w.counts {
 		pods, further := w.objects.Sum(job)
 		if steps += further; pods.All > 1 && pods.Stuck > 0 {
-			why.Message = inPart(pods, why.Message)
+			why = inPart(pods, why)
 		}
 	}
 	return why, known, steps
