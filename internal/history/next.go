@@ -205,6 +205,21 @@ func bounded(s string, most int) string {
 	return strings.Clone(s) // or it would keep the whole object
 }
 
+// cut is a text as bounded makes it. One that is longer ends with "…", after the last whole part of the list that it is.
+func cut(s string, most int) string {
+	text := bounded(s, most+utf8.UTFMax)
+	if len(text) <= most {
+		return text
+	}
+	text = bounded(text, most-len("…"))
+	for _, between := range []string{"; ", ", "} { // the parts of what Karpenter says have commas themselves
+		if at := strings.LastIndex(text, between); at > most/2 {
+			return text[:at] + "…"
+		}
+	}
+	return text + "…"
+}
+
 // Name is a text by which jobs are compared and permitted. A text that would have to be changed to be kept becomes "",
 // since it might otherwise become somebody else's name.
 func Name(s string) string {

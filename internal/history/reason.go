@@ -54,7 +54,7 @@ func Explained(was *Job, why Reason) *Job {
 		return next.takenUp()
 	}
 	why.Version = 0
-	why.Reason, why.Message, why.Source = bounded(why.Reason, maxReason), bounded(why.Message, maxReason), Name(why.Source)
+	why.Reason, why.Message, why.Source = bounded(why.Reason, maxReason), cut(why.Message, maxReason), Name(why.Source)
 	next := *was
 	next.Reasons = slices.Clone(was.Reasons)
 	newest := len(next.Reasons) - 1

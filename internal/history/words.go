@@ -20,18 +20,22 @@ const (
 // Words is the reason in one short sentence: a scheduler's or an autoscaler's message in plain words, any other message as it is, without
 // control characters; the reason itself if there is no message. It is up to 256 bytes long.
 func (r Reason) Words() string {
-	// It is a stranger's text, of which 512 bytes are kept. One that was cut may say less.
+	// It is a stranger's text, of which 512 bytes are kept. One that was cut may say less, and ends with "…", before and after.
 	text := strings.TrimSpace(strings.Map(func(c rune) rune {
 		if unicode.IsControl(c) {
 			return ' '
 		}
 		return c
 	}, r.Message))
+	text, wasCut := strings.CutSuffix(text, "…")
 	if r.Source == "Pod" && r.Reason == "Unschedulable" {
 		text = cmp.Or(scheduling(text), text)
 	}
 	if r.Source == EventSays {
 		text = cmp.Or(autoscaling(r.Reason, text), text)
+	}
+	if wasCut {
+		text += "…"
 	}
 	if text = cmp.Or(text, r.Reason); len(text) > maxSentence {
 		text = bounded(text, maxSentence-len("…")) + "…"

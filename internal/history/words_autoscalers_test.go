@@ -72,3 +72,30 @@ func FuzzAutoscalersWords(f *testing.F) {
 		}
 	})
 }
+
+// Of a message that is longer than what is kept, whole parts are kept and told, and that there were more.
+func TestALongMessageIsKeptAndToldInWholeParts(t *testing.T) {
+	repeated := func(part, between string) string {
+		return strings.TrimSuffix(strings.Repeat(part+between, 30), between)
+	}
+	const pool = `incompatible with nodepool "a", daemonset overhead={"cpu":"821m","memory":"1350Mi","pods":"10"}, did not tolerate workload-type=ci-runner:NoSchedule`
+	const toldPool = "NodePool a: taint workload-type=ci-runner:NoSchedule is not tolerated"
+	for _, test := range []struct{ source, reason, message, kept, words string }{
+		{EventSays, "FailedScheduling", "Failed to schedule pod, " + repeated(pool, "; "), pool + "…", "no node is added: " + toldPool + ", " + toldPool + ", " + toldPool + "…"},
+		{EventSays, "NotTriggerScaleUp", "pod didn't trigger scale-up: " + repeated("1 max node group size reached", ", "), "reached, 1 max node group size reached…", ""},
+		{"Pod", "Unschedulable", "0/9 nodes are available: 9 Insufficient cpu, " + repeated("1 node(s) had untolerated taint {a: b}", ", "), "taint {a: b}…", ""},
+		{"Pod", "OOMKilled", strings.Repeat("ä", 300), strings.Repeat("ä", 254) + "…", strings.Repeat("ä", 126) + "…"},
+	} {
+		job := Explained(&Job{State: Pending}, Reason{Source: test.source, Reason: test.reason, Message: test.message})
+		if !strings.HasSuffix(job.Message, test.kept) || len(job.Message) > maxReason {
+			t.Errorf("%s: %d bytes are kept: %q", test.reason, len(job.Message), job.Message)
+		}
+		words := job.Reasons[0].Words()
+		if test.words != "" && words != test.words || !strings.HasSuffix(words, "…") || strings.Count(words, "…") != 1 {
+			t.Errorf("%s: %q", test.reason, words)
+		}
+		if again := Explained(job, Reason{Source: test.source, Reason: test.reason, Message: test.message}); again != nil {
+			t.Errorf("%s: what is said again is another reason", test.reason)
+		}
+	}
+}
