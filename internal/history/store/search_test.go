@@ -215,6 +215,13 @@ func TestASearchThatTakesTooLongHasWhatItFound(t *testing.T) {
 		if jobs, err := s.Jobs(t.Context(), log, Filter{Search: "b-005"}, JobAfter{}, 10); len(jobs) != 1 || err != nil {
 			t.Error("far back:", jobs, err)
 		}
+		// The rest of a page has no more time than the page has.
+		f := Filter{Search: "b-005", SearchUntil: time.Now().Add(-time.Millisecond)}
+		jobs, err := s.Jobs(t.Context(), log, f, JobAfter{}, 10)
+		transitions, err2 := s.Transitions(t.Context(), log, f, 0, 10)
+		if len(jobs)+len(transitions) != 0 || !errors.Is(err, ErrUnfinished) || !errors.Is(err2, ErrUnfinished) {
+			t.Error("the page's time is over:", jobs, err, transitions, err2)
+		}
 	})
 }
 
