@@ -68,7 +68,8 @@ func watch(ctx context.Context, args []string, out io.Writer) error {
 		one := &oneAtATime{to: out}
 		out = one
 		asking.Go(func() {
-			printWaits(ctx, connection, waits, bearer, func(line string) error { return printRow(one, &sse.Event{Event: []byte("waits")}, line) })
+			printWaits(ctx, connection, waits, bearer, func(line string) error { return printRow(one, &sse.Event{Event: []byte("waits")}, line) },
+				func(problem string) { fmt.Fprintln(os.Stderr, "gateway watch:", printable(problem)) })
 		})
 	}
 

@@ -3,20 +3,28 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 )
 
 // Why a job waits, its place and when it will start make no transitions, so a stream of a history does not tell them. They
 // are asked for beside it, all with one request, and printed as they change.
 
-// askAboutWaits is how often.
-const askAboutWaits = 10 * time.Second
+const (
+	// askAboutWaits is how often.
+	askAboutWaits = 10 * time.Second
+	// mostWaits is of how many jobs at most, the newest, which is as many as a page may have. Those that are next in a queue may be old.
+	mostWaits = "1000"
+	// maxWaits bounds an answer, in bytes.
+	maxWaits = 4 * maxEvent
+)
 
 // waitingStates are the states in which a job waits.
 const waitingStates = "Submitted,Queued,Suspended,Pending,Retrying"
@@ -47,7 +55,7 @@ func waitsURL(address, path string) string {
 	if view := asked.Get("view"); view != "" && view != "transitions" || asked.Has("state") || asked.Has("cause") {
 		return ""
 	}
-	query := url.Values{"state": {waitingStates}}
+	query := url.Values{"state": {waitingStates}, "limit": {mostWaits}}
 	for _, filter := range []string{"owner", "queue", "uid", "search"} {
 		if asked.Has(filter) {
 			query[filter] = asked[filter]
@@ -58,12 +66,26 @@ func waitsURL(address, path string) string {
 }
 
 // printWaits prints why jobs wait whenever that has changed, until the context ends. What cannot be asked for now is asked
-// for again: the stream beside it says what is wrong.
-func printWaits(ctx context.Context, client *http.Client, address string, bearer func() (string, error), print func(line string) error) {
-	told := map[string]string{}
+// for again; why not is told whenever that has changed, and once that there are more jobs than are asked for.
+func printWaits(ctx context.Context, client *http.Client, address string, bearer func() (string, error), print func(line string) error, tell func(problem string)) {
+	told, failed, tellMore := map[string]string{}, "", sync.OnceFunc(func() {
+		tell("more than " + mostWaits + " jobs wait: of the newest " + mostWaits + " only it is printed why")
+	})
 	for {
-		if waits, err := askWaits(ctx, client, address, bearer); err == nil {
-			told = tellWaits(waits, told, time.Now(), print)
+		waits, more, err := askWaits(ctx, client, address, bearer)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			if now := innermost(err).Error(); now != failed {
+				failed = now
+				tell("it cannot be asked for why jobs wait: " + err.Error())
+			}
+		default:
+			failed, told = "", tellWaits(waits, told, time.Now(), print)
+			if more {
+				tellMore()
+			}
 		}
 		select {
 		case <-ctx.Done():
@@ -73,16 +95,28 @@ func printWaits(ctx context.Context, client *http.Client, address string, bearer
 	}
 }
 
-func askWaits(ctx context.Context, client *http.Client, address string, bearer func() (string, error)) (waits []toldWait, err error) {
+// innermost is what an error comes from: what is around it may have another port each time.
+func innermost(err error) error {
+	for {
+		within := errors.Unwrap(err)
+		if within == nil {
+			return err
+		}
+		err = within
+	}
+}
+
+// askWaits returns the newest jobs that wait, and whether there are more.
+func askWaits(ctx context.Context, client *http.Client, address string, bearer func() (string, error)) (waits []toldWait, more bool, err error) {
 	ctx, done := context.WithTimeout(ctx, 3*askAboutWaits)
 	defer done()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	token, err := bearer()
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if token != "" {
 		request.Header.Set("Authorization", "Bearer "+token)
@@ -90,15 +124,18 @@ func askWaits(ctx context.Context, client *http.Client, address string, bearer f
 	request.Header.Set("Accept", "application/json")
 	response, err := client.Do(request)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("why jobs wait: %s", response.Status)
+		return nil, false, errors.New(response.Status)
 	}
-	var page struct{ Items []toldWait }
-	err = json.NewDecoder(io.LimitReader(response.Body, maxEvent)).Decode(&page)
-	return page.Items, err
+	var page struct {
+		Items    []toldWait
+		Continue string
+	}
+	err = json.NewDecoder(io.LimitReader(response.Body, maxWaits)).Decode(&page)
+	return page.Items, page.Continue != "", err
 }
 
 // tellWaits prints those waits of which something else is said than was told, and returns what has been told of all.

@@ -3,11 +3,16 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -56,7 +61,7 @@ func TestWatchPrintsWhyJobsWait(t *testing.T) {
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	if want := "/history/apis/batch/v1/jobs?owner=me&state=Submitted%2CQueued%2CSuspended%2CPending%2CRetrying Bearer secret"; asked[0] != want {
+	if want := "/history/apis/batch/v1/jobs?limit=1000&owner=me&state=Submitted%2CQueued%2CSuspended%2CPending%2CRetrying Bearer secret"; asked[0] != want {
 		t.Errorf("asked %q, not %q", asked[0], want)
 	}
 }
@@ -93,10 +98,10 @@ func TestWhyAJobWaitsIsPrintedOnceForEachChange(t *testing.T) {
 
 // Only transitions of jobs have waits beside them.
 func TestWaitsAreAskedForBesideTransitionsOnly(t *testing.T) {
-	const at, state = "https://h/base", "state=Submitted%2CQueued%2CSuspended%2CPending%2CRetrying"
+	const at, state = "https://h/base", "limit=1000&state=Submitted%2CQueued%2CSuspended%2CPending%2CRetrying"
 	for path, want := range map[string]string{
 		"/history/apis/batch/v1/jobs":                                        at + "/history/apis/batch/v1/jobs?" + state,
-		"/clusters/x/history/apis/batch/v1/jobs?view=transitions&queue=a,b":  at + "/clusters/x/history/apis/batch/v1/jobs?queue=a%2Cb&" + state,
+		"/clusters/x/history/apis/batch/v1/jobs?view=transitions&queue=a,b":  at + "/clusters/x/history/apis/batch/v1/jobs?limit=1000&queue=a%2Cb&" + strings.TrimPrefix(state, "limit=1000&"),
 		"/history/apis/batch/v1/namespaces/n/jobs/j?uid=u&limit=0&since=24h": at + "/history/apis/batch/v1/namespaces/n/jobs/j?" + state + "&uid=u",
 		"/history/apis/batch/v1/jobs?view=runs":                              "",
 		"/history/apis/batch/v1/jobs?state=Failed":                           "",
@@ -110,3 +115,37 @@ func TestWaitsAreAskedForBesideTransitionsOnly(t *testing.T) {
 		}
 	}
 }
+
+// Why jobs wait cannot be asked for, or not of all of them: that is told, and not every ten seconds.
+func TestThatItIsNotKnownWhyJobsWaitIsToldOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		answers := []string{"503", "503", "403", "", "", "403", `{"items":[],"continue":"x"}`, `{"items":[],"continue":"x"}`, "403"}
+		client := &http.Client{Transport: roundTrips(func(*http.Request) (*http.Response, error) {
+			answer := "503"
+			if len(answers) > 0 {
+				answer, answers = answers[0], answers[1:]
+			}
+			if strings.HasPrefix(answer, "{") {
+				return &http.Response{StatusCode: http.StatusOK, Status: "200 OK", Body: io.NopCloser(strings.NewReader(answer))}, nil
+			}
+			if answer == "" { // from another port each time
+				return nil, &net.OpError{Op: "read", Net: "tcp", Addr: &net.TCPAddr{Port: len(answers)}, Err: syscall.ECONNRESET}
+			}
+			return &http.Response{StatusCode: http.StatusServiceUnavailable, Status: answer, Body: http.NoBody}, nil
+		})}
+		ctx, stop := context.WithTimeout(t.Context(), time.Duration(len(answers))*askAboutWaits-time.Second)
+		defer stop()
+		var told []string
+		printWaits(ctx, client, "http://gateway", func() (string, error) { return "", nil }, func(string) error { return nil }, func(problem string) {
+			told = append(told, problem[strings.LastIndex(problem, ": ")+2:])
+		})
+		want := []string{"503", "403", "connection reset by peer", "403", "of the newest 1000 only it is printed why", "403"}
+		if !slices.Equal(told, want) {
+			t.Errorf("told %q", told)
+		}
+	})
+}
+
+type roundTrips func(*http.Request) (*http.Response, error)
+
+func (r roundTrips) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }
