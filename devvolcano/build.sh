@@ -10,5 +10,6 @@ cd "$(dirname "$0")"
 
 go mod download volcano.sh/volcano
 go build -o "$out/" volcano.sh/volcano/cmd/scheduler volcano.sh/volcano/cmd/controller-manager
+rm -f "$out"/*.yaml # kinds that Volcano does not have any more would be served
 cp "$(go list -m -f '{{.Dir}}' volcano.sh/volcano)"/config/crd/volcano/bases/*.yaml "$out/"
 chmod u+w "$out"/*.yaml
