@@ -30,9 +30,8 @@ func (e Elapsed) MarshalJSON() ([]byte, error) {
 
 // Waited is how long a job waited: from its creation until it first ran; if it never did, until it
 // ended or was deleted. Nil: that is not known, since what ended the waiting was found late, or the
-// job has succeeded without a version of it that said that it runs.
+// job ran without a version of it that said so.
 func (j *Job) Waited() *Elapsed {
-	_, succeeded := j.Spent[Succeeded]
 	until := j.Started
 	if until == 0 {
 		until = j.Ended
@@ -41,17 +40,20 @@ func (j *Job) Waited() *Elapsed {
 		until = j.Deleted
 	}
 	switch {
-	case j.BeganLate, j.Started == 0 && (succeeded || j.State == Succeeded):
+	case j.ranUntold():
 		return nil
 	case until == 0:
 		return &Elapsed{Since: j.Created}
+	case j.BeganLate:
+		return nil
 	}
 	return &Elapsed{Over: time.Duration(max(0, until-j.Created)) * time.Millisecond}
 }
 
-// Ran is how long a job was Running, all its runs together; nil: it never was.
+// Ran is how long a job was Running, all its runs together; nil: it never was, or the end of a run
+// was not seen.
 func (j *Job) Ran() *Elapsed {
-	if j.Started == 0 {
+	if j.Started == 0 || j.StoppedLate {
 		return nil
 	}
 	ran := &Elapsed{Over: j.Spent[Running]}
@@ -61,15 +63,38 @@ func (j *Job) Ran() *Elapsed {
 	return ran
 }
 
-// beganLate reports whether it is not known when the waiting of a job ended: with this transition,
-// or one before.
-func beganLate(was *Job, to State, seen Seen) bool {
-	first := to == Running || to.Ended() || to == Deleted
-	switch {
-	case was == nil:
-		return first && (seen.Late || seen.Replayed && seen.At == 0)
-	case was.Started != 0, !first, was.Ended != 0 && to != Running:
-		return was.BeganLate
-	}
-	return seen.Late || seen.Replayed && seen.At == 0
+// ranUntold reports whether a job ran, though no version of it has said so until now: it has
+// succeeded, or is tried again after something of it failed.
+func (j *Job) ranUntold() bool {
+	return j.Started == 0 && (j.hasBeen(Succeeded) || j.hasBeen(Retrying) && j.Failures+j.Restarts > 0)
 }
+
+func (j *Job) hasBeen(state State) bool {
+	_, spent := j.Spent[state]
+	return spent || j.State == state
+}
+
+// beganLate reports whether it is not known when the waiting of a job ended: with its transition to
+// what it is next, or one before. An end that was found late stays so if it is opened again: the
+// job may have run before.
+func beganLate(was, next *Job, seen Seen) bool {
+	switch to := next.State; {
+	case was != nil && (was.BeganLate || was.Started != 0):
+		return was.BeganLate
+	case was != nil && was.ranUntold() && to == Running:
+		return true
+	case to == Failed && next.Failures > 0 && !next.pastDeadline(): // else its pods failed because they were taken away
+		return true
+	case to == Running, (to.Ended() || to == Deleted) && (was == nil || was.Ended == 0):
+		return seen.undated()
+	}
+	return false
+}
+
+// stoppedLate reports whether it is not known when a run of a job ended: with this transition, or one before.
+func stoppedLate(was *Job, seen Seen) bool {
+	return was != nil && (was.StoppedLate || was.State == Running && seen.At == 0 && seen.undated())
+}
+
+// undated reports whether what is seen happened at a time that is not known.
+func (s *Seen) undated() bool { return s.Late || s.Replayed && s.At == 0 }

@@ -17,6 +17,15 @@ func TestWhatWasNotSeenIsNoWaitAndNoRun(t *testing.T) {
 	replayed := func(state State, claims Time) Seen {
 		return Seen{Said: Said{State: state, At: claims}, Replayed: true, Observed: 500_000}
 	}
+	failing := says(Submitted, Pending, Retrying, Pending, Retrying, Running, Failed)
+	for i := 2; i < len(failing); i++ {
+		failing[i].Failures = int64(i)
+	}
+	tooSoon := append(failing[:5:5], says(Failed)...)
+	tooSoon[5].Failures = 5
+	ended := func(reason string) Seen {
+		return Seen{Said: Said{State: Failed, Reason: reason, Counts: Counts{Failures: 1}}}
+	}
 	for name, test := range map[string]struct {
 		seen        []Seen // a second apart, of a job that was created at 1 s
 		waited, ran *Elapsed
@@ -39,6 +48,22 @@ func TestWhatWasNotSeenIsNoWaitAndNoRun(t *testing.T) {
 		"found waiting":                {[]Seen{late(Pending, 0)}, &Elapsed{Since: 1_000}, nil},
 		"found waiting, then seen run": {append([]Seen{late(Pending, 0)}, Seen{Said: Said{State: Running}, Observed: 501_000}), over(500), &Elapsed{Since: 501_000}},
 		"seen to run, then missed":     {append(says(Submitted, Running), late(Failed, 100_000)), over(1), over(98)},
+		"seen to run, then found gone": {append(says(Submitted, Running), Seen{Deleted: true, Late: true, Observed: 500_000}), over(1), nil},
+		"the same, read later":         {append(says(Submitted, Running), Seen{Deleted: true, Replayed: true, Observed: 500_000}), over(1), nil},
+		"found ended, of no claim":     {append(says(Submitted, Running), late(Failed, 0)), over(1), nil},
+		"the same, and runs again":     {append(says(Submitted, Running), late(Retrying, 0), Seen{Said: Said{State: Running}, Observed: 501_000}), over(1), nil},
+		"ended, then found gone":       {append(says(Submitted, Running, Failed), Seen{Deleted: true, Late: true, Observed: 500_000}), over(1), over(1)},
+		"found ended, waits again":     {append(says(Submitted), late(Failed, 0), Seen{Said: Said{State: Pending}, Observed: 501_000}), &Elapsed{Since: 1_000}, nil},
+		"the same, and then runs":      {append(says(Submitted), late(Failed, 0), Seen{Said: Said{State: Pending}, Observed: 501_000}, Seen{Said: Said{State: Running}, Observed: 502_000}), nil, &Elapsed{Since: 502_000}},
+		"found ended, runs again":      {append(says(Submitted), late(Failed, 0), Seen{Said: Said{State: Running}, Observed: 501_000}), nil, &Elapsed{Since: 501_000}},
+		"ended, waits, then runs":      {says(Submitted, Failed, Pending, Running), over(3), &Elapsed{Since: 4_000}},
+		"succeeded unseen, then runs":  {says(Submitted, Succeeded, Pending, Running), nil, &Elapsed{Since: 4_000}},
+		"fails too soon to be seen":    {tooSoon, nil, nil},
+		"fails so, and waits":          {failing[:4], nil, nil},
+		"fails so, and then runs":      {failing, nil, over(1)},
+		"fails so once, for all":       {append(says(Submitted, Pending), ended("BackoffLimitExceeded")), nil, nil},
+		"waits until its deadline":     {append(says(Submitted, Pending), ended("DeadlineExceeded")), over(2), nil},
+		"its pods were deleted":        {says(Submitted, Pending, Retrying, Pending, Failed), over(4), nil},
 		"read later, with its time":    {append(says(Submitted), replayed(Running, 100_000)), over(99), &Elapsed{Since: 100_000}},
 		"read later, without":          {append(says(Submitted), replayed(Running, 0)), nil, &Elapsed{Since: 500_000}},
 	} {

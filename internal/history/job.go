@@ -92,16 +92,18 @@ type Job struct {
 	Version uint64 // the resourceVersion of the last transition
 	Created Time
 	Started Time // it first came to Running
-	// BeganLate says that it is not known how long it waited: that it first ran, or ended without, was found after the fact.
+	// BeganLate says that it is not known how long it waited: that it first ran, or ended without, was found after the fact, or it ran before it said so.
 	BeganLate bool
-	RanUntil  Time // it last left Running; 0 of one that never ran, and of one written by a gateway that did not keep it
-	Ended     Time // it came to its end; 0 again if it was opened again
-	Deleted   Time
-	Spent     map[State]time.Duration // the time that it spent in each state that it has left
-	Requests  map[string]string
-	Reasons   []Reason // why it waited, the newest last; Reason is the newest while that holds
-	Progress  Progress
-	Cause     *Cause // why it is in its state, as CauseOf found last, or why it had ended before it was deleted; nil if that is not known, or there is none
+	// StoppedLate says that it is not known how long it ran: that it left Running was found after the fact, and it does not claim when.
+	StoppedLate bool
+	RanUntil    Time // it last left Running; 0 of one that never ran, and of one written by a gateway that did not keep it
+	Ended       Time // it came to its end; 0 again if it was opened again
+	Deleted     Time
+	Spent       map[State]time.Duration // the time that it spent in each state that it has left
+	Requests    map[string]string
+	Reasons     []Reason // why it waited, the newest last; Reason is the newest while that holds
+	Progress    Progress
+	Cause       *Cause // why it is in its state, as CauseOf found last, or why it had ended before it was deleted; nil if that is not known, or there is none
 	Counts
 }
 

@@ -45,7 +45,7 @@ func Next(was *Job, seen Seen) (*Job, *Transition) {
 		Identity: next.Identity, Version: seen.Version, To: to, Late: seen.Late,
 		Reason: next.Reason, Message: next.Message, Owner: next.Owner, Queue: next.Queue,
 	}
-	next.Since, next.BeganLate = since(was, to, seen), beganLate(was, to, seen)
+	next.Since = since(was, to, seen)
 	next.Active = next.Active && to.Waits() && to != Retrying // what begins with this transition is counted with it
 	if was == nil {
 		next.Due = false
@@ -53,6 +53,7 @@ func Next(was *Job, seen Seen) (*Job, *Transition) {
 		t.From, next.NamespaceUID, next.Parent = was.State, was.NamespaceUID, was.Parent
 		next.follow(was, seen.Kept)
 	}
+	next.BeganLate, next.StoppedLate = beganLate(was, next, seen), stoppedLate(was, seen)
 	switch to {
 	case Running:
 		if next.Started == 0 {

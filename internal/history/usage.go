@@ -48,9 +48,10 @@ type Lived struct {
 	Counted bool   // the job was counted already: only what it holds counts
 	Created Time
 	HasRun  bool
-	Ran     time.Duration // as Job.Ran says
+	Ran     time.Duration // as Job.Ran says; it counts of jobs that have run
 	Waited  time.Duration // as Job.Waited says; it counts of jobs that have run
 	Late    bool          // how long it waited is not known
+	Unended bool          // how long it ran is not known; Ran is up to when that was found
 	Holds   []Hold        // in any order
 }
 
@@ -101,7 +102,7 @@ func (u *Usage) Add(l Lived) (changed int) {
 		s.jobs++
 		u.jobs++
 		changed++
-		if l.HasRun {
+		if l.HasRun && !l.Unended {
 			s.ran = append(s.ran, hundredths(l.Ran))
 		}
 		if l.HasRun && !l.Late {

@@ -213,7 +213,7 @@ func (s *Store) writeIn(ctx context.Context, tx *sql.Tx, log Log, b Batch) (Log,
 
 var (
 	transitionColumns = strings.Fields("log seq uid namespace name version from_state to_state at observed late attempt reason message owner queue namespace_uid cause cause_reason")
-	jobColumns        = strings.Fields("log uid namespace name owner queue state since reason message attempt version created started ended deleted spent requests reasons ran_until namespace_uid counts parent_resource parent_name parent_uid progress_done progress_of cause cause_reason lived")
+	jobColumns        = strings.Fields("log uid namespace name owner queue state since reason message attempt version created started ended deleted spent requests reasons ran_until namespace_uid counts parent_resource parent_name parent_uid progress_done progress_of began_late stopped_late cause cause_reason lived")
 )
 
 func jobRow(log int64, j *history.Job) ([]any, error) {
@@ -238,8 +238,8 @@ func jobRow(log int64, j *history.Job) ([]any, error) {
 		reasons = string(text)
 	}
 	var counts string
-	if row := (countsRow{j.Counts, j.BeganLate}); row != (countsRow{}) {
-		text, err := json.Marshal(row)
+	if j.Counts != (history.Counts{}) {
+		text, err := json.Marshal(j.Counts)
 		if err != nil {
 			return nil, err
 		}
@@ -254,7 +254,7 @@ func jobRow(log int64, j *history.Job) ([]any, error) {
 		return nil, err
 	}
 	return []any{log, j.UID, j.Namespace, j.Name, j.Owner, j.Queue, string(j.State), int64(j.Since), j.Reason, j.Message, j.Attempt,
-		int64(j.Version), int64(j.Created), int64(j.Started), int64(j.Ended), int64(j.Deleted), string(spentText), string(requests), reasons, ranUntil(j), known(j.NamespaceUID), counts, known(j.Parent.Resource), known(j.Parent.Name), known(j.Parent.UID), done, of, cause, reason, lived(j)}, nil
+		int64(j.Version), int64(j.Created), int64(j.Started), int64(j.Ended), int64(j.Deleted), string(spentText), string(requests), reasons, ranUntil(j), known(j.NamespaceUID), counts, known(j.Parent.Resource), known(j.Parent.Name), known(j.Parent.UID), done, of, orNull(j.BeganLate), orNull(j.StoppedLate), cause, reason, lived(j)}, nil
 }
 
 // stillRuns is the ran_until of a job that is running.
@@ -277,6 +277,14 @@ func known(text string) any {
 		return nil
 	}
 	return text
+}
+
+// orNull is 1, or NULL, as in rows of before.
+func orNull(b bool) any {
+	if b {
+		return 1
+	}
+	return nil
 }
 
 func asInt(b bool) int {

@@ -155,8 +155,9 @@ func (s *Store) jobs(ctx context.Context, from string, args ...any) (found []*hi
 		var uid, counts, cause sql.NullString
 		var parent [3]sql.NullString
 		var done, of sql.NullInt64
+		var late [2]sql.NullBool
 		if err := scan(&j.UID, &j.Namespace, &j.Name, &j.Owner, &j.Queue, &j.State, &j.Since, &j.Reason, &j.Message, &j.Attempt,
-			&j.Version, &j.Created, &j.Started, &j.Ended, &j.Deleted, &spentText, &requests, &reasons, &ran, &uid, &counts, &parent[0], &parent[1], &parent[2], &done, &of, &cause); err != nil {
+			&j.Version, &j.Created, &j.Started, &j.Ended, &j.Deleted, &spentText, &requests, &reasons, &ran, &uid, &counts, &parent[0], &parent[1], &parent[2], &done, &of, &late[0], &late[1], &cause); err != nil {
 			return err
 		}
 		var err error
@@ -171,9 +172,12 @@ func (s *Store) jobs(ctx context.Context, from string, args ...any) (found []*hi
 				return fmt.Errorf("job %s: %w", j.UID, err)
 			}
 		}
-		if j.BeganLate, err = readCounts(&j.Counts, counts); err != nil {
-			return fmt.Errorf("job %s: %w", j.UID, err)
+		if counts.String != "" {
+			if err := json.Unmarshal([]byte(counts.String), &j.Counts); err != nil {
+				return fmt.Errorf("job %s: %w", j.UID, err)
+			}
 		}
+		j.BeganLate, j.StoppedLate = late[0].Bool, late[1].Bool
 		if err := readCause(&j.Cause, cause); err != nil {
 			return fmt.Errorf("job %s: %w", j.UID, err)
 		}
@@ -203,27 +207,6 @@ func spentOf(text string) (map[history.State]time.Duration, error) {
 		all[state] = time.Duration(ms) * time.Millisecond
 	}
 	return all, nil
-}
-
-// countsRow is what the column counts has.
-type countsRow struct {
-	history.Counts
-	BeganLate bool `json:"beganLate,omitempty"` // of gateways of before: absent
-}
-
-// readCounts reads the column counts, which may be NULL. Only of what is not nil it reads the counts.
-func readCounts(into *history.Counts, text sql.NullString) (beganLate bool, err error) {
-	if text.String == "" || into == nil && !strings.Contains(text.String, "beganLate") {
-		return false, nil
-	}
-	var row countsRow
-	if err := json.Unmarshal([]byte(text.String), &row); err != nil {
-		return false, err
-	}
-	if into != nil {
-		*into = row.Counts
-	}
-	return row.BeganLate, nil
 }
 
 // TransitionsAfter are the transitions between two numbers, in order. The work depends on how many lie between the two,

@@ -124,6 +124,11 @@ var migrations = [][]string{{
 	{
 		`ALTER TABLE runs ADD COLUMN IF NOT EXISTS end_version BIGINT`,
 	},
+	{
+		// Columns of their own: a gateway of before writes all of a column that it knows, and would take from it what it does not know.
+		`ALTER TABLE jobs ADD COLUMN IF NOT EXISTS began_late BIGINT`,
+		`ALTER TABLE jobs ADD COLUMN IF NOT EXISTS stopped_late BIGINT`,
+	},
 }
 
 // contractions are the versions whose migrations took away or changed something that gateways of

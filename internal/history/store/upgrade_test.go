@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"os"
@@ -209,6 +210,41 @@ func TestWhatCannotBeUsedAnyMoreIsRefusedByTheNameOfARelease(t *testing.T) {
 		}
 		if err := between.Check(t.Context()); err != nil || between.Refused() != nil {
 			t.Error(err, between.Refused())
+		}
+	})
+}
+
+// A gateway of the release before reads a job, and writes all of it that it knows. What is not known
+// of its times stays so.
+func TestAGatewayOfBeforeForgetsNotThatATimeIsNotKnown(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		log := take(t, s, "a")
+		job, transition := history.Next(nil, history.Seen{
+			Identity: history.Identity{UID: "u", Namespace: "n", Name: "j"}, Version: 1, Created: 1000, Observed: 900_000, Late: true,
+			Said: history.Said{State: history.Running, Counts: history.Counts{Failures: 1}},
+		})
+		job.StoppedLate = true
+		log = write(t, s, log, Batch{To: 1, Jobs: []*history.Job{job}, Transitions: []*history.Transition{transition}})
+		known := slices.DeleteFunc(slices.Clone(jobColumns), func(column string) bool { return strings.HasSuffix(column, "_late") })
+		again := *job
+		again.BeganLate, again.StoppedLate = false, false // it knows of neither
+		row, err := jobRow(log.ID, &again)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := len(jobColumns) - 1; i >= 0; i-- {
+			if !slices.Contains(known, jobColumns[i]) {
+				row = slices.Delete(row, i, i+1)
+			}
+		}
+		if err := s.inTransaction(t.Context(), func(ctx context.Context, tx *sql.Tx) error {
+			return s.insert(ctx, tx, "jobs", known, [][]any{row}, s.dialect.upsert(known[:2], known[2:]))
+		}); err != nil {
+			t.Fatal(err)
+		}
+		found, err := s.Jobs(t.Context(), log, Filter{}, JobAfter{}, 1)
+		if err != nil || len(found) != 1 || found[0].Waited() != nil || found[0].Ran() != nil || found[0].Failures != 1 {
+			t.Errorf("%+v, %v", found, err)
 		}
 	})
 }

@@ -170,11 +170,13 @@ func (l *lives) read(ctx context.Context, from string, args []any, counts func(u
 		job, namespace, owner, queue, spent := livedJob{}, "", "", "", ""
 		var of history.Job // what its times are of
 		var ran *int64
-		var parent, cause, counts sql.NullString
-		if err := scan(&job.uid, &namespace, &owner, &queue, &of.State, &of.Since, &of.Created, &of.Started, &of.Ended, &of.Deleted, &ran, &spent, &job.requests, &parent, &cause, &counts); err != nil {
+		var parent, cause sql.NullString
+		var late [2]sql.NullBool
+		if err := scan(&job.uid, &namespace, &owner, &queue, &of.State, &of.Since, &of.Created, &of.Started, &of.Ended, &of.Deleted, &ran, &spent, &job.requests, &parent, &cause, &late[0], &late[1]); err != nil {
 			return err
 		}
 		state := of.State
+		of.BeganLate, job.Unended = late[0].Bool, late[1].Bool
 		job.Created, job.started = of.Created, of.Started
 		job.Key, job.end, job.Counted = namespace, max(of.Ended, of.Deleted), parent.String != "" // a part is in what it is a part of
 		switch l.by {
@@ -193,17 +195,14 @@ func (l *lives) read(ctx context.Context, from string, args []any, counts func(u
 		}
 		if of.Started != 0 {
 			var err error
-			if of.Spent, err = spentOf(spent); err == nil {
-				of.BeganLate, err = readCounts(nil, counts)
-			}
-			if err != nil {
+			if of.Spent, err = spentOf(spent); err != nil {
 				return fmt.Errorf("job %s: %w", job.uid, err)
 			}
 			l.times(&job, &of, ran)
 		}
 		l.batch = append(l.batch, job)
 		return nil
-	}, "SELECT uid, namespace, owner, queue, state, since, created, started, ended, deleted, ran_until, spent, requests, parent_uid, cause_reason, counts FROM "+from, args...); err != nil {
+	}, "SELECT uid, namespace, owner, queue, state, since, created, started, ended, deleted, ran_until, spent, requests, parent_uid, cause_reason, began_late, stopped_late FROM "+from, args...); err != nil {
 		return err
 	}
 	uids := make([]string, len(l.batch))

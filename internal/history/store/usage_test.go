@@ -90,7 +90,9 @@ func simply(lives []life, span history.Span, now int, key func(life) string) map
 	inside := func(at int) bool { return history.Time(at*second) >= span.From && history.Time(at*second) < span.Until }
 	for _, l := range lives {
 		first, running := -1, 0
+		succeeded := false // before it was seen to run, so it is not known how long it waited
 		for at := l.created; at < now; at++ {
+			succeeded = succeeded || first < 0 && l.at(at) == history.Succeeded
 			if l.at(at) != history.Running {
 				continue
 			}
@@ -113,7 +115,10 @@ func simply(lives []life, span history.Span, now int, key func(life) string) map
 		sum.Jobs++
 		sums[of] = sum
 		if first >= 0 {
-			waited[of], ran[of] = append(waited[of], float64(first-l.created)), append(ran[of], float64(running))
+			ran[of] = append(ran[of], float64(running))
+		}
+		if first >= 0 && !succeeded {
+			waited[of] = append(waited[of], float64(first-l.created))
 		}
 	}
 	rank := func(all []float64) *history.Spread {
@@ -268,6 +273,46 @@ func TestWaitsThatNobodySawAreInNoPercentile(t *testing.T) {
 		}
 		if err != nil || len(found) != 3 {
 			t.Error(found, err)
+		}
+	})
+}
+
+// How long a job ran is not known whose end was found late, and in no percentile; what it held until then counts.
+func TestRunsOfWhichNobodySawTheEndAreInNoPercentile(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		log := take(t, s, "a")
+		b := Batch{To: 1}
+		for i := range 2 {
+			var job *history.Job
+			for at, seen := range []history.Seen{{Said: history.Said{State: history.Running}}, {Deleted: true, Late: i == 1}} {
+				seen.Identity, seen.Version, seen.Created = history.Identity{UID: fmt.Sprintf("u%d", i), Namespace: "n", Name: "j"}, 1, 1*second
+				seen.Observed = history.Time((2 + at*(1+599*i)) * second)
+				next, transition := history.Next(job, seen)
+				job, b.Transitions = next, append(b.Transitions, transition)
+			}
+			b.Jobs = append(b.Jobs, job)
+		}
+		log = write(t, s, log, b)
+		ran, unended := []time.Duration{}, 0
+		usage := history.NewUsage(history.Span{Until: 1_000_000})
+		if err := s.Lives(t.Context(), log, Filter{}, ByNamespace, history.Span{Until: 1_000_000}, 1_000_000, func(batch []history.Lived) error {
+			for _, l := range batch {
+				usage.Add(l)
+				if ran = append(ran, l.Ran); l.Unended {
+					unended++
+				}
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		sums := usage.Sum()
+		if len(sums) != 1 || !gocmp.Equal(sums[0].Ran, &history.Spread{P50: 1, P90: 1, Max: 1}) || !gocmp.Equal(sums[0].Waited, &history.Spread{P50: 1, P90: 1, Max: 1}) || unended != 1 || len(ran) != 2 || ran[0]+ran[1] != 601*time.Second {
+			t.Errorf("%+v: %v, %d of them are not known", sums, ran, unended)
+		}
+		found, err := s.Jobs(t.Context(), log, Filter{UIDs: []string{"u1"}}, JobAfter{}, 10)
+		if err != nil || len(found) != 1 || found[0].Ran() != nil || !found[0].StoppedLate {
+			t.Errorf("%+v, %v", found, err)
 		}
 	})
 }

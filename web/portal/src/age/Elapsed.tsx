@@ -18,9 +18,15 @@ const over = (of: Elapsed | undefined, at: number): Elapsed | undefined => of &&
 
 /** The times of a job after a transition that was told since it was read. */
 export function timesAfter({ waited, ran }: Times, { to, at, late }: Pick<Transition, 'to' | 'at' | 'late'>): Times {
-  const stopped = over(ran, at);
+  // Only the gateway knows whether the object claims when a run ended that was found late.
+  const stopped = late && ran?.since !== undefined && to !== 'Running' ? undefined : over(ran, at);
   if (to === 'Running') return { waited: late && waited?.since !== undefined ? undefined : over(waited, at), ran: { over: stopped?.over ?? 0, since: at } };
   if (!ends.has(to)) return { waited, ran: stopped };
   const unseen = waited?.since !== undefined && (late || to === 'Succeeded');
   return { waited: unseen ? undefined : over(waited, at), ran: stopped };
+}
+
+/** The times of a job that says itself that it ended, and of which the history has not said so yet. Whether it ran meanwhile is not known. */
+export function timesUntil({ waited, ran }: Times, end: number): Times {
+  return { waited: waited?.since === undefined ? waited : undefined, ran: over(ran, end) };
 }

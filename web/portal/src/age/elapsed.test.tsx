@@ -2,7 +2,7 @@ import type { Elapsed } from '@kubecast/sdk';
 import { expect, test } from 'vitest';
 import { render } from '../../../mock/render.ts';
 import { AsOf } from './Age.tsx';
-import { Lasted, timesAfter } from './Elapsed.tsx';
+import { Lasted, timesAfter, timesUntil } from './Elapsed.tsx';
 
 const shown = (of: Elapsed | undefined): string | null => {
   const page = render(
@@ -38,4 +38,16 @@ test('a job that ends without having run has waited until then, unless nobody sa
   expect(timesAfter(waits, to('Failed', 4_000, true))).toEqual({ waited: undefined, ran: undefined });
   expect(timesAfter(waits, to('Running', 4_000, true)).waited).toBeUndefined();
   expect(timesAfter(waits, to('Succeeded', 4_000))).toEqual({ waited: undefined, ran: undefined }); // it must have run
+});
+
+test('a run whose end nobody saw has no time that is made up, until the gateway says whether the job claims one', () => {
+  const runs = { waited: { over: 3_000, since: undefined }, ran: { over: 0, since: 4_000 } };
+  expect(timesAfter(runs, to('Deleted', 500_000, true)).ran).toBeUndefined();
+  expect(timesAfter({ ...runs, ran: { over: 2_000, since: undefined } }, to('Deleted', 500_000, true)).ran).toEqual({ over: 2_000, since: undefined });
+});
+
+test('while the history is away, a run ends with what the job says of its end, and a wait is not taken for one', () => {
+  const runs = { waited: { over: 3_000, since: undefined }, ran: { over: 1_000, since: 4_000 } };
+  expect(timesUntil(runs, 9_000)).toEqual({ waited: runs.waited, ran: { over: 6_000, since: undefined } });
+  expect(timesUntil(waits, 9_000)).toEqual({ waited: undefined, ran: undefined });
 });

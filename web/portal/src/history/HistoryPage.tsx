@@ -35,15 +35,25 @@ export function causesAmong(rows: readonly PastJob[], chosen: string): readonly 
 
 /** What has happened since a job was read. */
 export function patched(items: readonly PastJob[], since: readonly Transition[]): readonly PastJob[] {
-  const last = new Map(since.map((transition) => [transition.uid, transition]));
+  const told = new Map<string, Transition[]>();
+  for (const next of since) {
+    const others = told.get(next.uid);
+    if (others) others.push(next);
+    else told.set(next.uid, [next]);
+  }
   return items.map((job) => {
-    const next = last.get(job.uid);
-    if (!next || next.at < job.since || next.to === job.state) return job;
-    const { to, at, reason, message, attempt, cause } = next;
-    // How long it was in its state is said by that it was in it at all, until it is read again.
-    const durations = { ...job.durations, [job.state]: (job.durations[job.state] ?? 0) + (at - job.since) / 1_000 };
-    return { ...job, state: to, since: at, reason, message, cause: to === 'Deleted' ? job.cause : cause, attempt, durations, ...timesAfter(job, next), startedAt: to === 'Running' ? (job.startedAt ?? at) : job.startedAt };
+    const all = told.get(job.uid) ?? [];
+    const read = all.findLastIndex(({ to, at }) => to === job.state && at === job.since);
+    return all.slice(read + 1).reduce(after, job);
   });
+}
+
+function after(job: PastJob, next: Transition): PastJob {
+  if (next.at < job.since || next.to === job.state) return job;
+  const { to, at, reason, message, attempt, cause } = next;
+  // How long it was in its state is said by that it was in it at all, until it is read again.
+  const durations = { ...job.durations, [job.state]: (job.durations[job.state] ?? 0) + (at - job.since) / 1_000 };
+  return { ...job, state: to, since: at, reason, message, cause: to === 'Deleted' ? job.cause : cause, attempt, durations, ...timesAfter(job, next), startedAt: to === 'Running' ? (job.startedAt ?? at) : job.startedAt };
 }
 
 const columns: readonly PlainColumn<PastJob>[] = [

@@ -134,3 +134,12 @@ test('a cause that only the cluster has can be chosen as well, and one that is c
   expect(all.slice(-2)).toEqual([['ConfigError', 'ConfigError', 'foreign'], ['Gone', 'Gone', 'foreign']]);
   expect(causesAmong([], '').every(([, , foreign]) => !foreign)).toBe(true);
 });
+
+test('all that was told since a job was read counts for its times, not only the last of it', () => {
+  const job = { uid: 'u', state: 'Pending', since: 1_000, createdAt: 1_000, durations: {}, waited: { over: 0, since: 1_000 }, ran: undefined } as unknown as PastJob;
+  const to = (state: string, at: number): Transition => ({ uid: 'u', to: state, at, reason: '', message: '', attempt: 1, late: false }) as unknown as Transition;
+  const told = [to('Pending', 1_000), to('Running', 4_000), to('Failed', 8_000)];
+  const failed = patched([job], told);
+  expect(failed[0]).toMatchObject({ state: 'Failed', startedAt: 4_000, waited: { over: 3_000 }, ran: { over: 4_000 }, durations: { Pending: 3, Running: 4 } });
+  expect(patched(failed, told)).toEqual(failed); // read again, it has all of that
+});

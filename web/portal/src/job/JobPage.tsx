@@ -4,7 +4,7 @@ import { transitions, type PastJob } from '@kubecast/sdk';
 import { useFollow, useWatch } from '@kubecast/sdk/react';
 import { useMemo, type ReactNode } from 'react';
 import { Age } from '../age/Age.tsx';
-import { Lasted } from '../age/Elapsed.tsx';
+import { Lasted, timesUntil } from '../age/Elapsed.tsx';
 import { RunTime } from '../jobs/RunTime.tsx';
 import { jobRow, type JobRow } from '../jobs/job.ts';
 import { Progress } from '../jobs/Progress.tsx';
@@ -138,12 +138,13 @@ export function JobPage({ view, namespace, name, uid: asked, token }: JobPagePro
   );
 }
 
-/** As the history says; without one, what the object says of itself. */
+/** As the history says; without one, and where that is away, what the object says of itself. */
 function times(kept: PastJob | undefined, row: JobRow | undefined): readonly (readonly [string, ReactNode])[] {
   if (!kept) return [[t.runTime, row ? <RunTime key="ran" row={row} /> : <Lasted key="ran" of={undefined} />]];
+  const { waited, ran } = row?.finished !== undefined && row.uid === kept.uid ? timesUntil(kept, row.finished) : kept;
   return [
-    [t.waited, <Lasted key="waited" of={kept.waited} />],
-    [t.runTime, <Lasted key="ran" of={kept.ran} />],
+    [t.waited, <Lasted key="waited" of={waited} />],
+    [t.runTime, <Lasted key="ran" of={ran} />],
   ];
 }
 
