@@ -130,7 +130,7 @@ const hooks: Record<string, (kc: Kubecast) => readonly { readonly status: string
         ...[react.useWatch(jobs, 'skip'), react.useCount(jobs, ['metadata.name'], 'skip'), react.useMe('skip'), react.useAccess(jobs, 'skip'), react.useQueues('skip')],
         ...[react.useObject(jobs, 'skip'), react.useFollow('skip'), react.useLivePage(jobs, 'skip'), react.useLogs(jobs, 'skip'), react.useHistory(jobs, 'skip')],
         ...[react.useObject(jobs, undefined), react.useFollow(undefined), react.useLivePage(jobs, undefined), react.useLogs(jobs, undefined), react.useHistory(jobs, undefined)],
-        ...[react.useQueue('team-a', 'gpu', 'skip'), react.useQueue('team-a', undefined), react.useNotifications('skip')],
+        ...[react.useQueue('team-a', 'gpu', 'skip'), react.useQueue('team-a', undefined), react.useQueue(undefined, 'gpu'), react.useNotifications('skip')],
       ];
       return null;
     };
@@ -145,7 +145,7 @@ const hooks: Record<string, (kc: Kubecast) => readonly { readonly status: string
         ...[vue.useWatch(jobs, 'skip'), vue.useCount(jobs, ['metadata.name'], 'skip'), vue.useMe('skip'), vue.useAccess(jobs, 'skip'), vue.useQueues('skip')],
         ...[vue.useObject(jobs, 'skip'), vue.useFollow('skip'), vue.useLivePage(jobs, 'skip'), vue.useLogs(jobs, 'skip'), vue.useHistory(jobs, 'skip')],
         ...[vue.useObject(jobs, undefined), vue.useFollow(undefined), vue.useLivePage(jobs, undefined), vue.useLogs(jobs, undefined), vue.useHistory(jobs, undefined)],
-        ...[vue.useQueue('team-a', 'gpu', 'skip'), vue.useQueue('team-a', undefined), vue.useNotifications('skip')],
+        ...[vue.useQueue('team-a', 'gpu', 'skip'), vue.useQueue('team-a', undefined), vue.useQueue(undefined, 'gpu'), vue.useNotifications('skip')],
       ];
       return () => null;
     };
@@ -157,7 +157,7 @@ const hooks: Record<string, (kc: Kubecast) => readonly { readonly status: string
       ...[svelte.watch(jobs, 'skip', kc), svelte.counted(jobs, ['metadata.name'], 'skip', kc), svelte.me('skip', kc), svelte.access(jobs, 'skip', kc), svelte.queues('skip', kc)],
       ...[svelte.object(jobs, 'skip', kc), svelte.followed('skip', kc), svelte.livePage(jobs, kc)('skip'), svelte.logged(jobs, 'skip', kc), svelte.history(jobs, 'skip', kc)],
       ...[svelte.object(jobs, undefined, kc), svelte.followed(undefined, kc), svelte.livePage(jobs, kc)(undefined), svelte.logged(jobs, undefined, kc), svelte.history(jobs, undefined, kc)],
-      ...[svelte.queue('team-a', 'gpu', 'skip', kc), svelte.queue('team-a', undefined, undefined, kc), svelte.notifications('skip', kc)],
+      ...[svelte.queue('team-a', 'gpu', 'skip', kc), svelte.queue('team-a', undefined, undefined, kc), svelte.queue(undefined, 'gpu', undefined, kc), svelte.notifications('skip', kc)],
     ].map((store) => get<{ readonly status: string }>(store)),
   solid: (value) => {
     let all: readonly { readonly status: string }[] = [];
@@ -168,7 +168,7 @@ const hooks: Record<string, (kc: Kubecast) => readonly { readonly status: string
         ...[solid.createWatch(jobs, skip), solid.createCount(jobs, ['metadata.name'], skip), solid.createMe(skip), solid.createAccess(jobs, skip), solid.createQueues(skip)],
         ...[solid.createObject(jobs, skip), solid.createFollow(skip), solid.createLivePage(jobs, skip), solid.createLogs(jobs, skip), solid.createHistory(jobs, skip)],
         ...[solid.createObject(jobs, none), solid.createFollow(none), solid.createLivePage(jobs, none), solid.createLogs(jobs, none), solid.createHistory(jobs, none)],
-        ...[solid.createQueue(() => 'team-a', () => 'gpu', skip), solid.createQueue(() => 'team-a', none), solid.createNotifications(skip)],
+        ...[solid.createQueue(() => 'team-a', () => 'gpu', skip), solid.createQueue(() => 'team-a', none), solid.createQueue(none, () => 'gpu'), solid.createNotifications(skip)],
       ].map((accessor: () => { readonly status: string }) => accessor());
       return null;
     };
@@ -187,7 +187,7 @@ const hooks: Record<string, (kc: Kubecast) => readonly { readonly status: string
 test.each(Object.entries(hooks))('each hook of %s can be told to ask for nothing', async (_, all) => {
   const shown = all(kc);
   expect(shown.map(({ status }) => status)).toEqual(shown.map(() => 'idle'));
-  expect(shown).toHaveLength(18);
+  expect(shown).toHaveLength(19);
   await pause();
   expect(gateway.requests).toEqual([]);
   expect(kc.connection.getSnapshot()).toBeUndefined();
@@ -202,6 +202,28 @@ test('a name that is empty is said, and no other object is shown', () => {
   expect(() => logs(jobs, { ...object, name: '' })).toThrow(words);
   expect(() => queue('team-a', '')).toThrow(words);
   expect(gateway.requests).toEqual([]);
+});
+
+test('in Vue, once a name is empty, the object before is not shown as live by an error handler that goes on', async () => {
+  const at = document.createElement('div');
+  const name = shallowRef('of-team-a');
+  const app = createApp({
+    setup: () => {
+      const now = vue.useObject(jobs, () => ({ namespace: 'team-a', name: name.value }));
+      return () => h('p', `${now.value.status} ${now.value.data?.metadata.name}`);
+    },
+  }).use(vue.kubecast(kc));
+  const errors: unknown[] = [];
+  app.config.errorHandler = (error) => void errors.push(error);
+  app.mount(at);
+  await until(() => at.textContent, 'live of-team-a');
+  name.value = '';
+  await until(() => at.textContent, 'idle undefined');
+  expect(String(errors)).toMatch(/^Error: the name is empty/);
+  name.value = 'of-team-a';
+  await until(() => at.textContent, 'live of-team-a');
+  expect(errors).toHaveLength(1);
+  app.unmount();
 });
 
 test('types say where a status may be idle', () => {

@@ -118,6 +118,28 @@ test('below a Suspense one object and a live page are not rendered before they a
   act(() => root.unmount());
 });
 
+test('below a Suspense two that take longer than linger are there in the end, and are left with the component', async () => {
+  function Two(): ReactNode {
+    const { data: one } = useSuspenseObject(jobs, { namespace: 'a', name: 'one' });
+    const { data: two } = useSuspenseObject(jobs, { namespace: 'b', name: 'two' });
+    return `${one?.metadata.name} ${two?.metadata.name}`;
+  }
+  const at = document.createElement('div');
+  const root = createRoot(at);
+  act(() => root.render(createElement(KubecastProvider, { client: kc }, createElement(Suspense, { fallback: 'waiting' }, createElement(Two)))));
+  await settle();
+  server.last.accept(frame('w0.added', 'e', { metadata: { name: 'one', uid: '1' } }), frame('w0.synced', 'e.w0-1', { resourceVersion: '1', count: 1 }));
+  await settle();
+  await settle(); // it has taken longer than linger, which is 1 ms
+  expect(at.textContent).toBe('waiting');
+  server.last.accept(frame('w1.added', 'e.w0-1', { metadata: { name: 'two', uid: '2' } }), frame('w1.synced', 'e.w0-1.w1-1', { resourceVersion: '1', count: 1 }));
+  await settle();
+  expect(at.textContent).toBe('one two');
+  act(() => root.unmount());
+  await settle();
+  expect(open()).toHaveLength(0);
+});
+
 test('below a Suspense nothing is rendered before something complete is there, and a transition to another team shows the old one until then', async () => {
   function Names({ team }: { team: string }): ReactNode {
     const { data, status } = useSuspenseWatch(jobs, { namespace: team });

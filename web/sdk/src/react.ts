@@ -2,7 +2,7 @@
 
 // For React: a watch is a hook, and its objects are there while the component is.
 
-import { createContext, createElement, useCallback, useContext, useState, useSyncExternalStore, type FunctionComponent, type ReactNode } from 'react';
+import { createContext, createElement, useCallback, useContext, useEffect, useState, useSyncExternalStore, type FunctionComponent, type ReactNode } from 'react';
 import { accessOf, meOf, type Access, type AccessQuery, type Me } from './access.ts';
 import type { Asked } from './asked.ts';
 import { counts, type Count, type CountQuery } from './counts.ts';
@@ -62,7 +62,7 @@ export function useWatch<T extends KubeObject, const F extends readonly string[]
 
 /**
  * As {@link useWatch}, for a component below a Suspense: it is not rendered before something complete is there. What is denied does not
- * suspend; `status` says so. On a server that has not been given anything (`hydrate`) the fallback is rendered.
+ * suspend; `status` says so. On a server that has nothing of it (`dehydrate`) it throws: React sends the fallback, and the browser renders what is below it.
  */
 export function useSuspenseWatch<T extends KubeObject, const F extends readonly string[] = readonly string[]>(
   resource: Resource<T>,
@@ -85,12 +85,34 @@ export function useSuspenseFollow<T, More>(source: Source<T, More>): Shown<Watch
   return useSuspended(useKubecast().follow(source));
 }
 
+/** How long something is kept that has arrived, and no component has come for, in milliseconds: another may be waited for beside it. */
+const patience = 30_000;
+const arriving = new WeakMap<object, () => void>();
+
+/** Settles once something complete is there, or never will be. It is held until a component subscribes to it, which only one that is rendered does. */
+function arrival(watch: Watch<unknown>): Promise<unknown> {
+  const arrived = ready(watch).catch(() => undefined);
+  if (!arriving.has(watch)) {
+    const leave = watch.subscribe(() => undefined);
+    const letGo = (): void => {
+      if (arriving.get(watch) === letGo) arriving.delete(watch);
+      leave();
+    };
+    arriving.set(watch, letGo);
+    void arrived.then(() => setTimeout(letGo, patience));
+  }
+  return arrived;
+}
+
 function useSuspended<T, More>(watch: Watch<T, More>): Shown<Watch<T, More>> {
   const now = useShown(watch);
+  useEffect(() => arriving.get(watch)?.(), [watch]); // it has been subscribed to by then
+  if (now.status !== 'loading') return now;
+  // A server would wait for a promise until the request ends. For an error it sends the fallback, and the browser renders what is below it.
+  if (isServer) throw new Error('on a server there is only what was made ready and dehydrated before; the browser renders this');
   // React renders it again once the promise has settled. It watches meanwhile, in place of a component that is not there yet.
   // eslint-disable-next-line @typescript-eslint/only-throw-error
-  if (now.status === 'loading') throw isServer ? new Promise(() => undefined) : ready(watch).catch(() => undefined);
-  return now;
+  throw arrival(watch);
 }
 
 /** One object: `useObject(jobs, { namespace, name }).data`. It is `undefined` while it is not known, and `live` without one if there is none. */
@@ -207,7 +229,7 @@ export function useNotifications(query?: Skip): Skippable<Shown<Inbox>> {
 }
 
 /**
- * One queue, and who waits in it; without a namespace a queue of the whole cluster. Its `data` is `undefined` while it is not known; it is `denied` if there is
+ * One queue, and who waits in it; with `''` for a namespace one of the whole cluster. Its `data` is `undefined` while it is not known; it is `denied` if there is
  * no such queue, or it may not be seen.
  *
  * ```tsx
@@ -215,10 +237,10 @@ export function useNotifications(query?: Skip): Skippable<Shown<Inbox>> {
  * ```
  */
 export function useQueue(namespace: string, name: string, query?: QueueQuery): One<Shown<Watch<QueueWithJobs>>>;
-/** The same; with `'skip'`, or without a name, nothing is followed, and the status is `idle`. */
+/** The same; with `'skip'`, or while the namespace or the name is undefined, nothing is followed, and the status is `idle`. */
 export function useQueue(namespace: string | undefined, name: string | undefined, query?: QueueQuery | 'skip'): Skippable<One<Shown<Watch<QueueWithJobs>>>>;
-export function useQueue(namespace = '', name?: string, query?: QueueQuery | 'skip'): Skippable<One<Shown<Watch<QueueWithJobs>>>> {
-  return one(useFollow(query === 'skip' || name === undefined ? 'skip' : queue(namespace, name, query)));
+export function useQueue(namespace?: string, name?: string, query?: QueueQuery | 'skip'): Skippable<One<Shown<Watch<QueueWithJobs>>>> {
+  return one(useFollow(query === 'skip' || namespace === undefined || name === undefined ? 'skip' : queue(namespace, name, query)));
 }
 
 /** The queues that the caller may see; none where the cluster has none. */

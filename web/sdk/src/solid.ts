@@ -215,9 +215,9 @@ export function createNotifications(query?: Accessor<Skip>): Accessor<Shown<Inbo
   );
 }
 
-/** One queue, and who waits in it: `createQueue(() => 'team-a', () => props.queue)`; without a namespace a queue of the whole cluster. Its `data` is `undefined` while it is not known. */
+/** One queue, and who waits in it: `createQueue(() => 'team-a', () => props.queue)`; with `''` for a namespace one of the whole cluster. Its `data` is `undefined` while it is not known. */
 export function createQueue(namespace: Accessor<string>, name: Accessor<string>, query?: Accessor<QueueQuery | undefined>): Accessor<One<Shown<Watch<QueueWithJobs>>>>;
-/** The same; with `'skip'`, or without a name, nothing is followed, and the status is `idle`. */
+/** The same; with `'skip'`, or while the namespace or the name is undefined, nothing is followed, and the status is `idle`. */
 export function createQueue(
   namespace: Accessor<string | undefined>,
   name: Accessor<string | undefined>,
@@ -229,7 +229,7 @@ export function createQueue(
   query?: Accessor<QueueQuery | 'skip' | undefined>,
 ): Accessor<One<Shown<Watch<QueueWithJobs>>>> {
   const followed = followedBy<QueueWithJobs, unknown>();
-  const of = (namespace = '', name?: string, query?: QueueQuery | 'skip') => (query === 'skip' || name === undefined ? 'skip' : queue(namespace, name, query));
+  const of = (namespace?: string, name?: string, query?: QueueQuery | 'skip') => (query === 'skip' || namespace === undefined || name === undefined ? 'skip' : queue(namespace, name, query));
   return follow(
     createMemo(() => followed(of(namespace(), name(), query?.()))),
     (from) => one(shown(from)),

@@ -187,12 +187,12 @@ export function notifications(first?: Kubecast | Skip, second?: Kubecast): Reada
   return follow<Inbox, Shown<Inbox>>(first === 'skip' ? { ...inbox, ...(idleInbox as Inbox) } : inbox, shown);
 }
 
-/** One queue, and who waits in it: `queue('team-a', 'gpu')`; without a namespace a queue of the whole cluster. Its `data` is `undefined` while it is not known. */
+/** One queue, and who waits in it: `queue('team-a', 'gpu')`; with `''` for a namespace one of the whole cluster. Its `data` is `undefined` while it is not known. */
 export function queue(namespace: string, name: string, query?: QueueQuery, kc?: Kubecast): Readable<One<Shown<Watch<QueueWithJobs>>>>;
-/** The same; with `'skip'`, or without a name, nothing is followed, and the status is `idle`. */
+/** The same; with `'skip'`, or while the namespace or the name is undefined, nothing is followed, and the status is `idle`. */
 export function queue(namespace: string | undefined, name: string | undefined, query?: QueueQuery | 'skip', kc?: Kubecast): Readable<Skippable<One<Shown<Watch<QueueWithJobs>>>>>;
-export function queue(namespace = '', name?: string, query?: QueueQuery | 'skip', kc: Kubecast = getKubecast()): Readable<One<Shown<Watch<QueueWithJobs>>>> {
-  const source = query === 'skip' || name === undefined ? 'skip' : queueSource(namespace, name, query);
+export function queue(namespace?: string, name?: string, query?: QueueQuery | 'skip', kc: Kubecast = getKubecast()): Readable<One<Shown<Watch<QueueWithJobs>>>> {
+  const source = query === 'skip' || namespace === undefined || name === undefined ? 'skip' : queueSource(namespace, name, query);
   return follow(followedBy(kc, source), (from) => one(shown(from)));
 }
 

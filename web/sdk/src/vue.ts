@@ -33,11 +33,22 @@ export function useKubecast(): Kubecast {
   return client;
 }
 
-/** Follows something, and what is followed changes with what `of` depends on. On a server nothing is: no effect after the rendering runs there. */
-function follow<F extends Pick<Followable, 'subscribe'>, S>(of: () => F, look: (from: F) => S): Live<S> {
+/**
+ * Follows something, and what is followed changes with what `of` depends on; where that throws, nothing is, and `idle` is shown.
+ * On a server nothing is: no effect after the rendering runs there.
+ */
+function follow<F extends Pick<Followable, 'subscribe'>, S>(of: () => F, look: (from: F) => S, idle: Pick<Followable, 'subscribe'> = idleWatch): Live<S> {
   const live = shallowRef(look(of())) as ShallowRef<S>;
+  const orIdle = (): F => {
+    try {
+      return of();
+    } catch (error) {
+      live.value = look(idle as F);
+      throw error;
+    }
+  };
   watchPostEffect((onCleanup) => {
-    const from = of();
+    const from = orIdle();
     const show = (): void => void (live.value = look(from));
     onCleanup(from.subscribe(show));
     show();
@@ -173,7 +184,7 @@ export function useHistory(resource: Resource<KubeObject>, query: MaybeRefOrGett
 export function useHistory(resource: Resource<KubeObject>, query: MaybeRefOrGetter<PastQuery | Skip>): Live<Shown<Past>> {
   const kc = useKubecast();
   const of = (query: PastQuery | Skip) => (isSkip(query) ? idlePast : pastOf(kc, resource, query));
-  return follow(() => of(toValue(query)), shown);
+  return follow(() => of(toValue(query)), shown, idlePast);
 }
 
 /** Who the caller is, and what of some kinds (`pods`, `jobs.batch`) they may watch where. */
@@ -183,7 +194,7 @@ export function useMe(kinds: MaybeRefOrGetter<readonly string[] | 'skip' | undef
 export function useMe(kinds?: MaybeRefOrGetter<readonly string[] | 'skip' | undefined>): Live<Shown<Asked<Me>>> {
   const kc = useKubecast();
   const of = (kinds: readonly string[] | 'skip' | undefined): Asked<Me> => (kinds === 'skip' ? idleAsked : meOf(kc, kinds));
-  return follow(() => of(toValue(kinds)), shown);
+  return follow(() => of(toValue(kinds)), shown, idleAsked);
 }
 
 /** Whether the caller may watch, or get, or list that: `useAccess(pods, { namespace, subresource: 'log', verb: 'get' })`. */
@@ -193,7 +204,7 @@ export function useAccess(resource: Resource<KubeObject>, query: MaybeRefOrGette
 export function useAccess(resource: Resource<KubeObject>, query?: MaybeRefOrGetter<AccessQuery | 'skip' | undefined>): Live<Shown<Asked<Access>>> {
   const kc = useKubecast();
   const of = (query: AccessQuery | 'skip' | undefined): Asked<Access> => (query === 'skip' ? idleAsked : accessOf(kc, resource, query));
-  return follow(() => of(toValue(query)), shown);
+  return follow(() => of(toValue(query)), shown, idleAsked);
 }
 
 /** What the caller was told of their jobs, the newest first, and how much of it is unread; shared by all tabs and devices. */
@@ -206,9 +217,9 @@ export function useNotifications(query?: MaybeRefOrGetter<Skip>): Live<Shown<Inb
   return follow(() => (toValue(query) === 'skip' ? idle : inbox), shown);
 }
 
-/** One queue, and who waits in it: `useQueue('team-a', () => props.queue)`; without a namespace a queue of the whole cluster. Its `data` is `undefined` while it is not known. */
+/** One queue, and who waits in it: `useQueue('team-a', () => props.queue)`; with `''` for a namespace one of the whole cluster. Its `data` is `undefined` while it is not known. */
 export function useQueue(namespace: MaybeRefOrGetter<string>, name: MaybeRefOrGetter<string>, query?: MaybeRefOrGetter<QueueQuery | undefined>): Live<One<Shown<Watch<QueueWithJobs>>>>;
-/** The same; with `'skip'`, or without a name, nothing is followed, and the status is `idle`. */
+/** The same; with `'skip'`, or while the namespace or the name is undefined, nothing is followed, and the status is `idle`. */
 export function useQueue(
   namespace: MaybeRefOrGetter<string | undefined>,
   name: MaybeRefOrGetter<string | undefined>,
@@ -220,7 +231,7 @@ export function useQueue(
   query?: MaybeRefOrGetter<QueueQuery | 'skip' | undefined>,
 ): Live<One<Shown<Watch<QueueWithJobs>>>> {
   const followed = followedBy<QueueWithJobs, unknown>();
-  const of = (namespace = '', name?: string, query?: QueueQuery | 'skip') => (query === 'skip' || name === undefined ? 'skip' : queue(namespace, name, query));
+  const of = (namespace?: string, name?: string, query?: QueueQuery | 'skip') => (query === 'skip' || namespace === undefined || name === undefined ? 'skip' : queue(namespace, name, query));
   return follow(
     () => followed(of(toValue(namespace), toValue(name), toValue(query))),
     (from) => one(shown(from)),
