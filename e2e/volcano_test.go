@@ -79,6 +79,8 @@ func TestPlacesInVolcanosQueuesAreVolcanosOwn(t *testing.T) {
 	}
 	lines := look()
 	for _, line := range lines {
+		// Volcano may say of the group of a job that is being deleted that it waits, until the group is gone, too.
+		line = slices.DeleteFunc(slices.Clone(line), func(name string) bool { return name == "team-a/holds" })
 		if len(line) > len(want) || !slices.Equal(line, want[len(want)-len(line):]) {
 			t.Errorf("the stream told %q, of %q", line, want)
 		}

@@ -230,7 +230,7 @@ describe.skipIf(lacking !== undefined)(`why a job ended${lacking ? ` (${lacking}
     await rows.filter({ hasText: 'well' }).waitFor();
     await page.getByRole('searchbox', { name: 'Search by name' }).fill('IGHT');
     await rows.filter({ hasText: 'well' }).waitFor({ state: 'detached' });
-    expect(await rows.count()).toBe(2);
+    await expect.poll(() => rows.count()).toBe(2); // what is there before the answer is no row of it
     expect(page.url()).toContain('q=IGHT');
     expect(await violations(page)).toEqual([]);
     await page.evaluate(() => (location.hash = '#overview'));
