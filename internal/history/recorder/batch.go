@@ -295,15 +295,15 @@ func (r *Recorder) compare(ctx context.Context) error {
 	return nil
 }
 
-// leap passes over what the API server has forgotten, and no more than that. It goes from a
+// skipGap passes over what the API server has forgotten, and no more than that. It goes from a
 // position to the version after which the API server still has all events, if that version is not
 // behind upTo, a place in the ring (0: up to now). This is the situation after a restart of the API
 // server, which the gateway notices later than clients that go on writing. What differs between
-// position and version is recorded as late. What follows is read as usual, by the cursor that leap
+// position and version is recorded as late. What follows is read as usual, by the cursor that skipGap
 // returns.
 //
 // If ok is false, nothing could be done.
-func (r *Recorder) leap(ctx context.Context, gone error, upTo uint64) (cursor *cache.Cursor, ok bool, err error) {
+func (r *Recorder) skipGap(ctx context.Context, gone error, upTo uint64) (cursor *cache.Cursor, ok bool, err error) {
 	var f *cluster.Forgotten
 	if !errors.As(gone, &f) || f.Since < r.read {
 		return nil, false, nil
@@ -340,7 +340,7 @@ func (r *Recorder) leap(ctx context.Context, gone error, upTo uint64) (cursor *c
 	return cursor, true, nil
 }
 
-// check compares the jobs with the objects once, when a tenure has caught up. Versions may have gone back and grown
+// check compares the jobs with the objects once, when a term has caught up. Versions may have gone back and grown
 // again while no gateway was there to see it. And the rules may have changed since the jobs were recorded. Usually
 // nothing differs.
 //

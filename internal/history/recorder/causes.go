@@ -25,9 +25,9 @@ const (
 	// lastReview.
 	firstReview, lastReview = time.Second, 2 * time.Minute
 	// oldReview is how long passes between the first two reviews of a job that came to its state
-	// long before the tenure began.
+	// long before the term began.
 	oldReview = lastReview / 4
-	// oldAfter is how long before its tenure a recorder may have come to know of a transition,
+	// oldAfter is how long before its term a recorder may have come to know of a transition,
 	// without having found out its cause.
 	oldAfter = 10 * time.Minute
 	// mostLeft is with how many reviews some are given up when jobs leave their states, or are gone.
@@ -47,7 +47,7 @@ func (r *Recorder) reviewed(was, job *history.Job) {
 	}
 }
 
-// reviewAgain begins reviews of a job that was in its state when the tenure began. Whoever recorded
+// reviewAgain begins reviews of a job that was in its state when the term began. Whoever recorded
 // that may not have come to find out the cause.
 func (r *Recorder) reviewAgain(job *history.Job) {
 	now := time.Now()

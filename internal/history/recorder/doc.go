@@ -7,6 +7,6 @@
 // with the jobs, and the differences are written as late. The same is done at the first start, and
 // when versions went back.
 //
-// Any error ends a tenure. What is in memory is then forgotten, and read again once the database and the API server
+// Any error ends a term. What is in memory is then forgotten, and read again once the database and the API server
 // answer. Nothing is read while the database is away, since the ring and the API server hold what comes.
 package recorder

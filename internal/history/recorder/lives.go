@@ -40,7 +40,7 @@ const (
 	foundFor, mostFound = time.Second, 10_000
 )
 
-// podLives are what a recorder of pods knows in one tenure.
+// podLives are what a recorder of pods knows in one term.
 type podLives struct {
 	living map[string]*life // by the pod's uid: of those in the cluster
 	sought map[string]*seek // by the pod's uid: whose job is not known

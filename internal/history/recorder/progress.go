@@ -10,7 +10,7 @@ import "time"
 // progressPause is the least time between two writes of a job's progress.
 const progressPause = 5 * time.Second
 
-// progresses are the jobs of a tenure whose progress is not written, and those of which it was written lately.
+// progresses are the jobs of a term whose progress is not written, and those of which it was written lately.
 type progresses struct {
 	due   map[string]time.Time // by uid: when it may be written
 	rests map[string]time.Time // by uid: until when it is not

@@ -16,16 +16,16 @@ import (
 // more, the recorder reads no further.
 const mostQueued = 8192
 
-// queue is what a tenure has read and not written yet.
+// queue is what a term has read and not written yet.
 type queue struct {
-	waiting []*batch
-	weight  int         // of those that wait
-	flight  chan landed // tells the end of the transaction that is under way; nil: there is none
-	broken  bool        // a transaction failed, so those that wait have nothing to follow on
+	waiting  []*batch
+	weight   int          // of those that wait
+	inFlight chan written // tells the end of the transaction that is under way; nil: there is none
+	broken   bool         // a transaction failed, so those that wait have nothing to follow on
 }
 
-// landed is how a transaction ended.
-type landed struct {
+// written is how a transaction ended.
+type written struct {
 	of    *batch
 	kept  []store.Kept
 	at    store.Log
@@ -65,55 +65,55 @@ func (r *Recorder) write(ctx context.Context, b *batch) error {
 		q.waiting = append(q.waiting, b)
 		q.weight += b.weight()
 	}
-	r.launch(ctx)
+	r.startWrite(ctx)
 	for q.weight > mostQueued {
-		if err := r.land(); err != nil {
+		if err := r.awaitWrite(); err != nil {
 			return err
 		}
-		r.launch(ctx)
+		r.startWrite(ctx)
 	}
 	return nil
 }
 
-// launch begins the next transaction, if there is something to write and no transaction is under
-// way. The tenure waits for its end (see ground).
-func (r *Recorder) launch(ctx context.Context) {
+// startWrite begins the next transaction, if there is something to write and no transaction is under
+// way. The term waits for its end (see abort).
+func (r *Recorder) startWrite(ctx context.Context) {
 	q := &r.queue
-	if q.flight != nil || len(q.waiting) == 0 || q.broken {
+	if q.inFlight != nil || len(q.waiting) == 0 || q.broken {
 		return
 	}
 	b, at := q.waiting[0], r.at
 	q.waiting[0], q.waiting = nil, q.waiting[1:]
 	q.weight -= b.weight()
-	flight := make(chan landed, 1)
-	q.flight = flight
+	inFlight := make(chan written, 1)
+	q.inFlight = inFlight
 	go func() {
-		l := landed{of: b, kept: b.keeps(), began: time.Now()}
-		l.at, l.err = r.opts.Database.Write(ctx, at, store.Batch{To: b.to, Transitions: b.transitions, Jobs: b.jobs(), After: b.after, Causes: b.causes, Runs: b.runs, Gone: b.gone, Kept: l.kept})
-		flight <- l
+		w := written{of: b, kept: b.keeps(), began: time.Now()}
+		w.at, w.err = r.opts.Database.Write(ctx, at, store.Batch{To: b.to, Transitions: b.transitions, Jobs: b.jobs(), After: b.after, Causes: b.causes, Runs: b.runs, Gone: b.gone, Kept: w.kept})
+		inFlight <- w
 	}()
 }
 
-// land waits for the end of the transaction that is under way. Afterwards r.at is where the log stands.
-func (r *Recorder) land() error {
-	if r.queue.flight == nil {
+// awaitWrite waits for the end of the transaction that is under way. Afterwards r.at is where the log stands.
+func (r *Recorder) awaitWrite() error {
+	if r.queue.inFlight == nil {
 		return nil
 	}
-	return r.landed(<-r.queue.flight)
+	return r.wrote(<-r.queue.inFlight)
 }
 
-// landed is called with the end of a transaction, exactly once.
-func (r *Recorder) landed(l landed) error {
-	r.queue.flight = nil
-	if l.err != nil {
+// wrote is called with the end of each transaction, exactly once.
+func (r *Recorder) wrote(w written) error {
+	r.queue.inFlight = nil
+	if w.err != nil {
 		r.queue.broken = true
-		return fmt.Errorf("record: %w", l.err) // the text is the same for each attempt, so that it is logged once
+		return fmt.Errorf("record: %w", w.err) // the text is the same for each attempt, so that it is logged once
 	}
-	r.opts.Metrics.wrote(r.opts.Cluster.Name(), r.name.Resource, l.of, time.Since(l.began))
-	r.wroteSpecs(l.kept)
-	r.at = l.at
-	r.ended(l.of)
-	if r.opts.Wrote != nil && l.of.changes() > 0 {
+	r.opts.Metrics.wrote(r.opts.Cluster.Name(), r.name.Resource, w.of, time.Since(w.began))
+	r.wroteSpecs(w.kept)
+	r.at = w.at
+	r.ended(w.of)
+	if r.opts.Wrote != nil && w.of.changes() > 0 {
 		r.opts.Wrote(r.name)
 	}
 	return nil
@@ -122,20 +122,20 @@ func (r *Recorder) landed(l landed) error {
 // flush waits until all that was read is written, unless a transaction has failed.
 func (r *Recorder) flush(ctx context.Context) error {
 	for {
-		r.launch(ctx)
-		if r.queue.flight == nil {
+		r.startWrite(ctx)
+		if r.queue.inFlight == nil {
 			return nil
 		}
-		if err := r.land(); err != nil {
+		if err := r.awaitWrite(); err != nil {
 			return err
 		}
 	}
 }
 
-// ground ends a tenure whose context has ended: what waits is forgotten, since it will be read again.
-func (r *Recorder) ground() {
-	if r.queue.flight != nil {
-		<-r.queue.flight
+// abort ends a term whose context has ended: what waits is forgotten, since it will be read again.
+func (r *Recorder) abort() {
+	if r.queue.inFlight != nil {
+		<-r.queue.inFlight
 	}
 	r.queue = queue{}
 }

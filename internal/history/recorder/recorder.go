@@ -85,9 +85,9 @@ type Recorder struct {
 	placeTold  string          // the last reason why it could not
 	overTold   map[string]bool // namespaces of which it was logged that they have used up their budgets
 
-	// Of one tenure.
+	// Of one term.
 	at         store.Log               // the position in the database
-	from       uint64                  // the version of that position when the tenure began
+	from       uint64                  // the version of that position when the term began
 	read       uint64                  // everything up to this version has been read
 	checked    bool                    // the jobs have been compared with the objects
 	living     map[string]*history.Job // by uid
@@ -131,7 +131,7 @@ func (r *Recorder) Run(ctx context.Context) error {
 	retry, news := backoff.New(leastWait, mostWait), backoff.News{}
 	for {
 		began, wait := time.Now(), renewal
-		err := r.tenure(ctx)
+		err := r.serveTerm(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return nil
@@ -144,7 +144,7 @@ func (r *Recorder) Run(ctx context.Context) error {
 			r.status.become(Standby, nil)
 		default:
 			r.status.become(Waiting, err)
-			if time.Since(began) > mostWait { // the tenure had worked before it failed
+			if time.Since(began) > mostWait { // the term had worked before it failed
 				retry.Reset()
 				news.Over()
 			}
@@ -163,8 +163,8 @@ func (r *Recorder) Run(ctx context.Context) error {
 	}
 }
 
-// tenure takes the log and records until something goes wrong.
-func (r *Recorder) tenure(ctx context.Context) error {
+// serveTerm takes the log and records until something goes wrong.
+func (r *Recorder) serveTerm(ctx context.Context) error {
 	r.cursor, r.living, r.checked = nil, nil, false
 	if err := r.opts.Store.WaitSynced(ctx); err != nil {
 		return err
@@ -186,7 +186,7 @@ func (r *Recorder) tenure(ctx context.Context) error {
 	defer r.unlisten()
 	r.from, r.read = r.at.Version, r.at.Version
 	ctx, cancel := context.WithCancel(ctx)
-	defer r.ground()
+	defer r.abort()
 	var removing sync.WaitGroup
 	defer removing.Wait()
 	defer cancel()
@@ -280,10 +280,10 @@ func (r *Recorder) resume(ctx context.Context) error {
 	if errors.Is(err, stream.ErrExpired) {
 		cursor, err = r.opts.Store.CaughtUp(ctx, known, stream.AllNamespaces())
 		if errors.Is(err, cache.ErrNoCatchUp) {
-			if leapt, ok, failed := r.leap(ctx, err, 0); failed != nil {
+			if cursor, ok, failed := r.skipGap(ctx, err, 0); failed != nil {
 				return failed
 			} else if ok {
-				r.cursor = leapt
+				r.cursor = cursor
 				return nil
 			}
 			r.log.Warn("the cluster has no longer what happened in the meantime: jobs are compared", "version", known.All, "error", err)
@@ -307,10 +307,10 @@ func (r *Recorder) passedOver(ctx context.Context, position uint64) (again bool,
 	cursor, err := r.opts.Store.CaughtUpTo(ctx, position, stream.UpTo(r.read), stream.AllNamespaces())
 	switch {
 	case errors.Is(err, cache.ErrNoCatchUp):
-		if leapt, ok, failed := r.leap(ctx, err, position); ok || failed != nil {
+		if cursor, ok, failed := r.skipGap(ctx, err, position); ok || failed != nil {
 			if ok {
 				r.cursor.Disarm()
-				r.cursor = leapt
+				r.cursor = cursor
 			}
 			return ok, failed
 		}
@@ -361,13 +361,13 @@ func (r *Recorder) follow(ctx context.Context) error {
 				if err := r.reconsider(ctx); err != nil {
 					return err
 				}
-			case l := <-r.queue.flight:
-				if err := r.landed(l); err != nil {
+			case w := <-r.queue.inFlight:
+				if err := r.wrote(w); err != nil {
 					return err
 				}
 			default:
 			}
-			r.launch(ctx)
+			r.startWrite(ctx)
 			continue
 		}
 		if err := r.check(ctx); err != nil {
@@ -386,20 +386,20 @@ func (r *Recorder) follow(ctx context.Context) error {
 			if err := r.reconsider(ctx); err != nil {
 				return err
 			}
-		case l := <-r.queue.flight:
-			if err := r.landed(l); err != nil {
+		case w := <-r.queue.inFlight:
+			if err := r.wrote(w); err != nil {
 				return err
 			}
 		case <-r.wakes.C:
 		}
-		r.launch(ctx)
+		r.startWrite(ctx)
 	}
 }
 
 // tell tells the status where the recorder stands.
 func (r *Recorder) tell(more bool) {
 	version := r.read
-	writing := r.queue.flight != nil
+	writing := r.queue.inFlight != nil
 	if writing {
 		version = r.at.Version
 	}
@@ -409,7 +409,7 @@ func (r *Recorder) tell(more bool) {
 // renew renews the lease. If nothing was written there, it also saves the position. A recorder that was taken for dead
 // in the meantime learns of it here.
 func (r *Recorder) renew(ctx context.Context) error {
-	if err := r.land(); err != nil {
+	if err := r.awaitWrite(); err != nil {
 		return err
 	}
 	at, err := r.take(ctx)
@@ -457,9 +457,9 @@ func (r *Recorder) next() (events []*cache.Event, position uint64, more bool, er
 func (r *Recorder) record(ctx context.Context, events []*cache.Event, position uint64) error {
 	var b batch
 	for _, e := range events {
-		before, leap := e.FromRelist()
-		how := sight{at: e.At, late: leap && before < e.Pos} // late, unless it is the rest of a revision that was read
-		if how.at.IsZero() {                                 // the event is from the API server's history
+		before, relist := e.FromRelist()
+		how := sight{at: e.At, late: relist && before < e.Pos} // late, unless it is the rest of a revision that was read
+		if how.at.IsZero() {                                   // the event is from the API server's history
 			how.at, how.replayed = time.Now(), true
 		}
 		r.see(&b, e.Object, e.Type == stream.Deleted, how)

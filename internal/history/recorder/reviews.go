@@ -21,7 +21,7 @@ type review struct {
 	pause time.Duration
 }
 
-// reviews are those of a tenure.
+// reviews are those of a term.
 type reviews struct {
 	of     map[cameTo]review
 	counts map[string]int // by namespace

@@ -22,7 +22,7 @@ const (
 	firstPause, longestPause = 5 * time.Second, 10 * time.Minute
 )
 
-// waits is what a tenure knows of why its jobs wait.
+// waits is what a term knows of why its jobs wait.
 type waits struct {
 	listener *waiting.Listener
 	due      map[string]time.Time // by uid: when to look at what is said of a job
