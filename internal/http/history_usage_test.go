@@ -133,8 +133,9 @@ func TestHistoryCountsEnds(t *testing.T) {
 		c.lives("a/one", "alice", "gold", history.Running, history.Succeeded, history.Deleted)
 	}
 	c.at = origin - 60_000
+	c.why = &history.Cause{Reason: "OOMKilled", Text: "out of memory"}
 	c.lives("b/two", "bob", "", history.Pending, history.Running, history.Failed)
-	c.at = origin - 60_000
+	c.at, c.why = origin-60_000, nil
 	c.lives("b/three", "bob", "", history.Running, history.Cancelled, history.Running, history.Failed)
 	text := func(hours int) string { return (origin + history.Time(hours)*3_600_000).Std().Format(time.RFC3339) }
 	since := "&since=" + url.QueryEscape(text(0))
@@ -155,6 +156,7 @@ func TestHistoryCountsEnds(t *testing.T) {
 	answers("alice", "by=resource&step=1h"+since, item("jobs.batch", text(1), 2, 0, 1), item("jobs.batch", text(2), 0, 1, 0), item("jobs.batch", text(3), 0, 1, 0))
 	answers("alice", "by=owner&owner=me", item("alice", "null", 2, 0, 0))
 	answers("alice", "by=queue&queue=gold", item("gold", "null", 2, 0, 0))
+	answers("alice", "by=cause", item("", "null", 2, 1, 1), item("OOMKilled", "null", 0, 1, 0))
 	answers("alice", "until="+url.QueryEscape(text(2))+since, item("a", text(0), 2, 0, 0), item("b", text(0), 0, 0, 1))
 	c.access.permit("narrow", auth.Scope{Namespaces: []string{"a"}})
 	answers("narrow", "", item("a", "null", 2, 0, 0))

@@ -110,6 +110,11 @@ func (b By) KeyOf(resource string, t *history.Transition) string {
 		return t.Queue
 	case ByResource:
 		return resource
+	case ByCause:
+		if t.Cause == nil {
+			return ""
+		}
+		return t.Cause.Reason
 	}
 	return t.Namespace
 }

@@ -56,6 +56,9 @@ func randomLives(random *rand.Rand, n, seconds int) (lives []life, b Batch) {
 			reason := map[history.State]string{history.Failed: "OOMKilled", history.Cancelled: "Cancelled", history.Retrying: "Error"}[state]
 			if reason != "" {
 				job.Cause = &history.Cause{Reason: reason}
+				if transition != nil {
+					transition.Cause = job.Cause
+				}
 			}
 			if state == history.Retrying { // which is no end
 				reason = ""
@@ -195,7 +198,7 @@ func TestEndsAreTheTransitionsThatLedToThem(t *testing.T) {
 		_, b := randomLives(random, 1500, seconds)
 		log := write(t, s, take(t, s, "a"), b)
 		for _, f := range []Filter{{}, {Since: 100 * second, Until: 300 * second}, {Owners: []string{"o1", "o2"}}, {Namespace: "n1", Since: 700 * second}, {States: []history.State{history.Running}}} {
-			for _, by := range []By{ByNamespace, ByOwner, ByQueue, ByResource} {
+			for _, by := range []By{ByNamespace, ByOwner, ByQueue, ByResource, ByCause} {
 				span := history.Span{From: f.Since, Until: cmp.Or(f.Until, seconds*second), Step: time.Minute}
 				asked := f
 				asked.States = nil
@@ -206,7 +209,8 @@ func TestEndsAreTheTransitionsThatLedToThem(t *testing.T) {
 						if span.From != 0 {
 							step = span.From + (tr.At-span.From)/60_000*60_000
 						}
-						want[fmt.Sprint(map[By]string{ByNamespace: tr.Namespace, ByOwner: tr.Owner, ByQueue: tr.Queue, ByResource: jobs.Resource}[by], step, tr.To)]++
+						cause := map[history.State]string{history.Failed: "OOMKilled", history.Cancelled: "Cancelled"}[tr.To]
+						want[fmt.Sprint(map[By]string{ByNamespace: tr.Namespace, ByOwner: tr.Owner, ByQueue: tr.Queue, ByResource: jobs.Resource, ByCause: cause}[by], step, tr.To)]++
 					}
 				}
 				ends, calls := history.NewEnds(span), 0

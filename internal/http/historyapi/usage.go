@@ -40,7 +40,7 @@ func (q *question) usage(query url.Values, now time.Time) error {
 	}
 	bys := bys
 	if q.view == viewEnds {
-		bys = bys[:len(bys)-2] // states are what is counted, and a cause is of one of them
+		bys = slices.DeleteFunc(slices.Clone(bys), func(by string) bool { return by == string(store.ByState) }) // states are what is counted
 	}
 	q.by = store.By(bys[0])
 	if by := query["by"]; len(by) > 1 || len(by) == 1 && !slices.Contains(bys, by[0]) {

@@ -43,16 +43,16 @@ export interface Ends {
 
 /** Which jobs are counted, and how these are told apart. */
 export interface EndsQuery extends Pick<PastQuery, 'namespace' | 'name' | 'cluster' | 'owner' | 'queues' | 'uid' | 'since' | 'until'> {
-  /** What a `key` is; the namespace if it is left out. */
-  readonly by?: 'namespace' | 'owner' | 'queue' | 'resource' | undefined;
+  /** What a `key` is; the namespace if it is left out. Of `cause` it is the reason of a {@link Cause}, and empty of what ended well, or nobody knows why. */
+  readonly by?: 'namespace' | 'owner' | 'queue' | 'resource' | 'cause' | undefined;
   /** The length of a step, from a minute on (`1h`). It takes `since`, where the first one begins. */
   readonly step?: string | undefined;
 }
 
-/** The same of usage, which can also be told apart by the jobs' states, and by why they ended. */
+/** The same of usage, which can also be told apart by the jobs' states. */
 export interface UsageQuery extends Omit<EndsQuery, 'by'>, Pick<PastQuery, 'states' | 'causes'> {
   /** What a `key` is; the namespace if it is left out. Of `cause` it is the reason of a {@link Cause}, and empty of jobs that ended well, or not yet, or nobody knows why. */
-  readonly by?: EndsQuery['by'] | 'state' | 'cause';
+  readonly by?: EndsQuery['by'] | 'state';
 }
 
 /**

@@ -1,6 +1,6 @@
 // What is wrong at this moment: nodes, pods, why jobs failed, what the cluster warns of; who has the GPUs, and which queues are waited in. Each leads to the table of it.
 
-import { defineResource, pastUsage, type KubeObject, type Queue } from '@kubecast/sdk';
+import { defineResource, pastEnds, type KubeObject, type Queue } from '@kubecast/sdk';
 import { useCount, useKubecast, useQueues, useWatch } from '@kubecast/sdk/react';
 import { useCallback, useMemo, type ReactNode } from 'react';
 import { statusPath } from '../filters/status.ts';
@@ -126,13 +126,13 @@ function Pods({ namespace, view }: { readonly namespace: string; readonly view: 
 
 function Causes({ namespace, since, signal }: { readonly namespace: string; readonly since: string; readonly signal: unknown }): ReactNode {
   const kc = useKubecast();
-  const read = useCallback(() => pastUsage(kc, jobs, { namespace, by: 'cause', states: ['Failed'], since }), [kc, namespace, since]);
+  const read = useCallback(() => pastEnds(kc, jobs, { namespace, by: 'cause', since }), [kc, namespace, since]);
   const { data, error } = useReading(read, signal, 15_000);
   if (error && !data) return null; // the rest of the page says what is wrong with the history
-  const causes = [...(data ?? [])].sort((a, b) => b.jobs - a.jobs);
+  const causes = (data ?? []).filter(({ failed }) => failed > 0).sort((a, b) => b.failed - a.failed);
   return (
     <Part title={t.causes} loading={!data} none={t.noFailures}>
-      {causes.slice(0, most).map(({ key, jobs: count }) => (
+      {causes.slice(0, most).map(({ key, failed: count }) => (
         <Line key={key} name={key || t.unexplained} own={key === ''} href={formatView({ ...parseView('#history'), namespace, state: 'Failed', since, cause: key })} count={formatNumber(count)} />
       ))}
     </Part>
