@@ -173,7 +173,7 @@ export interface PastJob {
 
 /** Which jobs of a history. */
 export interface PastQuery extends Pick<TransitionQuery, 'namespace' | 'name' | 'cluster' | 'states' | 'owner' | 'search' | 'limit'> {
-  /** Only the one with this uid, which then has its `pods`. */
+  /** Only the one with this uid, which then has its `pods`; up to 100 by commas, without these. */
   readonly uid?: string | undefined;
   /** Only those whose {@link Cause} has one of these reasons (`OOMKilled`). */
   readonly causes?: readonly string[] | undefined;

@@ -4,8 +4,8 @@ import { transitions, type PastJob } from '@kubecast/sdk';
 import { useFollow, useWatch } from '@kubecast/sdk/react';
 import { useMemo, type ReactNode } from 'react';
 import { Age } from '../age/Age.tsx';
-import { Lasted, timesUntil } from '../age/Elapsed.tsx';
-import { RunTime } from '../jobs/RunTime.tsx';
+import { Lasted } from '../age/Elapsed.tsx';
+import { timesOf } from '../jobs/RunTime.tsx';
 import { jobRow, type JobRow } from '../jobs/job.ts';
 import { Progress } from '../jobs/Progress.tsx';
 import { Owners } from '../object/CommonFacts.tsx';
@@ -140,12 +140,8 @@ export function JobPage({ view, namespace, name, uid: asked, token }: JobPagePro
 
 /** As the history says; without one, and where that is away, what the object says of itself. */
 function times(kept: PastJob | undefined, row: JobRow | undefined): readonly (readonly [string, ReactNode])[] {
-  if (!kept) return [[t.runTime, row ? <RunTime key="ran" row={row} /> : <Lasted key="ran" of={undefined} />]];
-  const { waited, ran } = row?.finished !== undefined && row.uid === kept.uid ? timesUntil(kept, row.finished) : kept;
-  return [
-    [t.waited, <Lasted key="waited" of={waited} />],
-    [t.runTime, <Lasted key="ran" of={ran} />],
-  ];
+  const { waited, ran } = row ? timesOf(row, kept) : (kept ?? { waited: undefined, ran: undefined });
+  return [...(kept ? [[t.waited, <Lasted key="waited" of={waited} />] as const] : []), [t.runTime, <Lasted key="ran" of={ran} />]];
 }
 
 /** Whether a pod is that run's: another one may have its name. One that was left behind has no owner any more, but still the label. */

@@ -6,6 +6,7 @@ import { jobColumns } from '../jobs/columns.tsx';
 import { jobHeader, jobLine } from '../jobs/exported.ts';
 import { jobFields, listedJob, type JobRow } from '../jobs/job.ts';
 import { narrowLine as narrowJob } from '../jobs/JobsPage.tsx';
+import { WithRunTimes } from '../jobs/RunTime.tsx';
 import { podColumns } from '../pods/columns.tsx';
 import { podHeader, podLine } from '../pods/exported.ts';
 import { listedPod, podFields, type PodRow } from '../pods/pod.ts';
@@ -28,7 +29,9 @@ export function LargeTable({ page, ...table }: LargeTableProps): ReactNode {
     const href = (row: JobRow<string>): string => linkToJob(row.namespace, row.name, view);
     return (
       <WithPlaces namespace={view.namespace}>
-        <VirtualPage {...table} name="jobs" resource={jobs} fields={jobFields} read={listedJob} columns={jobColumns} narrowLine={narrowJob} href={href} exported={jobFile} />
+        <WithRunTimes namespace={view.namespace}>
+          <VirtualPage {...table} name="jobs" resource={jobs} fields={jobFields} read={listedJob} columns={jobColumns} narrowLine={narrowJob} href={href} exported={jobFile} />
+        </WithRunTimes>
       </WithPlaces>
     );
   }
