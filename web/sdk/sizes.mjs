@@ -20,11 +20,13 @@ const promised = [
   { name: 'tabs, beside the core', code: "export { tabs } from './dist/tabs/index.js'", most: 8_192, beside: /^\.\.\/[a-z]+\.js$/ },
   // Nobody has it who does not open it.
   { name: 'devtools, beside the core', code: "export { mountDevtools } from './dist/devtools/index.js'", most: 6_400, beside: /^\.\.\/[a-z]+\.js$/ },
-  ...['react', 'vue', 'svelte', 'solid', 'tanstack-db'].map((name) => ({ name: `${name}, all of it`, code: `export * from './dist/${name}.js'`, most: 1_536, alone: true })),
+  ...['vue', 'svelte', 'solid', 'tanstack-db'].map((name) => ({ name: `${name}, all of it`, code: `export * from './dist/${name}.js'`, most: 1_536, alone: true })),
+  // The others have by themselves what it has beside them: what is selected, and to wait for what is there.
+  { name: 'react, all of it', code: "export * from './dist/react.js'", most: 2_560, alone: true },
 ];
 
 // An adapter is what binds the rest to a framework. What it binds is told above, and left out by bundlers where it is not used.
-const bound = /^\.\/(?!shown|skip|dist)/;
+const bound = /^\.\/(?!shown|select|skip|dist)/;
 
 for (const { name, code, most, alone = false, beside } of promised) {
   const entry = { name: 'entry', resolveId: (id) => (id === 'entry' ? new URL('entry.js', import.meta.url).pathname : null), load: (id) => (id.endsWith('/entry.js') ? code : null) };

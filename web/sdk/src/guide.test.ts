@@ -15,7 +15,7 @@ export const pods = defineResource<Pod>()({ version: 'v1', plural: 'pods' });
 `;
 
 test('each example compiles, and the first page has less than fifteen lines', () => {
-  expect(examples).toHaveLength(12);
+  expect(examples).toHaveLength(13);
   const files = Object.fromEntries(examples.map(({ language, code }, n) => [`example${n}.${language}`, code]));
   expect(complaintsOf({ 'kubernetes.ts': kubernetes, ...files, 'wrong.tsx': (examples[0]?.code ?? '').replace("'status.active']", "'status.actve']") })).toEqual([
     expect.stringMatching(/^wrong\.tsx:8 .*'never'/),

@@ -2,16 +2,17 @@
 import { act, createElement, StrictMode, Suspense, useState, useTransition, type ReactNode } from 'react';
 import { createRoot, hydrateRoot, type Root } from 'react-dom/client';
 import { renderToString } from 'react-dom/server';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, expectTypeOf, test } from 'vitest';
 import '../../mock/setup.ts';
 import { frame, ScriptedFetch } from '../../mock/fetch.ts';
 import { dehydrate, hydrate, type Dehydrated } from './hydrate.ts';
 import { createKubecast, type Kubecast } from './kubecast.ts';
 import type { KubeObject } from './object.ts';
-import { KubecastProvider, useCount, useLivePage, useSuspenseFollow, useSuspenseObject, useSuspenseWatch, useWatch } from './react.ts';
+import { KubecastProvider, useCount, useLivePage, useObject, useSuspenseFollow, useSuspenseObject, useSuspenseWatch, useWatch } from './react.ts';
 import { page } from './page.ts';
 import { ready } from './ready.ts';
 import { defineResource } from './resource.ts';
+import { replaceEqualDeep } from './select.ts';
 
 const jobs = defineResource<KubeObject & { readonly status?: { readonly active?: number } }>()({ group: 'batch', version: 'v1', plural: 'jobs' });
 
@@ -59,6 +60,127 @@ test('a server renders it, and watches nothing', async () => {
   expect(renderToString(pages('team-a'))).toBe('Loading');
   await settle();
   expect(server.requests).toHaveLength(0);
+});
+
+describe('a component that selects', () => {
+  let renders: string[];
+  const at = document.createElement('div');
+  let root: Root;
+  const mount = (Part: () => ReactNode): void => {
+    root = createRoot(at);
+    act(() => root.render(createElement(KubecastProvider, { client: kc }, createElement(Part))));
+  };
+  const rendered = (what: string): string => {
+    renders.push(what);
+    return what;
+  };
+  beforeEach(() => (renders = []));
+  afterEach(() => act(() => root.unmount()));
+  const job = (uid: string, active: number, resourceVersion = '1'): object => ({ metadata: { name: `job-${uid}`, uid, resourceVersion }, status: { active } });
+
+  test('is rendered anew when that changes or its status does, and not for what it does not show', async () => {
+    let given: readonly (readonly string[])[] = [];
+    mount(() => {
+      const { data, status } = useWatch(jobs, {}, { select: (all) => all.filter((one) => one.status?.active).map((one) => [one.metadata.name]) });
+      given = data;
+      expectTypeOf(data).toEqualTypeOf<string[][]>();
+      return rendered(`${status} ${data.join()}`);
+    });
+    await settle();
+    const body = server.last.accept(frame('w0.added', 'e', job('a', 1)) + frame('w0.added', 'e', job('b', 0)) + frame('w0.synced', 'e.w0-1', { resourceVersion: '1', count: 2 }));
+    await settle();
+    const [first] = given;
+    expect(renders.splice(0)).toEqual(['loading ', 'live job-a']);
+    body.push(frame('w0.modified', 'e.w0-2', job('a', 7, '2')) + frame('w0.added', 'e.w0-3', job('c', 0, '3')));
+    await settle();
+    expect(renders.splice(0)).toEqual([]);
+    body.push(frame('w0.modified', 'e.w0-4', job('c', 1, '4')));
+    await settle();
+    expect(renders.splice(0)).toEqual(['live job-a,job-c']);
+    expect(given[0]).toBe(first); // what is equal is the same one
+    body.push(frame('w0.stale', 'e.w0-4', { since: new Date(0).toISOString(), reason: 'disconnected' }));
+    await settle();
+    expect(renders.splice(0)).toEqual(['stale job-a,job-c']);
+  });
+
+  test('of what is identical only, if it says so', async () => {
+    mount(() => {
+      const { data, status } = useObject(jobs, { name: 'job-a' }, { select: (one) => ({ active: one?.status?.active }), structuralSharing: false });
+      return rendered(`${status} ${data.active}`);
+    });
+    await settle();
+    const body = server.last.accept(frame('w0.added', 'e', job('a', 1)) + frame('w0.synced', 'e.w0-1', { resourceVersion: '1', count: 1 }));
+    await settle();
+    expect(renders.splice(0)).toEqual(['loading undefined', 'live 1']);
+    body.push(frame('w0.modified', 'e.w0-2', job('a', 1, '2')));
+    await settle();
+    expect(renders.splice(0)).toEqual(['live 1']); // a new object, though equal
+  });
+
+  test('with a function that reads what the component was given last, shows what it selects of that', async () => {
+    let choose: (name: string) => void = () => undefined;
+    mount(() => {
+      const [name, setName] = useState('job-a');
+      choose = setName;
+      const { data } = useWatch(jobs, {}, { select: (all) => all.find((one) => one.metadata.name === name)?.status?.active });
+      return rendered(`${name} ${data}`);
+    });
+    await settle();
+    server.last.accept(frame('w0.added', 'e', job('a', 1)) + frame('w0.added', 'e', job('b', 2)) + frame('w0.synced', 'e.w0-1', { resourceVersion: '1', count: 2 }));
+    await settle();
+    act(() => choose('job-b'));
+    expect(renders.splice(0)).toEqual(['job-a undefined', 'job-a 1', 'job-b 2']);
+  });
+
+  test('of a live page keeps what it selected while the next one is not there', async () => {
+    let go: (offset: number) => void = () => undefined;
+    mount(() => {
+      const [offset, setOffset] = useState(0);
+      go = setOffset;
+      const { data, total } = useLivePage(jobs, { limit: 1, offset }, { select: (rows) => rows.map(({ metadata }) => metadata.name).join() });
+      return `${data} of ${total}`;
+    });
+    await settle();
+    server.last.accept(frame('w0.added', 'e', job('a', 1)) + frame('w0.page', 'e.w0-1', { uids: ['a'], offset: 0, total: 2, resourceVersion: '1' }));
+    await settle();
+    act(() => go(1));
+    await settle();
+    expect(at.textContent).toBe('job-a of 2');
+  });
+
+  test('that throws, throws in the component', async () => {
+    mount(() => {
+      const { data } = useWatch(jobs, {}, { select: (all) => all.map((one) => (one as unknown as { spec: { x: string } }).spec.x) });
+      return data.join();
+    });
+    await settle();
+    server.last.accept(frame('w0.added', 'e', job('a', 1)) + frame('w0.synced', 'e.w0-1', { resourceVersion: '1', count: 1 }));
+    await expect(settle()).rejects.toThrow(TypeError);
+  });
+});
+
+test('equal parts are kept, and nothing else is taken for equal', () => {
+  const before = { a: [{ x: 1 }, { y: NaN }], b: { c: 'd' } };
+  const now = { a: [{ x: 1 }, { y: NaN }], b: { c: 'e' } };
+  expect(replaceEqualDeep(before, structuredClone(before))).toBe(before);
+  const shared = replaceEqualDeep(before, now);
+  expect(shared).toEqual(now);
+  expect(shared.a).toBe(before.a);
+  for (const [old, other] of [
+    [[1, 2], [1]],
+    [[1], [1, 2]],
+    [[1], { 0: 1 }],
+    [{ a: undefined }, { b: undefined }],
+    [{}, []],
+    [null, {}],
+    [new Date(0), new Date(1)],
+    [JSON.parse('{"__proto__": {"a": 1}}'), {}],
+    [{}, JSON.parse('{"__proto__": {"a": 1}}')],
+  ]) {
+    expect(replaceEqualDeep(old, other)).toStrictEqual(other);
+    expect(replaceEqualDeep(old, other)).not.toBe(old);
+  }
+  expect(({} as { a?: number }).a).toBeUndefined();
 });
 
 function Newest({ offset, search }: { offset: number; search?: string }): ReactNode {

@@ -2,7 +2,7 @@
 
 // For React: a watch is a hook, and its objects are there while the component is.
 
-import { createContext, createElement, useCallback, useContext, useEffect, useState, useSyncExternalStore, type FunctionComponent, type ReactNode } from 'react';
+import { createContext, createElement, useCallback, useContext, useEffect, useMemo, useState, useSyncExternalStore, type FunctionComponent, type ReactNode } from 'react';
 import { accessOf, meOf, type Access, type AccessQuery, type Me } from './access.ts';
 import type { Asked } from './asked.ts';
 import { counts, type Count, type CountQuery } from './counts.ts';
@@ -14,10 +14,11 @@ import type { KubeObject } from './object.ts';
 import { page, type PagePlace, type PageQuery } from './page.ts';
 import { pastOf, type Past } from './past.ts';
 import type { Only, Paths } from './paths.ts';
-import { queue, queuesOf, type QueueQuery, type Queues, type QueueWithJobs } from './queues.ts';
+import { queue, queuesOf, type Queue, type QueueQuery, type Queues, type QueueWithJobs } from './queues.ts';
 import { ready } from './ready.ts';
 import { named, type QueryOf, type Resource } from './resource.ts';
-import { held, one, shown, type Followable, type One, type Shown } from './shown.ts';
+import { selector, type Selected, type Selecting } from './select.ts';
+import { held, one, shown, type Followable, type Shown } from './shown.ts';
 import { idleAsked, idleInbox, idlePast, idleWatch, isSkip, type Skip, type Skippable } from './skip.ts';
 import type { ConnectionState } from './state.ts';
 import type { Source } from './store.ts';
@@ -37,52 +38,79 @@ export function useKubecast(): Kubecast {
   return client;
 }
 
+type Options = Selecting<never, unknown>;
+
 /** Follows something while the component is there. On a server nothing is followed. */
-function useShown<F extends Followable>(from: F): Shown<F> {
-  return shown(from, useSyncExternalStore(from.subscribe, from.getSnapshot, from.getServerSnapshot));
+function useShown<F extends Followable>(from: F, { select, structuralSharing }: Options = {}): Shown<F> {
+  const { subscribe, getSnapshot, getServerSnapshot } = from;
+  const [last] = useState<{ shown?: object }>({});
+  // A function that is written in the component is another one each time, and what it selects is compared with what was shown last.
+  const [get, getOfServer] = useMemo(() => {
+    const see = (of: () => object) => (select ? selector(of, { select, structuralSharing }, () => last.shown) : of);
+    return [see(getSnapshot), see(getServerSnapshot)];
+  }, [getSnapshot, getServerSnapshot, select, structuralSharing, last]);
+  const snapshot = useSyncExternalStore(subscribe, get, getOfServer);
+  useEffect(() => void (last.shown = snapshot), [last, snapshot]);
+  return shown(from, snapshot);
 }
+
+/** What is selected of one object, of a list that has no other. */
+function ofOne({ select, structuralSharing }: Options = {}): Options {
+  const first = select as ((object: unknown) => unknown) | undefined;
+  return { structuralSharing, select: first && (([object]: readonly unknown[]) => first(object)) };
+}
+
+const oneOf = (now: { readonly data: readonly unknown[] }, options?: Options): never => (options?.select ? now : one(now)) as never;
 
 /**
  * The objects of a watch, and how far they can be trusted. All components of a page share one stream, however often they ask.
  *
  * ```tsx
  * const { data, status } = useWatch(jobs, { namespace: 'team-a', where: 'status.active!=' });
+ * const { data: names } = useWatch(jobs, {}, { select: (all) => all.map(({ metadata }) => metadata.name) }); // rendered anew when a name comes or goes
  * ```
  */
-export function useWatch<T extends KubeObject, const F extends readonly string[] = readonly string[]>(resource: Resource<T>, query?: QueryOf<T, F>): Shown<Watch<Only<T, F>>>;
+export function useWatch<T extends KubeObject, const F extends readonly string[] = readonly string[], S = readonly Only<T, F>[]>(
+  resource: Resource<T>,
+  query?: QueryOf<T, F>,
+  options?: Selecting<readonly Only<T, F>[], S>,
+): Selected<Shown<Watch<Only<T, F>>>, S>;
 /** The same; with `'skip'` nothing is watched, and the status is `idle`. */
-export function useWatch<T extends KubeObject, const F extends readonly string[] = readonly string[]>(
+export function useWatch<T extends KubeObject, const F extends readonly string[] = readonly string[], S = readonly Only<T, F>[]>(
   resource: Resource<T>,
   query: QueryOf<T, F> | 'skip' | undefined,
-): Skippable<Shown<Watch<Only<T, F>>>>;
-export function useWatch<T extends KubeObject, const F extends readonly string[]>(resource: Resource<T>, query?: QueryOf<T, F> | 'skip'): Shown<Watch<Only<T, F>>> {
+  options?: Selecting<readonly Only<T, F>[], S>,
+): Skippable<Selected<Shown<Watch<Only<T, F>>>, S>>;
+export function useWatch<T extends KubeObject, const F extends readonly string[]>(resource: Resource<T>, query?: QueryOf<T, F> | 'skip', options?: Options): never {
   const kc = useKubecast();
-  return useShown(query === 'skip' ? idleWatch : kc.watch<T, F>(resource, query));
+  return useShown(query === 'skip' ? idleWatch : kc.watch<T, F>(resource, query), options) as never;
 }
 
 /**
  * As {@link useWatch}, for a component below a Suspense: it is not rendered before something complete is there. What is denied does not
  * suspend; `status` says so. On a server that has nothing of it (`dehydrate`) it throws: React sends the fallback, and the browser renders what is below it.
  */
-export function useSuspenseWatch<T extends KubeObject, const F extends readonly string[] = readonly string[]>(
+export function useSuspenseWatch<T extends KubeObject, const F extends readonly string[] = readonly string[], S = readonly Only<T, F>[]>(
   resource: Resource<T>,
   query?: QueryOf<T, F>,
-): Shown<Watch<Only<T, F>>> {
-  return useSuspended(useKubecast().watch<T, F>(resource, query));
+  options?: Selecting<readonly Only<T, F>[], S>,
+): Selected<Shown<Watch<Only<T, F>>>, S> {
+  return useSuspended(useKubecast().watch<T, F>(resource, query), options) as never;
 }
 
 /** The same for one object: `useSuspenseObject(jobs, { namespace, name }).data` is `undefined` only if there is none, or it is denied. */
-export function useSuspenseObject<T extends KubeObject, const F extends readonly string[] = readonly string[]>(
+export function useSuspenseObject<T extends KubeObject, const F extends readonly string[] = readonly string[], S = Only<T, F> | undefined>(
   resource: Resource<T>,
   query: QueryOf<T, F> & { readonly name: string },
-): One<Shown<Watch<Only<T, F>>>> {
+  options?: Selecting<Only<T, F> | undefined, S>,
+): Selected<Shown<Watch<Only<T, F>>>, S> {
   named(query.name);
-  return one(useSuspenseWatch<T, F>(resource, query));
+  return oneOf(useSuspended(useKubecast().watch<T, F>(resource, query), ofOne(options)), options);
 }
 
 /** The same for what is not made of objects, or only of some: `useSuspenseFollow(page(jobs, { limit: 50 }))`. */
-export function useSuspenseFollow<T, More>(source: Source<T, More>): Shown<Watch<T, More>> {
-  return useSuspended(useKubecast().follow(source));
+export function useSuspenseFollow<T, More, S = readonly T[]>(source: Source<T, More>, options?: Selecting<readonly T[], S>): Selected<Shown<Watch<T, More>>, S> {
+  return useSuspended(useKubecast().follow(source), options) as never;
 }
 
 /** How long something is kept that has arrived, and no component has come for, in milliseconds: another may be waited for beside it. */
@@ -104,8 +132,8 @@ function arrival(watch: Watch<unknown>): Promise<unknown> {
   return arrived;
 }
 
-function useSuspended<T, More>(watch: Watch<T, More>): Shown<Watch<T, More>> {
-  const now = useShown(watch);
+function useSuspended<T, More>(watch: Watch<T, More>, options?: Options): Shown<Watch<T, More>> {
+  const now = useShown(watch, options);
   useEffect(() => arriving.get(watch)?.(), [watch]); // it has been subscribed to by then
   if (now.status !== 'loading') return now;
   // A server would wait for a promise until the request ends. For an error it sends the fallback, and the browser renders what is below it.
@@ -116,39 +144,52 @@ function useSuspended<T, More>(watch: Watch<T, More>): Shown<Watch<T, More>> {
 }
 
 /** One object: `useObject(jobs, { namespace, name }).data`. It is `undefined` while it is not known, and `live` without one if there is none. */
-export function useObject<T extends KubeObject, const F extends readonly string[] = readonly string[]>(
+export function useObject<T extends KubeObject, const F extends readonly string[] = readonly string[], S = Only<T, F> | undefined>(
   resource: Resource<T>,
   query: QueryOf<T, F> & { readonly name: string },
-): One<Shown<Watch<Only<T, F>>>>;
+  options?: Selecting<Only<T, F> | undefined, S>,
+): Selected<Shown<Watch<Only<T, F>>>, S>;
 /** The same; with `'skip'`, or undefined, nothing is watched, and the status is `idle`. */
-export function useObject<T extends KubeObject, const F extends readonly string[] = readonly string[]>(
+export function useObject<T extends KubeObject, const F extends readonly string[] = readonly string[], S = Only<T, F> | undefined>(
   resource: Resource<T>,
   query: (QueryOf<T, F> & { readonly name: string }) | Skip,
-): Skippable<One<Shown<Watch<Only<T, F>>>>>;
-export function useObject<T extends KubeObject, const F extends readonly string[]>(
-  resource: Resource<T>,
-  query: (QueryOf<T, F> & { readonly name: string }) | Skip,
-): Skippable<One<Shown<Watch<Only<T, F>>>>> {
-  if (isSkip(query)) return one(useWatch(resource, 'skip')) as never;
-  named(query.name);
-  return one(useWatch<T, F>(resource, query));
+  options?: Selecting<Only<T, F> | undefined, S>,
+): Skippable<Selected<Shown<Watch<Only<T, F>>>, S>>;
+export function useObject<T extends KubeObject, const F extends readonly string[]>(resource: Resource<T>, query: (QueryOf<T, F> & { readonly name: string }) | Skip, options?: Options): never {
+  const kc = useKubecast();
+  if (!isSkip(query)) named(query.name);
+  return oneOf(useShown<Watch<unknown>>(isSkip(query) ? idleWatch : kc.watch<T, F>(resource, query), ofOne(options)), options);
 }
 
 /** For what is not made of objects, or only of some: `useFollow(transitions(jobs, { namespace }))`. */
-export function useFollow<T, More>(source: Source<T, More>): Shown<Watch<T, More>>;
+export function useFollow<T, More, S = readonly T[]>(source: Source<T, More>, options?: Selecting<readonly T[], S>): Selected<Shown<Watch<T, More>>, S>;
 /** The same; with `'skip'`, or undefined, nothing is followed, and the status is `idle`. */
-export function useFollow<T, More>(source: Source<T, More> | Skip): Skippable<Shown<Watch<T, More>>>;
-export function useFollow<T, More>(source: Source<T, More> | Skip): Skippable<Shown<Watch<T, More>>> {
+export function useFollow<T, More, S = readonly T[]>(source: Source<T, More> | Skip, options?: Selecting<readonly T[], S>): Skippable<Selected<Shown<Watch<T, More>>, S>>;
+export function useFollow<T, More>(source: Source<T, More> | Skip, options?: Options): never {
+  return useFollowed(source, options) as never;
+}
+
+function useFollowed<T, More>(source: Source<T, More> | Skip, options?: Options): Shown<Watch<T, More>> {
   const kc = useKubecast();
-  return useShown<Watch<T, More>>(isSkip(source) ? idleWatch : kc.follow(source)) as never;
+  return useShown<Watch<T, More>>(isSkip(source) ? idleWatch : kc.follow(source), options);
 }
 
 /** How many objects there are of each value: `useCount(pods, ['status.phase'])`, or by two paths. */
-export function useCount<T extends KubeObject, const B extends readonly string[]>(resource: Resource<T>, by: B & Paths<T, B>, query?: CountQuery): Shown<Watch<Count>>;
+export function useCount<T extends KubeObject, const B extends readonly string[], S = readonly Count[]>(
+  resource: Resource<T>,
+  by: B & Paths<T, B>,
+  query?: CountQuery,
+  options?: Selecting<readonly Count[], S>,
+): Selected<Shown<Watch<Count>>, S>;
 /** The same; with `'skip'` nothing is counted, and the status is `idle`. */
-export function useCount<T extends KubeObject, const B extends readonly string[]>(resource: Resource<T>, by: B & Paths<T, B>, query: CountQuery | 'skip' | undefined): Skippable<Shown<Watch<Count>>>;
-export function useCount<T extends KubeObject, const B extends readonly string[]>(resource: Resource<T>, by: B & Paths<T, B>, query?: CountQuery | 'skip'): Skippable<Shown<Watch<Count>>> {
-  return useFollow(query === 'skip' ? query : counts<T, B>(resource, by, query));
+export function useCount<T extends KubeObject, const B extends readonly string[], S = readonly Count[]>(
+  resource: Resource<T>,
+  by: B & Paths<T, B>,
+  query: CountQuery | 'skip' | undefined,
+  options?: Selecting<readonly Count[], S>,
+): Skippable<Selected<Shown<Watch<Count>>, S>>;
+export function useCount<T extends KubeObject, const B extends readonly string[]>(resource: Resource<T>, by: B & Paths<T, B>, query?: CountQuery | 'skip', options?: Options): never {
+  return useFollowed(query === 'skip' ? query : counts<T, B>(resource, by, query), options) as never;
 }
 
 /**
@@ -159,31 +200,30 @@ export function useCount<T extends KubeObject, const B extends readonly string[]
  * const { data, total } = useLivePage(jobs, { sort: ['-metadata.creationTimestamp'], search, limit: 50, offset });
  * ```
  */
-export function useLivePage<T extends KubeObject, const F extends readonly string[] = readonly string[]>(
+export function useLivePage<T extends KubeObject, const F extends readonly string[] = readonly string[], S = readonly Only<T, F>[]>(
   resource: Resource<T>,
   query: PageQuery<T, F>,
-): Shown<Watch<Only<T, F>, PagePlace>>;
+  options?: Selecting<readonly Only<T, F>[], S>,
+): Selected<Shown<Watch<Only<T, F>, PagePlace>>, S>;
 /** The same; with `'skip'`, or undefined, nothing is followed, and the status is `idle`. */
-export function useLivePage<T extends KubeObject, const F extends readonly string[] = readonly string[]>(
+export function useLivePage<T extends KubeObject, const F extends readonly string[] = readonly string[], S = readonly Only<T, F>[]>(
   resource: Resource<T>,
   query: PageQuery<T, F> | Skip,
-): Skippable<Shown<Watch<Only<T, F>, PagePlace>>>;
-export function useLivePage<T extends KubeObject, const F extends readonly string[]>(
-  resource: Resource<T>,
-  query: PageQuery<T, F> | Skip,
-): Skippable<Shown<Watch<Only<T, F>, PagePlace>>> {
-  const now = useFollow(isSkip(query) ? query : page<T, F>(resource, query));
+  options?: Selecting<readonly Only<T, F>[], S>,
+): Skippable<Selected<Shown<Watch<Only<T, F>, PagePlace>>, S>>;
+export function useLivePage<T extends KubeObject, const F extends readonly string[]>(resource: Resource<T>, query: PageQuery<T, F> | Skip, options?: Options): never {
+  const now = useFollowed(isSkip(query) ? query : page<T, F>(resource, query), options);
   const [before, setBefore] = useState(now);
   if (now.status !== 'loading' && (now.data !== before.data || now.status !== before.status || now.total !== before.total)) setBefore(now);
-  return held(before, now);
+  return held(before, now) as never;
 }
 
 /** What the containers of a pod, or of an object's pods, write. */
-export function useLogs(resource: Resource<KubeObject>, query: LogQuery): Shown<Watch<LogEntry>>;
+export function useLogs<S = readonly LogEntry[]>(resource: Resource<KubeObject>, query: LogQuery, options?: Selecting<readonly LogEntry[], S>): Selected<Shown<Watch<LogEntry>>, S>;
 /** The same; with `'skip'`, or undefined, nothing is followed, and the status is `idle`. */
-export function useLogs(resource: Resource<KubeObject>, query: LogQuery | Skip): Skippable<Shown<Watch<LogEntry>>>;
-export function useLogs(resource: Resource<KubeObject>, query: LogQuery | Skip): Skippable<Shown<Watch<LogEntry>>> {
-  return useFollow(isSkip(query) ? query : logs(resource, query));
+export function useLogs<S = readonly LogEntry[]>(resource: Resource<KubeObject>, query: LogQuery | Skip, options?: Selecting<readonly LogEntry[], S>): Skippable<Selected<Shown<Watch<LogEntry>>, S>>;
+export function useLogs(resource: Resource<KubeObject>, query: LogQuery | Skip, options?: Options): never {
+  return useFollowed(isSkip(query) ? query : logs(resource, query), options) as never;
 }
 
 /** The jobs of a history, past ones too, and the states through which they went: `useHistory(jobs, { owner: 'me' })`. */
@@ -196,21 +236,25 @@ export function useHistory(resource: Resource<KubeObject>, query: PastQuery | Sk
 }
 
 /** Who the caller is, and what of some kinds (`pods`, `jobs.batch`) they may watch where. */
-export function useMe(kinds?: readonly string[]): Shown<Asked<Me>>;
+export function useMe<S = Me | undefined>(kinds?: readonly string[], options?: Selecting<Me | undefined, S>): Selected<Shown<Asked<Me>>, S>;
 /** The same; with `'skip'` nothing is asked, and the status is `idle`. */
-export function useMe(kinds: readonly string[] | 'skip' | undefined): Skippable<Shown<Asked<Me>>>;
-export function useMe(kinds?: readonly string[] | 'skip'): Skippable<Shown<Asked<Me>>> {
+export function useMe<S = Me | undefined>(kinds: readonly string[] | 'skip' | undefined, options?: Selecting<Me | undefined, S>): Skippable<Selected<Shown<Asked<Me>>, S>>;
+export function useMe(kinds?: readonly string[] | 'skip', options?: Options): never {
   const kc = useKubecast();
-  return useShown<Asked<Me>>(kinds === 'skip' ? idleAsked : meOf(kc, kinds));
+  return useShown<Asked<Me>>(kinds === 'skip' ? idleAsked : meOf(kc, kinds), options) as never;
 }
 
 /** Whether the caller may watch, or get, or list that: `useAccess(pods, { namespace, subresource: 'log', verb: 'get' }).data?.allowed`. */
-export function useAccess(resource: Resource<KubeObject>, query?: AccessQuery): Shown<Asked<Access>>;
+export function useAccess<S = Access | undefined>(resource: Resource<KubeObject>, query?: AccessQuery, options?: Selecting<Access | undefined, S>): Selected<Shown<Asked<Access>>, S>;
 /** The same; with `'skip'` nothing is asked, and the status is `idle`. */
-export function useAccess(resource: Resource<KubeObject>, query: AccessQuery | 'skip' | undefined): Skippable<Shown<Asked<Access>>>;
-export function useAccess(resource: Resource<KubeObject>, query?: AccessQuery | 'skip'): Skippable<Shown<Asked<Access>>> {
+export function useAccess<S = Access | undefined>(
+  resource: Resource<KubeObject>,
+  query: AccessQuery | 'skip' | undefined,
+  options?: Selecting<Access | undefined, S>,
+): Skippable<Selected<Shown<Asked<Access>>, S>>;
+export function useAccess(resource: Resource<KubeObject>, query?: AccessQuery | 'skip', options?: Options): never {
   const kc = useKubecast();
-  return useShown<Asked<Access>>(query === 'skip' ? idleAsked : accessOf(kc, resource, query));
+  return useShown<Asked<Access>>(query === 'skip' ? idleAsked : accessOf(kc, resource, query), options) as never;
 }
 
 /**
@@ -236,20 +280,31 @@ export function useNotifications(query?: Skip): Skippable<Shown<Inbox>> {
  * const { data: gpu } = useQueue('team-a', 'gpu');
  * ```
  */
-export function useQueue(namespace: string, name: string, query?: QueueQuery): One<Shown<Watch<QueueWithJobs>>>;
+export function useQueue<S = QueueWithJobs | undefined>(
+  namespace: string,
+  name: string,
+  query?: QueueQuery,
+  options?: Selecting<QueueWithJobs | undefined, S>,
+): Selected<Shown<Watch<QueueWithJobs>>, S>;
 /** The same; with `'skip'`, or while the namespace or the name is undefined, nothing is followed, and the status is `idle`. */
-export function useQueue(namespace: string | undefined, name: string | undefined, query?: QueueQuery | 'skip'): Skippable<One<Shown<Watch<QueueWithJobs>>>>;
-export function useQueue(namespace?: string, name?: string, query?: QueueQuery | 'skip'): Skippable<One<Shown<Watch<QueueWithJobs>>>> {
-  return one(useFollow(query === 'skip' || namespace === undefined || name === undefined ? 'skip' : queue(namespace, name, query)));
+export function useQueue<S = QueueWithJobs | undefined>(
+  namespace: string | undefined,
+  name: string | undefined,
+  query?: QueueQuery | 'skip',
+  options?: Selecting<QueueWithJobs | undefined, S>,
+): Skippable<Selected<Shown<Watch<QueueWithJobs>>, S>>;
+export function useQueue(namespace?: string, name?: string, query?: QueueQuery | 'skip', options?: Options): never {
+  const source = query === 'skip' || namespace === undefined || name === undefined ? 'skip' : queue(namespace, name, query);
+  return oneOf(useFollowed(source, ofOne(options)), options);
 }
 
 /** The queues that the caller may see; none where the cluster has none. */
-export function useQueues(query?: Pick<QueueQuery, 'cluster'>): Shown<Queues>;
+export function useQueues<S = readonly Queue[]>(query?: Pick<QueueQuery, 'cluster'>, options?: Selecting<readonly Queue[], S>): Selected<Shown<Queues>, S>;
 /** The same; with `'skip'` nothing is asked, and the status is `idle`. */
-export function useQueues(query: Pick<QueueQuery, 'cluster'> | 'skip' | undefined): Skippable<Shown<Queues>>;
-export function useQueues(query?: Pick<QueueQuery, 'cluster'> | 'skip'): Skippable<Shown<Queues>> {
+export function useQueues<S = readonly Queue[]>(query: Pick<QueueQuery, 'cluster'> | 'skip' | undefined, options?: Selecting<readonly Queue[], S>): Skippable<Selected<Shown<Queues>, S>>;
+export function useQueues(query?: Pick<QueueQuery, 'cluster'> | 'skip', options?: Options): never {
   const kc = useKubecast();
-  return useShown<Queues>(query === 'skip' ? idleWatch : queuesOf(kc, query));
+  return useShown<Queues>(query === 'skip' ? idleWatch : queuesOf(kc, query), options) as never;
 }
 
 /** The state of the one connection; undefined while nothing is watched. */
