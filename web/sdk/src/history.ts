@@ -160,6 +160,8 @@ export interface PastJob {
   readonly log?: boolean;
   /** What it was told to do is kept; see {@link pastSpec}. */
   readonly spec?: boolean;
+  /** What all its pods together request, as specified: `{"cpu":"8"}`; empty of an older gateway. */
+  readonly requests?: Readonly<Record<string, string>>;
   /** What its pods requested, times how long they held it, so far; memory in GiB · h. Null where that is not known, as the next two. */
   readonly hours?: { readonly cpu: number; readonly memory: number; readonly gpu: number } | null;
   /** Pods that ended badly, and those of them that were preempted for others. */
@@ -227,6 +229,7 @@ function readJob(data: JsonObject): PastJob {
     children: typeof children === 'number' ? children : 0,
     log: data.log === true,
     spec: data.spec === true,
+    requests: isJsonObject(data.requests) ? (data.requests as Record<string, string>) : {},
     hours: isJsonObject(data.hours) ? { cpu: Number(data.hours.cpu), memory: Number(data.hours.memory), gpu: Number(data.hours.gpu) } : null,
     podFailures: typeof data.podFailures === 'number' ? data.podFailures : null,
     preemptions: typeof data.preemptions === 'number' ? data.preemptions : null,

@@ -2,7 +2,7 @@
 
 import { transitions, type PastJob } from '@kubecast/sdk';
 import { useFollow, useWatch } from '@kubecast/sdk/react';
-import { useMemo, type ReactNode } from 'react';
+import { lazy, Suspense, useMemo, type ReactNode } from 'react';
 import { Age } from '../age/Age.tsx';
 import { Lasted } from '../age/Elapsed.tsx';
 import { timesOf } from '../jobs/RunTime.tsx';
@@ -20,7 +20,7 @@ import { KeptLog, KeptSpec, usePastJob } from './Kept.tsx';
 import { LogView } from './LogView.tsx';
 import { Parts, pastFacts, PastMark, Why } from './PastFacts.tsx';
 import { PodsEver, PodsNow } from './Pods.tsx';
-import { Runs } from './Runs.tsx';
+import { Runs, useOtherRuns } from './Runs.tsx';
 import { Timeline } from './Timeline.tsx';
 import { latestLife, withCause } from './life.ts';
 import { events, jobs, pods } from './resources.ts';
@@ -28,6 +28,8 @@ import { Yaml } from './Yaml.tsx';
 import { t } from './texts.ts';
 
 const ofRuns = [...podFields, 'metadata.labels.batch\\.kubernetes\\.io/controller-uid'];
+
+const Compare = lazy(() => import('../compare/Compare.tsx').then(({ Compare: found }) => ({ default: found })));
 
 interface JobPageProps {
   readonly view: View;
@@ -62,6 +64,8 @@ export function JobPage({ view, namespace, name, uid: asked, token }: JobPagePro
     () => (asked === undefined ? ofJob(said.data, name) : ofRun(said.data, new Set([asked, ...podRows.map((pod) => pod.uid), ...(kept?.pods ?? []).map((pod) => pod.uid)]))),
     [said.data, name, asked, podRows, kept],
   );
+  const others = useOtherRuns(namespace, name, uid, `${named?.metadata.uid} ${life.transitions.length}`);
+  const compares = view.tab === 'compare' || others.items.length > 0;
   const { tabs } = t;
   return (
     <ObjectFrame
@@ -105,7 +109,7 @@ export function JobPage({ view, namespace, name, uid: asked, token }: JobPagePro
           <Parts past={kept} signal={states.transitions.at(-1)?.seq} view={view} />
           <h2>{t.happened}</h2>
           <Timeline life={states} status={past.status} message={past.error?.message} />
-          {uid !== undefined && <Runs namespace={namespace} name={name} uid={uid} signal={`${named?.metadata.uid} ${life.transitions.length}`} view={view} />}
+          {uid !== undefined && <Runs runs={others} uid={uid} view={view} />}
         </>
       }
       tabs={[
@@ -132,6 +136,7 @@ export function JobPage({ view, namespace, name, uid: asked, token }: JobPagePro
         },
         { id: 'conditions', title: tabs.conditions, content: () => <Conditions object={job} status={watched.status} /> },
         { id: 'events', title: tabs.events, content: () => <Events all={about} kind="Job" self={t.events.theJob} status={said.status} message={said.error?.message} /> },
+        ...(kept && compares ? [{ id: 'compare', title: tabs.compare, content: () => <Suspense fallback={<p className="job-none">{t.loading}</p>}><Compare here={kept} others={others.items} named={named} view={view} /></Suspense> }] : []),
         { id: 'yaml', title: tabs.yaml, content: () => (!job && watched.status === 'live' && uid !== undefined && kept?.spec ? <KeptSpec key={uid} of={jobs} namespace={namespace} name={name} uid={uid} /> : <Yaml object={job} status={watched.status} />) },
       ]}
     />

@@ -1,6 +1,6 @@
 // The other jobs that have, or had, the name: each a page of its own.
 
-import { pastJobs } from '@kubecast/sdk';
+import { pastJobs, type PastJob } from '@kubecast/sdk';
 import { useKubecast } from '@kubecast/sdk/react';
 import { useMemo, type ReactNode } from 'react';
 import { Age } from '../age/Age.tsx';
@@ -9,28 +9,37 @@ import { useReading } from '../polling/polling.ts';
 import { StateIcon } from '../state/StateMark.tsx';
 import { stateName } from '../state/texts.ts';
 import { whyNow } from '../state/why.ts';
-import { linkToRun, type View } from '../view/view.ts';
+import { formatWhen } from '../texts/format.ts';
+import { formatView, linkToRun, parseView, type View } from '../view/view.ts';
 import { jobs } from './resources.ts';
 import { t } from './texts.ts';
 
 /** So many of the newest are listed. */
 const most = 20;
 
+export interface OtherRuns {
+  /** The newest first. */
+  readonly items: readonly PastJob[];
+  readonly more: boolean;
+}
+
+/** The others that have, or had, the name of the run with this uid; read again with each other `signal`, which says that they may have changed. */
+export function useOtherRuns(namespace: string, name: string, uid: string | undefined, signal: unknown): OtherRuns {
+  const kc = useKubecast();
+  const known = uid !== undefined;
+  const read = useMemo(() => () => (known ? pastJobs(kc, jobs, { namespace, name, limit: most }) : Promise.resolve(undefined)), [kc, namespace, name, known]);
+  const { data } = useReading(read, signal, 1_500);
+  return useMemo(() => ({ items: (data?.items ?? []).filter((job) => job.uid !== uid), more: data?.more ?? false }), [data, uid]);
+}
+
 interface RunsProps {
-  readonly namespace: string;
-  readonly name: string;
+  readonly runs: OtherRuns;
   /** The one that the page shows. */
   readonly uid: string;
-  /** Another one: they may have changed. */
-  readonly signal: unknown;
   readonly view: View;
 }
 
-export function Runs({ namespace, name, uid, signal, view }: RunsProps): ReactNode {
-  const kc = useKubecast();
-  const read = useMemo(() => () => pastJobs(kc, jobs, { namespace, name, limit: most }), [kc, namespace, name]);
-  const { data } = useReading(read, signal, 1_500);
-  const others = (data?.items ?? []).filter((job) => job.uid !== uid);
+export function Runs({ runs: { items: others, more }, uid, view }: RunsProps): ReactNode {
   if (others.length === 0) return null;
   return (
     <section aria-label={t.runs}>
@@ -45,6 +54,9 @@ export function Runs({ namespace, name, uid, signal, view }: RunsProps): ReactNo
               <div>
                 <a href={linkToRun(job, view)}>
                   {stateName(state)}, <Age since={job.createdAt} in={t.ago} />
+                </a>{' '}
+                <a className="job-compare" href={linkToComparison(job, uid, view)} aria-label={t.compareWith(formatWhen(job.createdAt))}>
+                  {t.compare}
                 </a>
                 {why && <div className="state-detail" translate="no">{why}</div>}
               </div>
@@ -52,7 +64,10 @@ export function Runs({ namespace, name, uid, signal, view }: RunsProps): ReactNo
           );
         })}
       </ul>
-      {data?.more && <p className="none">{t.runsMore}</p>}
+      {more && <p className="none">{t.runsMore}</p>}
     </section>
   );
 }
+
+/** A run's page beside another run of its name. */
+const linkToComparison = (other: PastJob, uid: string, view: View): string => formatView({ ...parseView(linkToRun({ ...other, uid }, view)), tab: 'compare', compare: other.uid });

@@ -3,7 +3,7 @@ import { byKey, texts } from '../texts/texts.ts';
 
 export const t = texts({
   en: {
-    tabs: { logs: 'Logs', pods: 'Pods', conditions: 'Conditions', events: 'Events', yaml: 'YAML' },
+    tabs: { logs: 'Logs', pods: 'Pods', conditions: 'Conditions', events: 'Events', compare: 'Compare', yaml: 'YAML' },
     jobs: 'Jobs',
     ownedBy: 'Belongs to',
     loading: 'Loading…',
@@ -19,6 +19,8 @@ export const t = texts({
     gone: 'This job is gone. Its history is kept.',
     otherHasName: 'This run is gone, and another one has its name now. Its history is kept.',
     runs: 'Other runs of this name',
+    compare: 'Compare',
+    compareWith: (when: string) => `Compare with the run of ${when}`,
     runsMore: 'There were more.',
     noJob: 'There is no such job. If it is created, it appears here.',
     copy: 'Copy',
@@ -101,7 +103,7 @@ export const t = texts({
     },
   },
   'zh-CN': {
-    tabs: { logs: '日志', pods: 'Pod', conditions: '状况', events: '事件', yaml: 'YAML' },
+    tabs: { logs: '日志', pods: 'Pod', conditions: '状况', events: '事件', compare: '比较', yaml: 'YAML' },
     jobs: '作业',
     ownedBy: '隶属于',
     loading: '正在加载…',
@@ -117,6 +119,8 @@ export const t = texts({
     gone: '此作业已不存在，其历史仍有保留。',
     otherHasName: '此次运行已不存在，名称已被另一次运行使用。其历史仍保留。',
     runs: '同名的其他运行',
+    compare: '比较',
+    compareWith: (when) => `与 ${when} 的运行比较`,
     runsMore: '还有更多。',
     noJob: '没有此作业。创建后会显示在这里。',
     copy: '复制',

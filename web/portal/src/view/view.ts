@@ -1,6 +1,6 @@
 // What is on screen, kept in the address's fragment so that it survives a reload and can be shared:
 // `#pods?ns=team-a&q=train&state=Running&sort=-age`, or `#jobs/team-a/train?tab=yaml` for one job. Without one it is the user's own page, `#mine`.
-// `#jobs/team-a/train@UID` is that run of the name, for ever, whatever has the name now.
+// `#jobs/team-a/train@UID` is that run of the name, for ever, whatever has the name now; with `?tab=compare&compare=UID` beside another one.
 // `#queues/team-a/gpu` is a queue, `#queues/all` one of the whole cluster.
 // `#kinds/deployments.apps` is the table of a kind, `#kinds/deployments.apps/team-a/web` one of its objects, `#kinds/nodes/node-1` one of no namespace.
 // Fragments never reach a server's log.
@@ -35,6 +35,8 @@ export interface View extends Filters {
   readonly object: { readonly namespace: string; readonly name: string; /** Which of those that ever had the name; undefined: the one that has it, or had it last. */ readonly uid?: string } | undefined;
   /** What is shown of the object; empty: what comes first. */
   readonly tab: string;
+  /** The uid of the run with which a run is compared; empty: the one before. */
+  readonly compare: string;
   readonly sort: { readonly column: string; readonly descending: boolean };
 }
 
@@ -60,6 +62,7 @@ export function parseView(hash: string): View {
     kind,
     object: objectAt(page, kind, parts, decoded(uid)),
     tab: params.get('tab') ?? '',
+    compare: params.get('compare') ?? '',
     ...filters,
     sort: { column: sort.replace(/^-/, ''), descending: sort.startsWith('-') },
   };
@@ -85,6 +88,7 @@ export function formatView(view: View): string {
   const sort = (view.sort.descending ? '-' : '') + view.sort.column;
   if (sort !== defaultSort) params.set('sort', sort);
   if (view.object && view.tab) params.set('tab', view.tab);
+  if (view.object && view.compare) params.set('compare', view.compare);
   const query = params.toString();
   const parts = [view.kind, view.object?.namespace ?? '', view.object?.name ?? ''].filter((part) => part !== '');
   const uid = view.object?.uid ? `@${encodeURIComponent(view.object.uid)}` : '';
@@ -98,7 +102,7 @@ const pageOf = (kind: string): Pick<View, 'page' | 'kind'> => (kind === 'jobs.ba
 export function linkToObject(kind: string, namespace: string, name: string, view: View): string {
   const to = pageOf(kind);
   const table = view.page === to.page && view.kind === to.kind ? view : { ...parseView(''), namespace: view.namespace };
-  return formatView({ ...table, ...to, object: { namespace, name }, tab: '' });
+  return formatView({ ...table, ...to, object: { namespace, name }, tab: '', compare: '' });
 }
 
 export const linkToJob = (namespace: string, name: string, view: View): string => linkToObject('jobs.batch', namespace, name, view);
