@@ -17,7 +17,7 @@ import { StateMark } from '../state/StateMark.tsx';
 import { linkTo, type View } from '../view/view.ts';
 import { Events, eventFields, ofJob, ofRun } from './Events.tsx';
 import { KeptLog, KeptSpec, usePastJob } from './Kept.tsx';
-import { LogView } from './LogView.tsx';
+import { LogView } from '../log/LogView.tsx';
 import { Parts, pastFacts, PastMark, Why } from './PastFacts.tsx';
 import { PodsEver, PodsNow } from './Pods.tsx';
 import { Runs, useOtherRuns } from './Runs.tsx';

@@ -3,6 +3,9 @@
 import { pastJobs, pastLog, pastSpec, type KubeObject, type PastJob, type Resource } from '@kubecast/sdk';
 import { useKubecast } from '@kubecast/sdk/react';
 import { useMemo, type ReactNode } from 'react';
+import '../log/log.css';
+import { Written } from '../log/Line.tsx';
+import { t as log } from '../log/texts.ts';
 import { useReading, type Read } from '../polling/polling.ts';
 import { Yaml } from './Yaml.tsx';
 import { t } from './texts.ts';
@@ -56,10 +59,12 @@ export function KeptLog({ of, namespace, name, uid }: Of): ReactNode {
       <p className="job-kept">{t.kept.log}</p>
       {read.data ? (
         <pre className="job-scroller yaml" translate="no" tabIndex={0} aria-label={t.kept.log}>
-          <div>{read.data}</div>
+          <div className="log-written">
+            <Written text={read.data} />
+          </div>
         </pre>
       ) : (
-        <Missing read={read} denied={t.log.denied} />
+        <Missing read={read} denied={log.denied} />
       )}
     </>
   );

@@ -9,7 +9,7 @@ import { podRow, type PodRow } from '../pods/pod.ts';
 import { parseView } from '../view/view.ts';
 import { JobPage } from './JobPage.tsx';
 import { KeptLog, KeptSpec, usePastJob } from './Kept.tsx';
-import { LogView } from './LogView.tsx';
+import { LogView } from '../log/LogView.tsx';
 import { jobs } from './resources.ts';
 
 let server: ScriptedFetch;

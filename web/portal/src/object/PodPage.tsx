@@ -5,7 +5,7 @@ import { useWatch } from '@kubecast/sdk/react';
 import { useMemo, type ReactNode } from 'react';
 import { Age } from '../age/Age.tsx';
 import { Events, eventFields } from '../job/Events.tsx';
-import { Log } from '../job/LogView.tsx';
+import { Log } from '../log/Log.tsx';
 import { events, pods } from '../job/resources.ts';
 import { Yaml } from '../job/Yaml.tsx';
 import { timeOf } from '../jobs/job.ts';

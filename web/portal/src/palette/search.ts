@@ -6,7 +6,7 @@ import { jobs } from '../job/resources.ts';
 import { matches } from '../kinds/KindsPage.tsx';
 import type { Kind } from '../kinds/discovery.ts';
 import { stateName } from '../state/texts.ts';
-import { formatWhen } from '../texts/format.ts';
+import { formatWhen } from '../texts/when.ts';
 import { linkToObject, linkToRun, type View } from '../view/view.ts';
 
 export interface Entry {

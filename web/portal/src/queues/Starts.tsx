@@ -4,7 +4,8 @@ import type { ExpectedStart, QueuePlace } from '@kubecast/sdk';
 import { useContext, type ReactNode } from 'react';
 import { AsOf } from '../age/Age.tsx';
 import { useNow } from '../age/clock.ts';
-import { formatPercent, formatRange, formatWhen } from '../texts/format.ts';
+import { formatPercent, formatRange } from '../texts/format.ts';
+import { formatWhen } from '../texts/when.ts';
 import { t } from './texts.ts';
 import './queues.css';
 

@@ -1,12 +1,18 @@
 // Numbers, units, dates and plurals, as the page's language writes them.
 
-import { locale } from './language.ts';
+import { locale, remembered } from './language.ts';
 
 const numbers = new Intl.NumberFormat(locale, { maximumFractionDigits: 1 });
 const rules = new Intl.PluralRules(locale);
-const times = new Intl.DateTimeFormat(locale, { hour: '2-digit', minute: '2-digit', second: '2-digit' });
-const dates = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'medium' });
-const days = new Intl.DateTimeFormat(locale, { weekday: 'short', hour: '2-digit', minute: '2-digit' });
+/** Which clock was chosen is kept there; {@link file://./clock.ts} has them all. Of UTC it is said. */
+export const clockKey = 'kubecast.clock';
+export const keptClock = remembered(clockKey);
+const utc = keptClock === 'utc';
+export const inZone = (format: Intl.DateTimeFormatOptions): Intl.DateTimeFormat => new Intl.DateTimeFormat(locale, { ...format, ...(utc && { timeZone: 'UTC' }) });
+const hours = { hour: '2-digit', minute: '2-digit' } as const;
+const times = inZone({ ...hours, second: '2-digit' });
+const dates = inZone({ dateStyle: 'medium', timeStyle: utc ? 'long' : 'medium' });
+const days = inZone({ weekday: 'short', ...hours });
 
 const significant = new Intl.NumberFormat(locale, { maximumSignificantDigits: 2 });
 
@@ -23,14 +29,12 @@ export function plural(count: number, forms: { readonly other: string } & Partia
 /** All times are in milliseconds since the epoch. */
 export const formatTime = (time: number): string => times.format(time);
 export const formatDate = (time: number): string => dates.format(time);
-/** The time of today, and with the date of any other day. */
-export const formatWhen = (time: number): string => (new Date(time).toDateString() === new Date().toDateString() ? formatTime : formatDate)(time);
 export const formatWeekday = (time: number): string => days.format(time);
 
 const unit = (name: 'second' | 'minute' | 'hour' | 'day', unitDisplay: 'narrow' | 'long'): Intl.NumberFormat => new Intl.NumberFormat(locale, { style: 'unit', unit: name, unitDisplay });
 
 const narrow = { second: unit('second', 'narrow'), minute: unit('minute', 'narrow'), hour: unit('hour', 'narrow'), day: unit('day', 'narrow') };
-const length = { second: 1_000, minute: 60_000, hour: 3_600_000, day: 86_400_000 };
+export const length = { second: 1_000, minute: 60_000, hour: 3_600_000, day: 86_400_000 };
 type Unit = keyof typeof length;
 
 /** As kubectl writes ages: two units at most, fewer as it grows. Clocks differ, so never below zero. */

@@ -20,24 +20,28 @@ export function preferred(chosen: string | null, wanted: readonly string[]): Lan
   return 'en';
 }
 
-function kept(): string | null {
+/** What was chosen here before. */
+export function remembered(of: string): string | null {
   try {
-    return localStorage.getItem(key);
+    return localStorage.getItem(of);
   } catch {
     return null; // the browser keeps nothing for this page
   }
 }
 
-export const language: Language = preferred(kept(), navigator.languages);
-
-/** With the region that the browser names for it: dates and numbers differ within one language. */
-export const locale: string = navigator.languages.find((tag) => tag.split('-')[0] === language.split('-')[0]) ?? language;
-
-export function chooseLanguage(next: Language): void {
+/** Keeps a choice that all of the page depends on, and loads it anew. */
+export function remember(of: string, next: string): void {
   try {
-    localStorage.setItem(key, next);
+    localStorage.setItem(of, next);
   } catch {
     return; // it would be forgotten at once
   }
   location.reload();
 }
+
+export const language: Language = preferred(remembered(key), navigator.languages);
+
+/** With the region that the browser names for it: dates and numbers differ within one language. */
+export const locale: string = navigator.languages.find((tag) => tag.split('-')[0] === language.split('-')[0]) ?? language;
+
+export const chooseLanguage = (next: Language): void => remember(key, next);

@@ -1,6 +1,7 @@
 import type { LogEntry } from '@kubecast/sdk';
 import { expect, test } from 'vitest';
-import { entriesWith, newerThan, parts, sourcesOf, words } from './logEntries.ts';
+import { entriesOf, newerThan, sourcesOf, words } from './entries.ts';
+import { matchesOf, parts } from './find.ts';
 
 const of = (number: number, container: string) => ({ number, namespace: 'n', pod: 'p', container });
 const line = (number: number, container: string, text: string): LogEntry => ({ ...of(number, container), type: 'line', time: '', text, cut: false });
@@ -12,12 +13,13 @@ const entries: LogEntry[] = [
 ];
 const numbers = (found: readonly LogEntry[]): string => found.map(({ number }) => number).join();
 
-test('a search finds lines in whatever case, and no words of the portal itself', () => {
-  expect(numbers(entriesWith(entries, 'EPOCH', ''))).toBe('1,2');
-  expect(numbers(entriesWith(entries, 'epoch', 'p/main'))).toBe('1');
-  expect(numbers(entriesWith(entries, '', 'p/main'))).toBe('0,1,3');
-  expect(numbers(entriesWith(entries, 'started', ''))).toBe('');
-  expect(entriesWith(entries, '', '')).toBe(entries);
+test('a search finds lines in whatever case and colour, and no words of the portal itself', () => {
+  expect(matchesOf(entries, 'EPOCH').join()).toBe('1,2');
+  expect(matchesOf(entries, 'started')).toEqual([]);
+  expect(matchesOf(entries, '')).toEqual([]);
+  expect(matchesOf([line(1, 'main', 'lo\u001b[31mss is n\u001b[0man')], 'loss is nan')).toEqual([1]);
+  expect(numbers(entriesOf(entries, 'p/main'))).toBe('0,1,3');
+  expect(entriesOf(entries, '')).toBe(entries);
   expect(sourcesOf(entries)).toEqual(['p/main', 'p/side']);
 });
 
@@ -35,7 +37,7 @@ test('a run and a gap are told in words, also of a kind that is not known yet', 
   expect(words({ ...run, type: 'ended', restart: 0, reason: 'Error', exitCode: 137 })).toBe('— ended with exit code 137 (Error) —');
   expect(words({ ...of(0, 'main'), type: 'reset', reason: 'meteor', message: '' })).toContain('meteor');
   expect(words({ ...of(0, 'main'), type: 'reset', reason: 'unavailable', message: '' })).toContain('cannot be reached');
-  expect(words({ ...of(0, 'main'), type: 'reset', reason: 'unavailable', message: 'no such file' })).toBe('— lines are missing here: no such file —');
+  expect(words({ ...of(0, 'main'), type: 'reset', reason: 'unavailable', message: 'no such file' })).toBe('— this log cannot be read; the node says: no such file —');
 });
 
 test('what came while the reader stays is counted, also where as many of the oldest are kept no more', () => {

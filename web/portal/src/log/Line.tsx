@@ -1,0 +1,97 @@
+import type { LogEntry, LogLine } from '@kubecast/sdk';
+import { useMemo, useState, type ReactNode } from 'react';
+import { clock } from '../texts/clock.ts';
+import { formatDate, formatNumber } from '../texts/format.ts';
+import { formatAgo } from '../texts/when.ts';
+import { words } from './entries.ts';
+import { parts } from './find.ts';
+import { levelOfEntry } from './levels.ts';
+import { mostShown, shownOf, type Span } from './terminal.ts';
+import { t } from './texts.ts';
+
+export interface LineProps {
+  readonly entry: LogEntry;
+  readonly search: string;
+  /** Whose it is, where there are several. */
+  readonly named: boolean;
+  readonly times: boolean;
+  /** Where the line's own address leads; undefined: it has none. */
+  readonly href: string | undefined;
+}
+
+/** Made anew only if something of it has changed: there are many, and all are shown again with each that comes. */
+export function Line({ entry, search, named, times, href }: LineProps): ReactNode {
+  return useMemo(
+    () => (
+      <>
+        {entry.type === 'line' && times && <Time time={entry.time} href={href} />}
+        {named && <span className="log-from" translate="no">{`${entry.pod}/${entry.container}`}</span>}
+        {entry.type === 'line' ? <Text line={entry} search={search} /> : <span className="log-words">{words(entry)}</span>}
+      </>
+    ),
+    [entry, search, named, times, href],
+  );
+}
+
+/** Its class, which has its level. */
+export const lookOf = (entry: LogEntry): string => `log-${entry.type}${entry.type === 'line' ? ` log-level-${levelOfEntry(entry) ?? 'none'}` : ''}${entry.type === 'ended' && entry.exitCode ? ' log-failed' : ''}`;
+
+const ofDay = new Intl.DateTimeFormat('sv-SE', { hour: '2-digit', minute: '2-digit', second: '2-digit', ...(clock === 'utc' && { timeZone: 'UTC' }) });
+
+function Time({ time, href }: { time: string; href: string | undefined }): ReactNode {
+  const at = Date.parse(time); // in whatever zone the node lives
+  if (Number.isNaN(at)) return null;
+  const text = clock === 'relative' ? formatAgo(at) : ofDay.format(at);
+  return (
+    <>
+      <time dateTime={time} title={formatDate(at)}>
+        {href === undefined ? text : <a href={href}>{text}</a>}
+      </time>{' '}
+    </>
+  );
+}
+
+function Text({ line, search }: { line: LogLine; search: string }): ReactNode {
+  const [whole, setWhole] = useState(false);
+  const { spans, more } = shownOf(line.text, whole ? Infinity : mostShown);
+  return (
+    <span className="log-text" translate="no" dir="ltr">
+      {spans.map((span, n) => (
+        <Piece key={n} span={span} search={search} />
+      ))}
+      {more > 0 && (
+        <button type="button" className="log-more" onClick={() => setWhole(true)}>
+          … {t.more(more)}
+        </button>
+      )}
+      {line.cut && more === 0 && <span className="none"> … {t.cut}</span>}
+    </span>
+  );
+}
+
+function Piece({ span: { text, look, color, background }, search }: { span: Span; search: string }): ReactNode {
+  const said = parts(text, search).map((part, n) => (n % 2 === 1 ? <mark key={n}>{part}</mark> : part));
+  if (!look && !color && !background) return said;
+  return (
+    <span className={`${look}${color ? ' ansi-color' : ''}`} style={{ ...(color && { '--ansi': color }), ...(background && { backgroundColor: background }) }}>
+      {said}
+    </span>
+  );
+}
+
+/** Many lines at once, as of a log that is over. */
+export function Written({ text }: { text: string }): ReactNode {
+  const pieces = useMemo(() => {
+    const all: Span[] = [];
+    for (const span of text.split('\n').flatMap((line) => [...shownOf(line, Infinity).spans, { text: '\n', look: '' }])) {
+      const last = all.at(-1);
+      if (last?.look === '' && span.look === '' && !last.color && !span.color && !last.background && !span.background) all[all.length - 1] = { ...last, text: last.text + span.text };
+      else all.push(span);
+    }
+    return all;
+  }, [text]);
+  return pieces.map((span, n) => <Piece key={n} span={span} search="" />);
+}
+
+/** For what is left out of a list of lines that is copied. */
+export const notLoaded = (count: number): string => `[… ${formatNumber(count)} …]`;

@@ -1,0 +1,43 @@
+// What a job's pods write.
+
+import { useState, type ReactNode } from 'react';
+import { jobs, pods } from '../job/resources.ts';
+import type { PodRow } from '../pods/pod.ts';
+import { stateName } from '../state/texts.ts';
+import { Log } from './Log.tsx';
+import { t } from './texts.ts';
+
+interface LogViewProps {
+  readonly namespace: string;
+  readonly name: string;
+  /** The job's, which are known by now as far as they may be seen. */
+  readonly pods: readonly PodRow[];
+  /** Of one pod at a time however few there are: what has the name is not what they belong to. */
+  readonly byPod?: boolean;
+  readonly token: string | undefined;
+}
+
+/** So many containers of a job are followed at once; the gateway's own bound for all that a user follows is 16 by default. */
+const mostAtOnce = 8;
+
+/**
+ * The log of all pods of a job, or of one of them where they are many: each container is a log of its own to the gateway, which
+ * bounds how many a user may follow.
+ */
+export function LogView({ namespace, name, pods: all, byPod = false, token }: LogViewProps): ReactNode {
+  const [chosen, setChosen] = useState('');
+  const many = byPod || all.reduce((sum, one) => sum + one.logs, 0) > mostAtOnce;
+  if (!many) return <Log key={name} of={jobs} namespace={namespace} name={name} token={token} />;
+  const pod = all.find((one) => one.name === chosen) ?? all.find(({ state }) => state === 'Failed') ?? all.find(({ state }) => state === 'Running') ?? all[0];
+  if (!pod) return null;
+  // Whatever becomes of the pods: who reads a log is not to be taken to another.
+  if (pod.name !== chosen) setChosen(pod.name);
+  const choice = (
+    <select className="field" aria-label={t.pod} value={pod.name} onChange={(event) => setChosen(event.target.value)}>
+      {all.map((one) => (
+        <option key={one.uid} value={one.name} translate="no">{t.podState(one.name, stateName(one.state))}</option>
+      ))}
+    </select>
+  );
+  return <Log key={pod.name} of={pods} namespace={namespace} name={pod.name} token={token} choice={choice} />;
+}
