@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib';
 import { build } from 'vite';
 
 // What the core has, whatever else a page has.
-const core = /\/(circumstances|collection|deadline|listeners|lost|mergepatch|object)\.js$/;
+const core = /\/(circumstances|collection|deadline|listeners|lost|mergepatch|object|resource)\.js$/;
 
 const promised = [
   { name: 'core', code: "export { createKubecast, defineResource } from './dist/index.js'", most: 9_216 },

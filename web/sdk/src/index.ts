@@ -43,7 +43,7 @@ export {
 } from './queues.ts';
 export { inboxOf, type Inbox, type InboxSnapshot, type JobNotification, type NotificationSettings, type Which } from './notifications.ts';
 export type { Identity, Only, Paths } from './paths.ts';
-export { defineResource, pathOf, streamPath, type Query, type QueryOf, type Resource } from './resource.ts';
+export { defineResource, pathOf, streamPath, type Labels, type Query, type QueryOf, type Resource, type Where } from './resource.ts';
 export { replaceEqualDeep, type Selected, type Selecting } from './select.ts';
 export type { Skip, Skippable } from './skip.ts';
 export { Client, type ClientOptions, type Share, type TokenReason, type TokenSource } from './client.ts';

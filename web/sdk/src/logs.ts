@@ -1,7 +1,7 @@
 // What containers write, as a source to follow; see "Logs" in wire.md.
 
 import { text, type JsonObject, type KubeObject } from './object.ts';
-import { pathOf, type Resource } from './resource.ts';
+import { pathOf, type Query, type Resource } from './resource.ts';
 import { Sequence } from './sequence.ts';
 import type { Source } from './store.ts';
 
@@ -51,7 +51,7 @@ export interface LogQuery {
   readonly name?: string | undefined;
   readonly cluster?: string | undefined;
   /** A label selector, of pods. */
-  readonly labels?: string | undefined;
+  readonly labels?: Query['labels'];
   /** Only these; undefined or empty: all. */
   readonly containers?: readonly string[] | undefined;
   /** So many lines of each container come first. */

@@ -4,7 +4,7 @@ import { createKubecast } from './kubecast.ts';
 import type { KubeObject } from './object.ts';
 import type { Query } from './resource.ts';
 import { useWatch as useInReact } from './react.ts';
-import { defineResource } from './resource.ts';
+import { defineResource, pathOf, type Labels, type Where } from './resource.ts';
 import { createWatch } from './solid.ts';
 import { useWatch as useInVue } from './vue.ts';
 
@@ -60,4 +60,28 @@ test('a path that leads nowhere does not compile', () => {
     useInVue(jobs, () => ({ fields: ['status.active'] })).value.data[0]?.status?.active?.toFixed();
   };
   expect(never).toBeTypeOf('function');
+});
+
+test('selectors that mean the same are one text, however they are written', () => {
+  const selectors = (query: Query): string => decodeURIComponent(pathOf(jobs, query).replace(/^[^?]*\??/, '').replaceAll('+', ' '));
+  const labels = { tier: ['b', 'a'], 'example.org/app': 'train', env: { not: 'prod' }, zone: { not: ['y', 'x'] }, gpu: true, old: false, one: ['x'], none: '' };
+  expect(selectors({ labels })).toBe('labelSelector=env!=prod,example.org/app=train,gpu,none=,!old,one=x,tier in (a,b),zone!=x,zone!=y');
+  expect(selectors({ labels: Object.fromEntries(Object.entries(labels).reverse()) })).toBe(selectors({ labels }));
+  expect(selectors({ where: { 'status.phase': 'Running', 'spec.nodeName': { not: '' }, 'spec.paused': false, 'status.active': { not: [2, 0] } } })).toBe(
+    'fieldSelector=spec.nodeName!=,spec.paused=false,status.active!=0,status.active!=2,status.phase=Running',
+  );
+  expect(selectors({ where: { 'metadata.annotations.a\\.b/c': 'x=1,y\\z!' } })).toBe('fieldSelector=metadata.annotations.a\\.b/c=x\\=1\\,y\\\\z!');
+  expect(selectors({ labels: {}, where: {} })).toBe('');
+  const kc = createKubecast({ fetch: () => Promise.reject(new Error('nobody asks')) });
+  expect(kc.watch(jobs, { labels: { b: 'c', a: 'b' } })).toBe(kc.watch(jobs, { labels: 'a=b,b=c' }));
+  kc.close();
+});
+
+test('what no selector can say is refused in words, and does not select others', () => {
+  const none = undefined as unknown as string;
+  const labels: readonly Labels[] = [{ app: none }, { app: [] }, { app: { not: none } }, { app: 'a,b' }, { app: 'a b' }, { 'a=b': 'c' }, { '': 'c' }, { app: ['a', 'b)'] }, { app: { not: '!' } }];
+  for (const one of labels) expect(() => pathOf(jobs, { labels: one }), JSON.stringify(one)).toThrow(/^no selector for .*: /);
+  const list = ['a', 'b'] as unknown as string;
+  const where: readonly Where[] = [{ 'status.phase': none }, { 'status.phase': list }, { 'status.phase': { not: [] } }, { 'a=b': 'c' }, { 'a,b': 'c' }, { 'a!': 'c' }, { 'a\\': 'c' }, { '': 'c' }];
+  for (const one of where) expect(() => pathOf(jobs, { where: one }), JSON.stringify(one)).toThrow(/^no selector for .*: /);
 });

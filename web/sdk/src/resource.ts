@@ -22,6 +22,19 @@ export function defineResource<T extends KubeObject>() {
   return (kind: { readonly group?: string; readonly version: string; readonly plural: string }): Resource<T> => ({ group: '', ...kind });
 }
 
+/**
+ * Labels by key: `{ app: 'train', tier: ['a', 'b'], env: { not: 'prod' }, gpu: true, old: false }` is `app=train`, `tier in (a,b)`, `env!=prod`, that there
+ * is a `gpu`, and none that is `old`. All of it has to be so. What no label can be is refused.
+ */
+export interface Labels {
+  readonly [key: string]: string | boolean | readonly string[] | { readonly not: string | readonly string[] };
+}
+
+/** Values by path: `{ 'status.phase': 'Running', 'spec.nodeName': { not: '' } }`. All of it has to be so. A dot within a key is written `\.`, and values need no escape. */
+export interface Where {
+  readonly [path: string]: string | number | boolean | { readonly not: string | number | boolean | readonly (string | number | boolean)[] };
+}
+
 /** Which objects, and how they are told; see "Event streams" in wire.md. */
 export interface Query {
   /** Undefined or empty: all. */
@@ -30,10 +43,10 @@ export interface Query {
   readonly name?: string | undefined;
   /** Of several; undefined: the default one. */
   readonly cluster?: string | undefined;
-  /** A label selector. */
-  readonly labels?: string | undefined;
-  /** A field selector, by any path. */
-  readonly where?: string | undefined;
+  /** A label selector, as Kubernetes writes it or as an object. */
+  readonly labels?: string | Labels | undefined;
+  /** A field selector, by any path, as Kubernetes writes it or as an object. */
+  readonly where?: string | Where | undefined;
   /** Part of the name. */
   readonly search?: string | undefined;
   /** Only these paths of each object, and what identifies it. A dot within a key is written `\.`. */
@@ -52,6 +65,23 @@ export function named(name: string | undefined): void {
   if (!name) throw new Error("the name is empty; as long as it is not known, ask for nothing: 'skip'");
 }
 
+/** A selector as text; the same for objects that mean the same. Throws at what none can say, since without it other objects would be shown. */
+export function selectorOf(selector: string | Labels | Where = '', isLabels = false): string {
+  if (typeof selector === 'string') return selector;
+  const [paths, texts] = isLabels ? [/^[\w./-]+$/, /^[\w.-]*$/] : [/^([^=!,\\]|\\\.)+$/, /^/];
+  const terms = Object.keys(selector).sort().map((key) => {
+    const given = selector[key];
+    const { not } = Object(given) as { readonly not?: unknown };
+    const values = [not ?? given].flat().sort() as (string | number | boolean)[];
+    const isList = not === undefined && values.length > 1;
+    const isText = (one: string | number | boolean): boolean => /string|number|boolean/.test(typeof one) && texts.test(String(one));
+    if (!paths.test(key) || values.length < 1 || !values.every(isText) || (isList && !isLabels)) throw new Error(`no selector for ${key}: ${JSON.stringify(given)}`);
+    if (isLabels && typeof given === 'boolean') return given ? key : `!${key}`;
+    return isList ? `${key} in (${values.join()})` : values.map((one) => `${key}${not === undefined ? '=' : '!='}${String(one).replace(/[\\,=]/g, '\\$&')}`).join();
+  });
+  return terms.join();
+}
+
 /** The path and query that would be asked for; the same for queries that mean the same. */
 export function pathOf(resource: Resource<KubeObject>, query: Query = {}): string {
   const { group, version, plural } = resource;
@@ -66,9 +96,8 @@ export function pathOf(resource: Resource<KubeObject>, query: Query = {}): strin
     ...(name ? [name] : []),
   ];
   const parameters = new URLSearchParams();
-  if (labels) parameters.set('labelSelector', labels);
-  if (where) parameters.set('fieldSelector', where);
-  if (search) parameters.set('search', search);
+  const selectors = { labelSelector: selectorOf(labels, true), fieldSelector: selectorOf(where), search };
+  for (const [key, value] of Object.entries(selectors)) if (value) parameters.set(key, value);
   if (fields) parameters.set('fields', [...fields].sort().join());
   if (deltas) parameters.set('deltas', 'merge-patch');
   if (conflate) parameters.set('conflate', `${conflate}ms`);
