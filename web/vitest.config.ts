@@ -2,6 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 import { preact } from './portal/preact.ts';
 import { components } from './sdk/examples/compile.ts';
+import { guides } from './sdk/examples/guides.ts';
 
 export default defineConfig({
   test: {
@@ -19,13 +20,13 @@ export default defineConfig({
       {
         // Svelte and Solid have another build for servers.
         resolve: { conditions: ['kubecast-source', 'browser'] },
-        plugins: [components()],
-        test: { name: 'examples', root: './sdk/examples', include: ['browser.test.ts', 'skip.test.ts'], server: { deps: { inline: [/svelte/, /solid-js/] } } },
+        plugins: [guides(), components()],
+        test: { name: 'examples', root: './sdk/examples', include: ['browser.test.ts', 'guides.test.ts', 'skip.test.ts'], testTimeout: 240_000, server: { deps: { inline: [/svelte/, /solid-js/] } } },
       },
       {
         resolve: { conditions: ['kubecast-source'] },
         ssr: { resolve: { conditions: ['kubecast-source', 'node', 'import', 'default'] } },
-        plugins: [components({ server: true })],
+        plugins: [guides(), components({ server: true })],
         test: { name: 'examples on a server', root: './sdk/examples', include: ['server.test.ts'] },
       },
       {

@@ -13,6 +13,8 @@ export interface Change {
 
 /** An object before it is stored: uid and version are given here. */
 export type Draft = Omit<KubeObject, 'metadata'> & {
+  readonly spec?: unknown;
+  readonly status?: unknown;
   readonly metadata: Omit<KubeObject['metadata'], 'uid'> & { readonly uid?: string };
 };
 

@@ -29,6 +29,7 @@ export function complaintsOf(files: Readonly<Record<string, string>>): string[] 
   const host = ts.createCompilerHost(options);
   const disk = { ...host };
   host.fileExists = (name) => texts.has(name) || disk.fileExists(name);
+  host.directoryExists = (name) => [...texts.keys()].some((text) => text.startsWith(`${name}/`)) || disk.directoryExists?.(name) !== false;
   host.readFile = (name) => texts.get(name) ?? disk.readFile(name);
   host.getSourceFile = (name, version, ...rest) => {
     const text = texts.get(name);

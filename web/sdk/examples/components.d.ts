@@ -6,3 +6,12 @@ declare module '*.svelte' {
   const component: import('svelte').Component<Record<string, unknown>>;
   export default component;
 }
+/** A block of a guide; see guides.ts. */
+declare module 'guide:*' {
+  const blocks: Record<string, never>;
+  export = blocks;
+}
+declare module 'babel-preset-solid' {
+  const preset: import('@babel/core').PluginTarget;
+  export default preset;
+}

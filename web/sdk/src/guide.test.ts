@@ -1,23 +1,36 @@
-// What stands in the guide must compile as it stands there, against types as `kubecast types` writes them.
+// What stands in the README and in the guides must compile as it stands there, against types as `kubecast types` writes them.
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import { parse } from 'vue/compiler-sfc';
 import { complaintsOf } from '../../mock/typecheck.ts';
+import { blocks, kubernetes } from '../examples/guides.ts';
 
 const guide = readFileSync(new URL('../README.md', import.meta.url), 'utf8');
 const examples = [...guide.matchAll(/^```(tsx?)\n([^]*?)^```$/gm)].map(([, language = '', code = '']) => ({ language, code }));
-// Their shape is that of the written ones; see cli/types.test.ts, which compiles those.
-const kubernetes = `
-import { defineResource, type KubeObject } from '@kubecast/sdk';
-export interface Job extends KubeObject { readonly status?: { readonly active?: number; readonly succeeded?: number } }
-export interface Pod extends KubeObject { readonly status?: { readonly phase?: string } }
-export const jobs = defineResource<Job>()({ group: 'batch', version: 'v1', plural: 'jobs' });
-export const pods = defineResource<Pod>()({ version: 'v1', plural: 'pods' });
+// What compilers of components, and frameworks that are not here, would say.
+const parts = `
+declare module '*.vue' { const component: import('vue').Component; export default component; }
+declare module '*.svelte' { const component: import('svelte').Component<Record<string, unknown>>; export default component; }
+declare module 'next/headers' { export function cookies(): Promise<{ get(name: string): { readonly value: string } | undefined }> }
+declare const process: { readonly env: Record<string, string | undefined> };
 `;
+
+/** As the compiler takes it; of a component its script. */
+function compiled(key: string, code: string): [string, string] {
+  const name = `guides/${key}`;
+  if (key.endsWith('.vue')) return [name.replace('.vue', '-vue.ts'), `${parse(code).descriptor.scriptSetup?.content}\nexport {};\n`];
+  if (key.endsWith('.svelte')) return [name.replace('.svelte', '-svelte.ts'), `import 'svelte';\n${/<script lang="ts">([^]*?)<\/script>/.exec(code)?.[1]}\nexport {};\n`];
+  return [name, code.includes("from 'solid-js") ? `/** @jsxImportSource solid-js */${code}` : code];
+}
 
 test('each example compiles, and the first page has less than fifteen lines', () => {
   expect(examples).toHaveLength(13);
   const files = Object.fromEntries(examples.map(({ language, code }, n) => [`example${n}.${language}`, code]));
-  expect(complaintsOf({ 'kubernetes.ts': kubernetes, ...files, 'wrong.tsx': (examples[0]?.code ?? '').replace("'status.active']", "'status.actve']") })).toEqual([
+  const guides = Object.fromEntries([...blocks].map(([key, code]) => compiled(key, code)));
+  guides['guides/vue/wrong.ts'] = `${guides['guides/vue/Job-vue.ts']}job.value.data?.status?.actve;\n`;
+  expect(blocks.size).toBeGreaterThan(30);
+  expect(complaintsOf({ 'parts.d.ts': parts, 'kubernetes.ts': kubernetes, ...guides, ...files, 'wrong.tsx': (examples[0]?.code ?? '').replace("'status.active']", "'status.actve']") })).toEqual([
+    expect.stringMatching(/^guides\/vue\/wrong\.ts:\d+ Property 'actve' does not exist/),
     expect.stringMatching(/^wrong\.tsx:8 .*'never'/),
     expect.stringContaining("Property 'active' does not exist"),
   ]);
@@ -28,4 +41,13 @@ test('each example compiles, and the first page has less than fifteen lines', ()
 test('each subpath that it names is one of the package', () => {
   const { exports } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { exports: Record<string, unknown> };
   for (const [, path = ''] of guide.matchAll(/@kubecast\/sdk\/(\w+)/g)) expect(Object.keys(exports)).toContain(`./${path}`);
+});
+
+test('each block of a guide is run by a test, or by a block that is', () => {
+  const tests = ['guides.test.ts', 'server.test.ts'].map((name) => readFileSync(new URL(`../examples/${name}`, import.meta.url), 'utf8')).join('');
+  const run = new Set([...tests.matchAll(/'guide:([^']+)'/g)].map(([, key = '']) => key));
+  for (const key of run) {
+    for (const [, name = ''] of (blocks.get(key) ?? '').matchAll(/from '(\.[^']+)'/g)) run.add(new URL(name, `file:///${key}`).pathname.slice(1));
+  }
+  expect([...blocks.keys()].filter((key) => !run.has(key))).toEqual([]);
 });

@@ -34,6 +34,9 @@ function written(state: Dehydrated): Written {
   return { ...state, watches };
 }
 
+/** As in react.ts: nothing is followed there. */
+const isServer = !('document' in globalThis);
+
 /** How long what was given is watched before anybody looks at it, in milliseconds: parts of a page may come to life later. */
 const patience = 5_000;
 
@@ -76,6 +79,8 @@ export function dehydrate(kc: Kubecast): Dehydrated {
  * hydrate(kc, JSON.parse(document.getElementById('kubecast').textContent));
  * hydrateRoot(document.body, <KubecastProvider client={kc}><RunningJobs /></KubecastProvider>);
  * ```
+ *
+ * On a server, which renders such a component once before, what was given is rendered, and nothing is followed.
  */
 export function hydrate(kc: Kubecast, state: Dehydrated): void {
   if (kc.inside.entries.size > 0) throw new Error('something is watched already, and begins from nothing');
@@ -95,7 +100,7 @@ export function hydrate(kc: Kubecast, state: Dehydrated): void {
       return old(sink.getSnapshot(), asOf);
     },
   });
-  for (const path of Object.keys(watches)) {
+  for (const path of isServer ? [] : Object.keys(watches)) {
     if (eventsAt(path).some(({ type }) => type === 'unknown')) continue; // a page or counts, whose sinks their readers bring
     const leave = kc.follow({ path, sink: (changed) => new WatchedCollection<KubeObject>(changed) }).subscribe(() => undefined);
     setTimeout(leave, patience);

@@ -1,0 +1,46 @@
+// The code of docs/guides as modules: `guide:vue/Job.vue` is the block of the guide to Vue that is called so. Blocks of a guide find each other as files of one
+// folder would.
+
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, posix } from 'node:path';
+import type { Plugin } from 'vite';
+
+const folder = join(import.meta.dirname, '../../../docs/guides');
+/** Where they seem to stand, so that packages are found. */
+const place = join(import.meta.dirname, 'guide');
+
+/** What all of them import, as `kubecast types` would write it; see cli/types.test.ts, which compiles that. */
+export const kubernetes = `
+import { defineResource, type KubeObject } from '@kubecast/sdk';
+export interface Job extends KubeObject { readonly status?: { readonly active?: number; readonly succeeded?: number } }
+export interface Pod extends KubeObject { readonly status?: { readonly phase?: string } }
+export const jobs = defineResource<Job>()({ group: 'batch', version: 'v1', plural: 'jobs' });
+export const pods = defineResource<Pod>()({ version: 'v1', plural: 'pods' });
+`;
+
+/** By guide and name, as `vue/Job.vue`. A block without a name is a text, such as a configuration. */
+export const blocks: ReadonlyMap<string, string> = new Map(
+  readdirSync(folder)
+    .filter((name) => name.endsWith('.md'))
+    .flatMap((name) => {
+      const guide = name.slice(0, -'.md'.length);
+      const text = readFileSync(join(folder, name), 'utf8');
+      const found = [...text.matchAll(/^```(\w+) \[(.+)\]\n([^]*?)^```$/gm)].map(([, , file = '', code = '']): [string, string] => [`${guide}/${file}`, code]);
+      return text.includes('/kubernetes.ts') ? [...found, [`${guide}/kubernetes.ts`, kubernetes]] : found;
+    }),
+);
+
+export function guides(): Plugin {
+  const at = (key: string): string | undefined => (blocks.has(key) ? join(place, key) : undefined);
+  return {
+    name: 'guides',
+    enforce: 'pre',
+    resolveId(id, importer) {
+      if (id === 'next/headers') return join(import.meta.dirname, 'standins/next-headers.ts');
+      if (id.startsWith('guide:')) return at(id.slice('guide:'.length));
+      if (!importer?.startsWith(place) || !id.startsWith('.')) return undefined;
+      return at(posix.join(dirname(importer.slice(place.length + 1)), id));
+    },
+    load: (id) => (id.startsWith(`${place}/`) ? blocks.get(id.slice(place.length + 1)) : undefined),
+  };
+}
