@@ -3,7 +3,8 @@
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { MockGateway } from '../mock/gateway.ts';
-import { MockInbox, MockPast } from '../mock/told.ts';
+import { MockPast } from '../mock/past.ts';
+import { MockInbox } from '../mock/told.ts';
 import { chromiumPath, closeContext, hasChromium, launch, openPage } from './support/chromium.ts';
 import { noticesOf, recordNotices, see } from './support/notices.ts';
 import { isBuilt, mockToken, startMock } from './support/portal.ts';

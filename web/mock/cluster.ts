@@ -1,6 +1,7 @@
 // The API server's side of the mock: objects, versions, and a log of changes to replay.
 
 import type { KubeObject } from '@kubecast/sdk';
+import { idOf, type MockKind } from './documents.ts';
 
 export interface Change {
   readonly version: number;
@@ -23,12 +24,16 @@ export class MockCluster {
   /** Positions below it cannot be replayed. */
   floor = 100;
   readonly log: Change[] = [];
+  /** The kinds of which there were objects that say theirs, as `jobs.batch`. */
+  readonly kinds = new Map<string, MockKind>();
   readonly watchers = new Set<(change: Change) => void>();
   readonly #objects = new Map<string, Map<string, KubeObject>>();
   #uids = 0;
 
-  list(resource: string): KubeObject[] {
-    return [...(this.#objects.get(resource)?.values() ?? [])];
+  /** @param group of the kind; undefined, and of objects that do not say theirs: whichever */
+  list(resource: string, group?: string): KubeObject[] {
+    const all = [...(this.#objects.get(resource)?.values() ?? [])];
+    return group === undefined ? all : all.filter((object) => isOf(object, group));
   }
 
   put(resource: string, draft: Draft): KubeObject {
@@ -38,6 +43,7 @@ export class MockCluster {
     const objects = this.#objects.get(resource) ?? new Map<string, KubeObject>();
     const before = objects.get(uid);
     this.#objects.set(resource, objects.set(uid, object));
+    this.#learn(resource, object);
     this.#record({ version, resource, object, before, how: before ? 'modified' : 'added' });
     return object;
   }
@@ -58,8 +64,20 @@ export class MockCluster {
     this.log.length = 0;
   }
 
+  #learn(plural: string, { apiVersion, kind, metadata }: KubeObject): void {
+    if (!apiVersion || !kind) return;
+    const [version = '', group = ''] = apiVersion.split('/').reverse();
+    const id = idOf({ group, plural });
+    if (!this.kinds.has(id)) this.kinds.set(id, { group, version, plural, kind, namespaced: metadata.namespace !== undefined });
+  }
+
   #record(change: Change): void {
     this.log.push(change);
     for (const watcher of this.watchers) watcher(change);
   }
+}
+
+/** Whether an object is of a group's kind, as far as it says so: plurals are not of one group only. */
+export function isOf({ apiVersion }: KubeObject, group: string): boolean {
+  return !apiVersion || (apiVersion.includes('/') ? apiVersion.slice(0, apiVersion.indexOf('/')) : '') === group;
 }

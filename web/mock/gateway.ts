@@ -1,22 +1,40 @@
-// A gateway to develop and test against: speaks the wire contract as far as the SDK and the portal
-// use it, and misbehaves on request. Not the reference; the real one is, in the end-to-end tests.
+// A gateway to develop and test against: it speaks the wire contract, refuses what it lacks of it (contract.ts), and misbehaves on request.
 
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { MockCluster } from './cluster.ts';
-import { MockLists, type ListAnswer } from './lists.ts';
+import { addressOf, inDefaultCluster, lackOf, type Found } from './contract.ts';
+import { documentAt, idOf, tagOf } from './documents.ts';
+import { formOf, type Column } from './forms.ts';
+import { changeInbox, inboxPage, settingsOf } from './inbox.ts';
+import { MockLists } from './lists.ts';
 import { inMemory, type MockRequest, type MockResponse } from './memory.ts';
-import { BadQuery, queryOfStream, reserved } from './query.ts';
-import { MockStream, sightOf, type StreamOptions, type Watch } from './stream.ts';
-import { MockQueue, type MockInbox, type MockLog, type MockPast, type ToldQueue } from './told.ts';
-
-export interface MockUser {
-  /** The namespaces that the user may see the content of, and not list; undefined: everything. */
-  readonly namespaces?: readonly string[];
-}
+import type { MockPast, PastAsker } from './past.ts';
+import { BadQuery, durationOf, heartbeatOf, queryOfStream, reserved, whole } from './query.ts';
+import { answer, refuse, refuseAs } from './reply.ts';
+import { maySee, meOf, reviewed, type MockUser } from './rights.ts';
+import { MockStream, sightOf, type StreamOptions, type ToldWatch, type Watch } from './stream.ts';
+import { Tickets } from './tickets.ts';
+import { MockQueue, type MockInbox, type ToldQueue } from './told.ts';
 
 /** What a request for anything but a stream is answered with, for the portal's own files. */
 export type Fallback = (request: IncomingMessage, response: ServerResponse) => void;
+
+/** Who asks. */
+interface Caller {
+  readonly token: string;
+  readonly user: MockUser;
+  readonly username: string;
+}
+
+/** What was asked, without the name of the cluster. */
+interface Asked {
+  readonly request: MockRequest;
+  readonly response: MockResponse;
+  readonly url: URL;
+  readonly path: string;
+  readonly found: Found;
+}
 
 export class MockGateway {
   readonly cluster = new MockCluster();
@@ -38,6 +56,8 @@ export class MockGateway {
   pastAway = false;
   /** The kinds that are served, as `jobs.batch`; undefined: any that is asked for. */
   kinds: ReadonlySet<string> | undefined;
+  /** The columns of a kind's tables, beside the name and the age. */
+  readonly columns = new Map<string, readonly Column[]>();
   fallback: Fallback | undefined;
   /** Answers every stream with this status instead, while it is set. */
   refuseWith: { readonly status: number; readonly headers?: Record<string, string> } | undefined;
@@ -51,6 +71,7 @@ export class MockGateway {
   /** By `namespace/name`, or the name of one without a namespace; the list of them under the empty one. */
   readonly #queues = new Map<string, MockQueue>();
   readonly #lists = new MockLists();
+  readonly #tickets = new Tickets();
   #server: Server | undefined;
   readonly #sockets = new Set<Socket>();
   #port = 0;
@@ -103,231 +124,297 @@ export class MockGateway {
     return log;
   }
 
-  /** Usable as a middleware; `next` gets what is no stream. */
+  /** Lets a user in, or what they may see is something else from now on: at once also on their streams. Undefined: nobody any more. */
+  permit(token: string, user: MockUser | undefined): void {
+    if (user) this.users.set(token, user);
+    else this.users.delete(token);
+    for (const stream of this.streams) {
+      if (stream.token !== token) continue;
+      if (!user || stream.watches.some(({ id }) => id !== undefined && !maySee(user, id))) stream.goodbye('revoked');
+      else stream.see(user.namespaces);
+    }
+  }
+
+  /** Usable as a middleware; `next` gets what is nothing of the gateway's. */
   handle(request: MockRequest, response: MockResponse, next?: () => void): void {
     const url = new URL(request.url ?? '/', 'http://gateway');
-    const multiple = url.pathname === '/stream';
-    if (url.pathname === '/auth/me') {
-      this.#me(request, response, url);
+    const path = inDefaultCluster(url.pathname);
+    const method = request.method ?? 'GET';
+    if (path === undefined) {
+      refuse(request, response, 404, 'there is no such cluster');
       return;
     }
-    const asks = (path: string): boolean => told.test(path);
-    if (asks(url.pathname)) {
-      this.#told(request, response, url);
+    const found = addressOf(method === 'HEAD' || method === 'OPTIONS' ? 'GET' : method, path);
+    if (found === 'other') refuse(request, response, 405, 'nothing is written through the gateway', { Allow: 'GET, HEAD, OPTIONS' });
+    else if (!found && next) next();
+    else if (!found) refuse(request, response, 404, 'nothing is here');
+    else if (method === 'OPTIONS') response.writeHead(204, { Allow: 'GET, HEAD, OPTIONS' }).end();
+    else if (Object.keys(request.headers).some((name) => name.startsWith('impersonate-'))) refuse(request, response, 400, 'the gateway impersonates nobody');
+    else {
+      try {
+        this.#answer({ request, response, url, path, found });
+      } catch (error) {
+        if (!(error instanceof BadQuery)) throw error;
+        refuseAs(request, response, error);
+      }
+    }
+  }
+
+  #answer(asked: Asked): void {
+    const { request, response, url, path, found } = asked;
+    const { part } = found.address;
+    const streams = String(request.headers.accept ?? '').includes('text/event-stream');
+    if (part === 'stream' || (streams && ['objects', 'history', 'queues', 'inbox', 'none'].includes(part))) {
+      this.#stream(asked);
       return;
     }
-    const values = multiple ? [...url.searchParams.values()].filter(asks) : [];
-    // Who asks for it learns that there is none. Not worth counting.
-    if (values.some((path) => !this.#logOf(path))) {
-      refuse(response, 404, 'there is no such thing');
+    const lack = lackOf(found.address, url.searchParams);
+    if (lack) throw new BadQuery(lack, 501);
+    if (part === 'session') {
+      if (path.endsWith('/logout')) response.writeHead(204, {}).end();
+      else answer(response, 200, { login: false, renewable: false });
       return;
     }
-    if (/^\/clusters\/|^\/auth\/ticket$/.test(url.pathname)) {
-      refuse(response, 501, 'the mock has no tickets, and one cluster');
-      return;
-    }
-    if (url.pathname.startsWith('/logs/')) {
-      refuse(response, 404, 'the mock has no logs'); // as on /stream, where a client is to find out which of its watches it is
-      return;
-    }
-    if (!multiple && !/^\/apis?\//.test(url.pathname)) {
-      if (next) next();
-      else refuse(response, 404, 'nothing is here');
-      return;
-    }
-    if (!/^(GET|HEAD|OPTIONS)$/.test(request.method ?? 'GET')) {
-      refuse(response, 405, 'nothing is written through the gateway');
-      return;
-    }
+    const caller = this.#caller(request, url);
+    if (part === 'objects') this.#list(asked, caller);
+    else if (part === 'document') this.#document(asked);
+    else if (part === 'health') response.writeHead(200, { 'Content-Type': 'text/plain' }).end('ok');
+    else if (part === 'review') this.#review(asked, caller);
+    else if (part === 'history') this.#history(asked, caller);
+    else if (part === 'queues') answer(response, 200, this.#queue(path, url.searchParams, caller).shape(this.#queueAt(queueAt(path)).last));
+    else if (part === 'inbox') this.#notifications(asked, caller);
+    else if (part === 'clusters') answer(response, 200, { clusters: [this.#described(caller)] });
+    else if (part === 'me') answer(response, 200, meOf(caller.user, caller.username, url.searchParams.get('kinds'), [...this.cluster.kinds.values()]));
+    else this.#tickets.give(request, response, caller.token);
+  }
+
+  #caller(request: MockRequest, url: URL): Caller {
+    const ticket = url.searchParams.get('ticket');
+    const token = ticket === null ? tokenOf(request) : (this.#tickets.take(ticket, url) ?? '');
+    const user = this.users.get(token);
+    if (!user || (user.expiresAt ?? Infinity) <= Date.now()) throw new BadQuery('the token is not valid', 401);
+    return { token, user, username: user.username ?? usernameOf(token) };
+  }
+
+  #stream({ request, response, url, path, found }: Asked): void {
+    const multiple = found.address.part === 'stream';
     const lastEventId = String(request.headers['last-event-id'] ?? url.searchParams.get('lastEventId') ?? url.searchParams.get('last_event_id') ?? '');
     const token = tokenOf(request);
-    if (!multiple && request.method === 'GET' && !request.headers.accept?.includes('text/event-stream')) {
-      this.#list(url, token, request, response);
-      return;
-    }
     this.requests.push({ url: request.url ?? '', lastEventId, token });
     if (this.refuseWith) {
       const { status, headers } = this.refuseWith;
-      refuse(response, status, 'refused by the test', headers);
+      refuse(request, response, status, 'refused by the test', headers);
       return;
     }
-    const user = this.users.get(token);
-    if (!user) {
-      refuse(response, 401, 'the token is not valid', { 'WWW-Authenticate': 'Bearer' });
-      return;
-    }
-    const asked: [string, string][] = multiple ? [...url.searchParams].filter(([name]) => !reserved.has(name)) : [['', url.pathname + url.search]];
+    const caller = this.#caller(request, url);
+    const asked: [string, string][] = multiple ? [...url.searchParams].filter(([name]) => !reserved.has(name)) : [['', path + url.search]];
     const misnamed = multiple && [...url.searchParams].find(([name, value]) => reserved.has(name) && value.startsWith('/'));
-    if (misnamed) {
-      refuse(response, 400, `${misnamed[0]} is the name of a parameter`);
-      return;
-    }
-    const defaults = multiple ? new URLSearchParams([...url.searchParams].filter(([key]) => reserved.has(key))) : url.searchParams;
-    let watches: (Watch | undefined)[];
-    try {
-      watches = asked.map(([name, path]) => this.#watchOf(name, path, defaults));
-    } catch (error) {
-      if (!(error instanceof BadQuery)) throw error;
-      refuse(response, error.status, error.message);
-      return;
-    }
-    const strange = watches.findIndex((watch) => watch === undefined);
-    if (strange !== -1) {
-      refuse(response, 404, `no kind is served at ${asked[strange]?.[1]}`);
-      return;
-    }
-    for (const watch of watches as Watch[]) {
-      const { namespace, resource } = watch;
-      if (user.namespaces && !watch.told && !(namespace ? user.namespaces.includes(namespace) : resource !== 'namespaces' && user.namespaces.length > 0)) {
-        const where = watch.namespace ? `in the namespace ${watch.namespace}` : 'at the cluster scope';
-        refuse(response, 403, `you may not watch ${watch.resource} ${where}`);
-        return;
-      }
-      if (!namespace && !watch.told) watch.visible = user.namespaces;
-    }
+    if (misnamed) throw new BadQuery(`${misnamed[0]} is the name of a parameter`);
+    if (asked.length === 0) throw new BadQuery('there is no watch');
+    if (asked.length > 32) throw new BadQuery('a stream has at most 32 watches');
+    const defaults = multiple ? new URLSearchParams([...url.searchParams].filter(([key]) => reserved.has(key))) : new URLSearchParams();
+    const watches = asked.map(([name, at]) => this.#watchOf(name, at, defaults, caller));
     if (request.method === 'HEAD') {
       response.writeHead(200, { 'Content-Type': 'text/event-stream' }).end();
       return;
     }
     const { retry, sabotage } = this;
-    const asksFor = Number(/^(\d+)s$/.exec(url.searchParams.get('heartbeat') ?? '')?.[1] ?? Infinity) * 1_000;
-    const heartbeat = Math.min(this.heartbeat, asksFor);
-    const stream = new MockStream(this.cluster, this.epoch, sightOf(user.namespaces), watches as Watch[], response, { retry, heartbeat, sabotage });
+    const heartbeat = Math.min(this.heartbeat, heartbeatOf(url.searchParams.get('heartbeat')) ?? Infinity);
+    const stream = new MockStream(this.cluster, this.epoch, sightOf(caller.user.namespaces), watches, response, { retry, heartbeat, sabotage, token: caller.token, expiresAt: caller.user.expiresAt });
     this.streams.add(stream);
     response.on('close', () => this.streams.delete(stream));
-    if (this.unavailable || (this.pastAway && values.length > 0)) stream.goodbye('unavailable', lastEventId);
+    if (this.unavailable || (this.pastAway && watches.some(({ told }) => told && !told.log.whole))) stream.goodbye('unavailable', lastEventId);
     else stream.begin(lastEventId);
+  }
+
+  /** Throws {@link BadQuery}, also where there is no such thing. */
+  #watchOf(name: string, at: string, defaults: URLSearchParams, caller: Caller): Watch {
+    const { pathname, searchParams: own } = new URL(at, 'http://gateway');
+    const path = inDefaultCluster(pathname);
+    const found = path === undefined ? undefined : addressOf('GET', path);
+    const nothing = new BadQuery(`nothing is served at ${pathname}`, 404);
+    if (!found || found === 'other' || path === undefined) throw nothing;
+    const { address, named } = found;
+    own.delete('ticket');
+    const rest = { name, resource: path, namespace: undefined, visible: undefined, version: undefined };
+    switch (address.part) {
+      case 'objects':
+        return this.#objectsAt(name, path, own, defaults, caller, named);
+      case 'history':
+        return { ...rest, told: this.#followed(own, caller, named) };
+      case 'queues':
+        return { ...rest, told: this.#queue(path, own, caller) };
+      case 'inbox':
+        if (path !== '/notifications') throw nothing;
+        return { ...rest, told: inboxWatch(this.#inboxOf(caller), own) };
+      default:
+        // Of several watches a client finds out which one it is by 4xx.
+        throw address.lacks?.[''] ? new BadQuery(address.lacks[''], 404) : nothing;
+    }
+  }
+
+  #objectsAt(name: string, path: string, own: URLSearchParams, defaults: URLSearchParams, { user }: Caller, named: Found['named']): Watch {
+    const { group = '', resource = '', namespace, name: object } = named;
+    const id = idOf({ group, plural: resource });
+    if (!this.#serves(id)) throw new BadQuery(`no kind is served at ${path}`, 404);
+    if (!maySee(user, id, namespace)) throw new BadQuery(`you may not watch ${id} ${namespace ? `in the namespace ${namespace}` : 'at the cluster scope'}`, 403);
+    // These make a watch another stream, so they stand in its own query only.
+    const common = [...defaults].filter(([key]) => !own.has(key) && !['countBy', 'limit', 'sort', 'offset', 'ticket'].includes(key));
+    const query = queryOfStream(new URLSearchParams([...own, ...common]));
+    if (object !== undefined && (query.page ?? query.counts)) throw new BadQuery('a page and counts are of lists');
+    return { name, id, resource, group, namespace, object, query, visible: namespace ? undefined : user.namespaces, version: undefined };
+  }
+
+  #followed(query: URLSearchParams, caller: Caller, named: Found['named']): ToldWatch {
+    const { past, asker } = this.#pastOf(caller, named);
+    const limit = whole('limit', query.get('limit') ?? '100', 0, 1_000);
+    heartbeatOf(query.get('heartbeat'));
+    for (const key of positions) query.delete(key);
+    return { ...past.follow(query, asker), limit };
+  }
+
+  /** A list, a page of it, counts, or one object. */
+  #list({ request, response, url, path, found }: Asked, { user }: Caller): void {
+    const { group = '', resource = '', namespace, name } = found.named;
+    const id = idOf({ group, plural: resource });
+    if (!this.#serves(id)) throw new BadQuery(`no kind is served at ${path}`, 404);
+    if (!maySee(user, id, namespace)) throw new BadQuery(`you may not list ${id} there`, 403);
+    const form = formOf(String(request.headers.accept ?? ''));
+    if (!form) throw new BadQuery('none of the forms in Accept can be answered', 406);
+    const { namespaces } = user;
+    const below = this.cluster
+      .list(resource, group)
+      .filter(({ metadata }) => (!namespace || metadata.namespace === namespace) && (name === undefined || metadata.name === name) && (!namespaces || namespaces.includes(metadata.namespace ?? '')));
+    const answered = this.#lists.answer(below, { one: name, form, columns: this.columns.get(id) ?? [], now: this.cluster.version }, url.searchParams, this.cluster.floor);
+    if (answered.status === 404) throw new BadQuery(`${id} "${name}" not found`, 404);
+    const headers: Record<string, string> = answered.tag === undefined ? {} : { ETag: answered.tag };
+    if (answered.tag !== undefined && request.headers['if-none-match'] === answered.tag) response.writeHead(304, headers).end();
+    else answer(response, answered.status, answered.body, headers);
+  }
+
+  #document({ request, response, path }: Asked): void {
+    const accept = String(request.headers.accept ?? '');
+    const aggregated = accept.includes('as=APIGroupDiscoveryList');
+    if (!aggregated && formOf(accept) !== 'whole') throw new BadQuery('none of the forms in Accept can be answered', 406);
+    const said = documentAt(this.cluster, path, aggregated);
+    if (!said) throw new BadQuery('the server could not find the requested resource', 404);
+    const ETag = tagOf(JSON.stringify(said));
+    if (request.headers['if-none-match'] === ETag) response.writeHead(304, { ETag }).end();
+    else answer(response, 200, said, { ETag });
+  }
+
+  #review({ request, response, path }: Asked, { user, username }: Caller): void {
+    const kind = path.endsWith('accessreviews') ? 'SelfSubjectAccessReview' : 'SelfSubjectReview';
+    if (String(request.headers['content-type'] ?? '').includes('protobuf')) throw new BadQuery('The mock reads reviews as JSON only.', 501);
+    bodyOf(request, response, (said) => answer(response, 201, reviewed(said as Parameters<typeof reviewed>[0], kind, user, username, (id) => this.cluster.kinds.has(id) || (this.kinds?.has(id) ?? true))));
+  }
+
+  #pastOf({ user, username, token }: Caller, { group = '', resource = '', namespace, name }: Found['named']): { readonly past: MockPast; readonly asker: PastAsker } {
+    const { past, users } = this;
+    const id = idOf({ group, plural: resource });
+    if (!past?.keeps(id)) throw new BadQuery('there is no history of it', 404);
+    if (!maySee(user, id, namespace)) throw new BadQuery(`you may not list ${id} there`, 403);
+    const asker = {
+      ...{ resource: id, namespace, name, username: username || undefined, logs: user.logs },
+      get namespaces() {
+        return (users.get(token) ?? user).namespaces;
+      },
+    };
+    return { past, asker };
+  }
+
+  #history({ response, url, found }: Asked, caller: Caller): void {
+    const { past, asker } = this.#pastOf(caller, found.named);
+    if (this.pastAway) throw new BadQuery('the database is away', 503);
+    const view = url.searchParams.get('view');
+    if (view !== 'spec' && view !== 'log') {
+      answer(response, 200, past.list(url.searchParams, asker));
+      return;
+    }
+    const kept = past.keptOf(url.searchParams, asker);
+    if (!kept) throw new BadQuery('nothing is kept of such a job', 404);
+    response.writeHead(200, { 'Content-Type': kept.type, 'Cache-Control': 'no-store' });
+    response.end(kept.body);
+  }
+
+  /** How a queue, or the list of them, is told to somebody. */
+  #queue(path: string, query: URLSearchParams, { user }: Caller): ToldWatch & { readonly shape: (data: object) => object } {
+    const conflate = durationOf('conflate', query.get('conflate') ?? '') ?? 250;
+    const limit = whole('limit', query.get('limit') ?? '100', 1, 1_000);
+    const unknown = [...query.keys()].find((key) => !['limit', 'kind', 'conflate', 'heartbeat', ...positions].includes(key));
+    if (unknown) throw new BadQuery(`${unknown}: unknown parameter of queues`);
+    const sees = (namespace: unknown): boolean => user.namespaces === undefined || user.namespaces.includes(String(namespace));
+    const log = path === '/queues' ? this.#queueAt('') : this.#queues.get(queueAt(path));
+    const last = log?.last as Partial<ToldQueue> | undefined;
+    const kind = query.get('kind');
+    if (!log || (path !== '/queues' && (!sees(last?.namespace) || (kind !== null && last?.kind !== kind)))) throw new BadQuery('there is no such queue', 404);
+    const job = (one: object): object => (sees((one as { namespace?: string }).namespace ?? last?.namespace) ? one : { position: (one as { position?: number }).position ?? null, hidden: true });
+    const shape = (data: object): object => {
+      const { items = [], jobs = [] } = data as { items?: readonly ToldQueue[]; jobs?: readonly object[] };
+      return path === '/queues' ? { items: items.filter(({ namespace }) => sees(namespace)) } : { ...data, jobs: jobs.slice(0, limit).map(job) };
+    };
+    return { log, limit: 1, conflate, shape };
+  }
+
+  #inboxOf({ user }: Caller): MockInbox {
+    const inbox = user.inbox ?? this.inbox;
+    if (!inbox) throw new BadQuery('there are no notifications', 404);
+    return inbox;
+  }
+
+  #notifications({ request, response, url, path }: Asked, caller: Caller): void {
+    const inbox = this.#inboxOf(caller);
+    if (this.pastAway) throw new BadQuery('the database is away', 503);
+    if (request.method === 'POST' || request.method === 'PUT') bodyOf(request, response, (said) => changeInbox(inbox, path, said, response));
+    else answer(response, 200, path.endsWith('/settings') ? settingsOf(inbox) : inboxPage(inbox, url.searchParams));
+  }
+
+  /** What `/clusters` says of the one that there is. */
+  #described({ user }: Caller): object {
+    const kinds = [...this.cluster.kinds.values()].filter((kind) => maySee(user, idOf(kind)));
+    return { name: 'default', default: true, state: 'live', kinds: kinds.map(({ group, version, plural }) => ({ group, version, resource: plural, state: 'live', since: began })) };
+  }
+
+  #serves(id: string): boolean {
+    return this.kinds?.has(id) ?? true;
   }
 
   #fallBack(request: IncomingMessage, response: ServerResponse): void {
     if (this.fallback) this.fallback(request, response);
-    else refuse(response, 404, 'nothing is here');
-  }
-
-  /** A list, a page of it, counts, or one object. */
-  #list(url: URL, token: string, request: MockRequest, response: MockResponse): void {
-    const user = this.users.get(token);
-    if (!user) {
-      refuse(response, 401, 'the token is not valid', { 'WWW-Authenticate': 'Bearer' });
-      return;
-    }
-    const watch = watchOf('', url.pathname);
-    if (!watch || !this.#serves(url.pathname)) {
-      refuse(response, 404, `no kind is served at ${url.pathname}`);
-      return;
-    }
-    if (/as=|protobuf/.test(String(request.headers.accept ?? ''))) {
-      refuse(response, 501, 'the mock answers lists as plain JSON only');
-      return;
-    }
-    if (user.namespaces && (watch.namespace ? !user.namespaces.includes(watch.namespace) : user.namespaces.length === 0)) {
-      refuse(response, 403, `you may not list ${watch.resource} there`);
-      return;
-    }
-    const below = this.cluster.list(watch.resource).filter(
-      ({ metadata }) =>
-        (!watch.namespace || metadata.namespace === watch.namespace) && (!watch.object || metadata.name === watch.object) && (!user.namespaces || user.namespaces.includes(metadata.namespace ?? '')),
-    );
-    let answered: ListAnswer;
-    try {
-      answered = this.#lists.answer(below, watch.object, url.searchParams, String(this.cluster.version));
-    } catch (error) {
-      if (!(error instanceof BadQuery)) throw error;
-      refuse(response, error.status, error.message);
-      return;
-    }
-    const headers = { 'Content-Type': 'application/json', ETag: answered.tag };
-    if (answered.status === 404) refuse(response, 404, `${watch.resource} "${watch.object}" not found`);
-    else if (answered.status === 200 && request.headers['if-none-match'] === answered.tag) response.writeHead(304, headers).end();
-    else {
-      response.writeHead(answered.status, headers);
-      response.end(JSON.stringify(answered.body));
-    }
-  }
-
-  /** Whether the kind of a path is served. */
-  #serves(path: string): boolean {
-    if (!this.kinds) return true;
-    const [, group = '', resource = ''] = /^\/apis?\/(?:([^/]+)\/)?v[^/]+(?:\/namespaces\/[^/]+)?\/([a-z]+)/.exec(path) ?? [];
-    return this.kinds.has(group === '' ? resource : `${resource}.${group}`);
-  }
-
-  #logOf(path: string): MockLog | undefined {
-    if (path.startsWith('/queues')) return this.#queues.get(queueAt(path));
-    return path.startsWith('/history') ? this.past : this.inbox;
-  }
-
-  #watchOf(name: string, path: string, defaults: URLSearchParams): Watch | undefined {
-    const log = told.test(path) ? this.#logOf(path) : undefined;
-    if (!log) {
-      const watch = watchOf(name, path);
-      if (!watch || !this.#serves(path)) return undefined;
-      const own = new URL(path, 'http://gateway').searchParams;
-      // These make a watch another stream, so they stand in its own query only.
-      const common = [...defaults].filter(([key]) => !own.has(key) && !['countBy', 'limit', 'sort', 'offset'].includes(key));
-      const query = queryOfStream(new URLSearchParams([...own, ...(name === '' ? [] : common)]));
-      return { ...watch, query };
-    }
-    const limit = Number(new URL(path, 'http://gateway').searchParams.get('limit') ?? 100);
-    return { name, resource: path, namespace: undefined, visible: undefined, version: undefined, told: { log, limit } };
-  }
-
-  /** The history, the queues and the notifications, as lists; and what is to be changed of the latter. */
-  #told(request: MockRequest, response: MockResponse, url: URL): void {
-    const { inbox, past } = this;
-    const answer = (status: number, body?: unknown): void => {
-      response.writeHead(status, { 'Content-Type': 'application/json', 'Cache-Control': 'no-store' });
-      response.end(body === undefined ? undefined : JSON.stringify(body));
-    };
-    if (!this.users.has(tokenOf(request))) refuse(response, 401, 'the token is not valid', { 'WWW-Authenticate': 'Bearer' });
-    else if (url.pathname === '/queues') answer(200, this.#queues.get('')?.last ?? { items: [] });
-    else if (!this.#logOf(url.pathname)) refuse(response, 404, 'there is no history');
-    else if (this.pastAway) refuse(response, 503, 'the database is away', { 'Retry-After': '1' });
-    else if (url.pathname.startsWith('/queues')) answer(200, this.#queues.get(queueAt(url.pathname))?.last);
-    else if (past && url.pathname.startsWith('/history')) answer(200, past.list(url.searchParams));
-    else if (inbox) answerInbox(inbox, request, url.pathname.endsWith('/settings'), answer);
-  }
-
-  #me(request: MockRequest, response: MockResponse, url: URL): void {
-    const user = this.users.get(tokenOf(request));
-    if (!user) {
-      refuse(response, 401, 'the token is not valid', { 'WWW-Authenticate': 'Bearer' });
-      return;
-    }
-    const watch = (url.searchParams.get('kinds') ?? '').split(',').map((kind) => {
-      const [resource = '', ...group] = kind.split('.');
-      const namespaces = resource === 'namespaces' ? [] : (user.namespaces ?? []);
-      return { group: group.join('.'), resource, all: user.namespaces === undefined, namespaces };
-    });
-    response.writeHead(200, { 'Content-Type': 'application/json', 'Cache-Control': 'no-store' });
-    response.end(JSON.stringify({ username: usernameOf(tokenOf(request)), clusters: [{ name: 'default', default: true, watch }] }));
+    else refuse(request, response, 404, 'nothing is here');
   }
 }
 
-/** What is told by number, or as a whole, and not as objects. */
-const told = /^\/(notifications|history|queues)\b/;
+const positions = ['lastEventId', 'last_event_id'];
+const began = new Date().toISOString();
 
 /** By what a queue is known here. */
-const queueAt = (path: string): string => path.replace(/^\/queues\/?|\?.*$/g, '');
+const queueAt = (path: string): string => decodeURIComponent(path.replace(/^\/queues\/?/, ''));
 
-function answerInbox(inbox: MockInbox, request: MockRequest, settings: boolean, answer: (status: number, body?: unknown) => void): void {
-  if (request.method === 'GET' || request.method === 'HEAD') {
-    answer(200, settings ? inbox.settings : inbox.list());
-    return;
-  }
+function inboxWatch(log: MockInbox, query: URLSearchParams): ToldWatch {
+  const unknown = [...query.keys()].find((key) => !['limit', 'heartbeat', ...positions].includes(key));
+  if (unknown) throw new BadQuery(`${unknown}: unknown parameter of a stream of notifications`);
+  return { log, limit: whole('limit', query.get('limit') ?? '100', 0, 1_000) };
+}
+
+/** Reads a body of JSON, and refuses what is none. */
+function bodyOf(request: MockRequest, response: MockResponse, read: (said: unknown) => void): void {
   let body = '';
   const utf8 = new TextDecoder();
   request.on('data', (part) => (body += utf8.decode(part, { stream: true })));
   request.on('end', () => {
-    const said: unknown = JSON.parse(body);
-    if (inbox.refuseWith) {
-      answer(inbox.refuseWith, { detail: 'refused by the test' });
-    } else if (settings) {
-      inbox.settings = said;
-      answer(200, said);
-    } else {
-      inbox.read(said as Parameters<MockInbox['read']>[0]);
-      answer(204);
+    try {
+      let said: unknown;
+      try {
+        said = JSON.parse(body);
+      } catch {
+        throw new BadQuery('the body is no JSON');
+      }
+      if (said === null || typeof said !== 'object') throw new BadQuery('the body is no object');
+      read(said);
+    } catch (error) {
+      if (!(error instanceof BadQuery)) throw error;
+      refuseAs(request, response, error);
     }
   });
 }
@@ -340,15 +427,4 @@ function usernameOf(token: string): string {
 
 function tokenOf(request: MockRequest): string {
   return String(request.headers.authorization ?? '').replace(/^Bearer /, '');
-}
-
-function watchOf(name: string, path: string): Watch | undefined {
-  const match = /^\/apis?\/(?:[^/]+\/)?v[^/]+(?:\/namespaces\/([^/?]+)(?=\/))?\/([a-z]+)(?:\/([^/?]+))?(?:\?.*)?$/.exec(path);
-  if (!match?.[2]) return undefined;
-  return { name, resource: match[2], namespace: match[1], object: match[3] && decodeURIComponent(match[3]), visible: undefined, version: undefined };
-}
-
-function refuse(response: MockResponse, status: number, detail: string, headers: Record<string, string> = {}): void {
-  response.writeHead(status, { 'Content-Type': 'application/problem+json', ...headers });
-  response.end(status === 204 ? undefined : JSON.stringify({ type: 'about:blank', status, detail }));
 }

@@ -17,15 +17,19 @@
  * - {@link inMemory}: a `fetch` that any handler of requests answers.
  * - {@link ScriptedFetch}: where that is not enough: answers that a test writes by hand, byte by byte.
  *
- * What it tells is what the wire contract says of streams, lists, live pages and counts, held to it by the conformance suite. What it lacks (logs, tickets, tables) it refuses in words.
+ * What it tells is what the wire contract says of streams, lists, live pages and counts, held to it by the conformance suite. What it lacks it refuses in words; {@link contract} says what that is.
  *
  * @packageDocumentation
  */
 
 export { MockCluster, type Change, type Draft } from './cluster.ts';
 export { frame, ScriptedFetch, type ScriptedBody, type ScriptedRequest } from './fetch.ts';
-export { MockGateway, type Fallback, type MockUser } from './gateway.ts';
+export { contract, type Address, type Part } from './contract.ts';
+export { type Column } from './forms.ts';
+export { MockGateway, type Fallback } from './gateway.ts';
 export { inMemory, type MockRequest, type MockResponse } from './memory.ts';
 export { MockStream, type StreamOptions } from './stream.ts';
-export { MockInbox, MockLog, MockPast, MockQueue, type ToldQueue } from './told.ts';
+export { MockPast, type PastAsker } from './past.ts';
+export { type MockUser } from './rights.ts';
+export { MockInbox, MockLog, MockQueue, type ToldQueue } from './told.ts';
 export { MockWorkload } from './workload.ts';

@@ -12,7 +12,7 @@ export interface MockRequest {
 /** And what it does to answer it. */
 export interface MockResponse {
   readonly socket: { destroy(): unknown } | null;
-  writeHead(status: number, headers: Readonly<Record<string, string>>): { end(): unknown };
+  writeHead(status: number, headers: Readonly<Record<string, string>>): { end(text?: string): unknown };
   write(text: string | Uint8Array, written?: () => void): unknown;
   end(text?: string): unknown;
   on(event: 'close', listener: () => void): unknown;

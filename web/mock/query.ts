@@ -25,13 +25,16 @@ export interface Places {
 
 type Path = readonly string[];
 
-/** What cannot be asked; `status` is 400, or 501 of what the gateway has and the mock has not. */
+/** What cannot be asked, with the status that says so; 501 is of what the gateway has and the mock has not. */
 export class BadQuery extends Error {
-  readonly status: 400 | 501;
+  readonly status: number;
+  /** What the refusal's `metadata` has. */
+  readonly metadata: object;
 
-  constructor(message: string, status: 400 | 501 = 400) {
+  constructor(message: string, status = 400, metadata: object = {}) {
     super(message);
     this.status = status;
+    this.metadata = metadata;
   }
 }
 
@@ -47,25 +50,54 @@ export function queryOfStream(parameters: URLSearchParams): Query {
     if (!ofStreams.includes(key) && !passedOver.includes(key)) throw new BadQuery(`${key}: unknown parameter of an event stream`);
     if (parameters.getAll(key).length > 1) throw new BadQuery(`${key}: given more than once`);
   }
+  heartbeatOf(parameters.get('heartbeat'));
   const asks = queryOf(parameters);
   const [counts, limit] = [asks.counts, parameters.get('limit')];
   const isWatch = !counts && limit === null;
   if (isWatch && (parameters.has('sort') || parameters.has('offset'))) throw new BadQuery('sort and offset have no meaning without limit');
   const version = parameters.get('resourceVersion') ?? '';
   const initial = parameters.get('sendInitialEvents');
+  if (initial !== null && initial !== 'true' && initial !== 'false') throw new BadQuery(`sendInitialEvents: ${JSON.stringify(initial)} is neither true nor false`);
   if (!isWatch && (version || initial)) throw new BadQuery('resourceVersion: has no meaning for a page, nor for counts');
   const from = initial === 'true' ? undefined : version !== '' && version !== '0' ? whole('resourceVersion', version) : initial === 'false' ? ('now' as const) : undefined;
   const page = counts || limit === null ? undefined : { limit: whole('limit', limit, 1, 500), offset: whole('offset', parameters.get('offset') ?? '0') };
   return { ...asks, from, page };
 }
 
-/** Reads a list's parameters. Those that are not known are passed over, as by an API server. */
-export function queryOfList(parameters: URLSearchParams): Query & { readonly token: string } {
-  for (const key of ['watch', 'resourceVersion', 'resourceVersionMatch']) {
-    if (!['', '0', 'false'].includes(parameters.get(key) ?? '')) throw new BadQuery(`${key}: the mock does not have it of lists`, 501);
+/** The silence that is asked for at most, in milliseconds, from 5 to 60 s; undefined: it was not said. */
+export function heartbeatOf(text: string | null): number | undefined {
+  if (!text) return undefined;
+  const duration = durationOf('heartbeat', text) ?? 0;
+  if (duration <= 0) throw new BadQuery(`heartbeat: ${JSON.stringify(text)} is not a duration such as 15s`);
+  return Math.min(60_000, Math.max(5_000, duration));
+}
+
+/** Reads a list's parameters. Those that are not known are passed over, as by an API server. @param now the version that there is */
+export function queryOfList(parameters: URLSearchParams, now: number): Query & { readonly token: string } {
+  versionAsked(parameters, now);
+  const page = { limit: whole('limit', parameters.get('limit') || '0'), offset: whole('offset', parameters.get('offset') || '0') };
+  const token = parameters.get('continue') ?? '';
+  if (parameters.get('offset') && (token !== '' || !parameters.get('sort'))) throw new BadQuery('offset: it is of a sorted list, and of its first page');
+  if (parameters.has('countBy')) {
+    const beside = ['sort', 'fields', 'continue', 'offset'].find((key) => parameters.get(key));
+    if (beside) throw new BadQuery(`${beside}: has no meaning beside countBy`);
   }
-  const page = { limit: whole('limit', parameters.get('limit') ?? '0'), offset: whole('offset', parameters.get('offset') ?? '0') };
-  return { ...queryOf(parameters), page, token: parameters.get('continue') ?? '' };
+  return { ...queryOf(parameters), page, token };
+}
+
+/** Holds what is asked of a version against the newest one, which is the only one that the mock has. */
+function versionAsked(parameters: URLSearchParams, now: number): void {
+  const version = parameters.get('resourceVersion') ?? '';
+  const match = parameters.get('resourceVersionMatch') ?? '';
+  if (!['', 'NotOlderThan', 'Exact'].includes(match)) throw new BadQuery(`resourceVersionMatch: ${JSON.stringify(match)} is not NotOlderThan or Exact`, 422);
+  if (match !== '' && version === '') throw new BadQuery('resourceVersionMatch: is forbidden unless resourceVersion is provided', 422);
+  if (match === 'Exact' && version === '0') throw new BadQuery('resourceVersionMatch: Exact is forbidden for resourceVersion 0', 422);
+  if (parameters.get('sendInitialEvents')) throw new BadQuery('sendInitialEvents: is forbidden for list', 422);
+  if (version === '') return;
+  if (parameters.get('continue')) throw new BadQuery('resourceVersion: is not allowed when using continue');
+  const asked = whole('resourceVersion', version);
+  if (asked > now) throw new BadQuery(`Too large resource version: ${asked}, current: ${now}`, 504);
+  if (match === 'Exact' && asked < now) throw new BadQuery(`The resourceVersion for the provided list is too old: ${asked}`, 410);
 }
 
 function queryOf(parameters: URLSearchParams): Query {
@@ -80,25 +112,34 @@ function queryOf(parameters: URLSearchParams): Query {
     matches: (object) => labels(object) && fields(object) && object.metadata.name.toLowerCase().includes(search),
     shape: shapeOf(get('fields')),
     deltas: deltas !== '',
-    conflate: durationOf(get('conflate')),
+    conflate: durationOf('conflate', get('conflate')),
     from: undefined,
-    counts: parameters.has('countBy') ? { by: by.split(',').map(pathOf), limit: whole('limit', get('limit') || '0') } : undefined,
+    counts: parameters.has('countBy') ? { by: pathsOf('countBy', by, 2), limit: whole('limit', get('limit') || '0') } : undefined,
     page: undefined,
     compare: orderOf(get('sort')),
   };
 }
 
-function whole(key: string, text: string, least = 0, most = Number.MAX_SAFE_INTEGER): number {
+export function whole(key: string, text: string, least = 0, most = Number.MAX_SAFE_INTEGER): number {
   const number = Number(text);
   if (!/^\d+$/.test(text) || number < least || number > most) throw new BadQuery(`${key}: ${JSON.stringify(text)} is not a number from ${least} to ${most}`);
   return number;
 }
 
-function durationOf(text: string): number | undefined {
+const units: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
+
+/** A duration in milliseconds; undefined: there is none. */
+export function durationOf(key: string, text: string): number | undefined {
   if (text === '') return undefined;
-  const [, number, unit = ''] = /^(\d+(?:\.\d+)?)(ms|s|m)$/.exec(text) ?? [];
-  if (number === undefined) throw new BadQuery(`conflate: ${JSON.stringify(text)} is not a duration such as 250ms`);
-  return Number(number) * ({ ms: 1, s: 1_000, m: 60_000 }[unit] ?? 1);
+  const parts = [...text.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h)/g)];
+  if (parts.length === 0 || parts.map(([part]) => part).join('') !== text) throw new BadQuery(`${key}: ${JSON.stringify(text)} is not a duration such as 250ms`);
+  return parts.reduce((sum, [, number, unit = '']) => sum + Number(number) * (units[unit] ?? 0), 0);
+}
+
+function pathsOf(key: string, text: string, most: number): Path[] {
+  const paths = text.split(',').map(pathOf);
+  if (paths.length > most) throw new BadQuery(`${key}: more than ${most} paths`);
+  return paths;
 }
 
 /** The keys of a path; a dot within a key is written `\.`. The mock derives no $status: it is that which an object was put with, if any. */

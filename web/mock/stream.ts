@@ -1,7 +1,7 @@
 // One event stream of the mock, by the rules of the wire contract: ids, replay, reset, snapshot.
 
 import type { KubeObject } from '@kubecast/sdk';
-import type { Change, MockCluster } from './cluster.ts';
+import { isOf, type Change, type MockCluster } from './cluster.ts';
 import type { MockResponse } from './memory.ts';
 import { countsOf, patchOf, type Query } from './query.ts';
 import type { Entry, MockLog } from './told.ts';
@@ -9,7 +9,11 @@ import type { Entry, MockLog } from './told.ts';
 export interface Watch {
   /** Empty on a single stream. */
   readonly name: string;
+  /** Of the kind, as `jobs.batch`; undefined of what is told in place of objects. */
+  readonly id?: string | undefined;
   readonly resource: string;
+  /** Of the kind; undefined of what is told in place of objects. */
+  readonly group?: string | undefined;
   readonly namespace: string | undefined;
   /** The one object of that name; undefined: all. */
   readonly object?: string | undefined;
@@ -20,7 +24,19 @@ export interface Watch {
   /** Undefined while a snapshot is owed or under way. */
   version: number | undefined;
   /** What is told in place of objects, and how much of it at first. */
-  readonly told?: { readonly log: MockLog; readonly limit: number } | undefined;
+  readonly told?: ToldWatch | undefined;
+}
+
+export interface ToldWatch {
+  readonly log: MockLog;
+  /** So many come first. */
+  readonly limit: number;
+  /** Which entries; undefined: each. */
+  readonly matches?: ((entry: Entry) => boolean) | undefined;
+  /** What the caller is told of an entry, if not all of it. */
+  readonly shape?: ((data: object) => object) | undefined;
+  /** A whole is told at most once in so many milliseconds. */
+  readonly conflate?: number | undefined;
 }
 
 export interface StreamOptions {
@@ -28,6 +44,10 @@ export interface StreamOptions {
   readonly heartbeat: number;
   /** Returns how much of a frame still gets through before the connection breaks; undefined: all is well. */
   readonly sabotage: ((frame: string) => number | undefined) | undefined;
+  /** Whose stream it is. */
+  readonly token?: string | undefined;
+  /** When the token ends, in milliseconds since the epoch. */
+  readonly expiresAt?: number | undefined;
 }
 
 export class MockStream {
@@ -44,6 +64,8 @@ export class MockStream {
   readonly #held = new Map<Watch, Map<string, { readonly base: KubeObject; object: KubeObject }>>();
   /** What a client has of counts or of a page. */
   readonly #shown = new Map<Watch, { counts: string; page: string; objects: Map<string, KubeObject> }>();
+  /** When a whole was told last. */
+  readonly #told = new Map<Watch, number>();
   /** Part of each position: with other permissions it is none. */
   #sight: string;
   #over = false;
@@ -69,6 +91,20 @@ export class MockStream {
       this.#stops.push(() => watch.told?.log.watchers.delete(onEntry));
     }
     response.on('close', () => this.stop());
+    if (options.expiresAt !== undefined) this.#expires(options.expiresAt);
+  }
+
+  get token(): string | undefined {
+    return this.#options.token;
+  }
+
+  /** Ends with its token, and says so a minute ahead, or when a third of a shorter time is left. */
+  #expires(at: number): void {
+    const left = at - Date.now();
+    if (left > 2 ** 31 - 1) return; // no timer is as long
+    const expiring = setTimeout(() => this.send(undefined, 'expiring', { at: new Date(at).toISOString() }), Math.max(left - 60_000, (left * 2) / 3));
+    const over = setTimeout(() => this.goodbye('expired'), left);
+    this.#stops.push(() => clearTimeout(expiring), () => clearTimeout(over));
   }
 
   /** Delivers what a client at `position` has missed. */
@@ -95,14 +131,14 @@ export class MockStream {
 
   /** The caller's permissions change; undefined: everything may be seen. */
   see(namespaces: readonly string[] | undefined): void {
-    if (namespaces?.length === 0) {
+    if (namespaces?.length === 0 || this.watches.some(({ namespace }) => namespace !== undefined && namespaces?.includes(namespace) === false)) {
       this.goodbye('revoked');
       return;
     }
     this.#sight = changing;
     const what = namespaces ? { namespaces } : { all: true, namespaces: [] };
     for (const watch of this.watches) {
-      if (watch.namespace || watch.resource === 'namespaces') continue;
+      if (watch.namespace || watch.told || watch.resource === 'namespaces') continue;
       const before = this.#list(watch);
       watch.visible = namespaces;
       const now = this.#list(watch);
@@ -238,11 +274,12 @@ export class MockStream {
 
   #snapshot(watch: Watch): void {
     if (watch.told) {
-      const { log, limit } = watch.told;
-      const newest = log.newest(limit);
-      for (const { type, data } of newest) this.send(watch, type, data);
+      const { log, limit, matches, shape = (data: object) => data } = watch.told;
+      const newest = log.newest(limit, matches);
+      for (const { type, data } of newest) this.send(watch, type, shape(data));
       watch.version = log.seq;
-      if (!log.whole) this.send(watch, 'synced', { seq: String(log.seq), count: newest.length });
+      if (log.whole) this.#told.set(watch, performance.now());
+      else this.send(watch, 'synced', { seq: String(log.seq), count: newest.length, ...log.synced() });
       return;
     }
     const objects = this.#list(watch);
@@ -252,7 +289,7 @@ export class MockStream {
   }
 
   #list(watch: Watch): KubeObject[] {
-    return this.#cluster.list(watch.resource).filter((object) => matches(watch, object));
+    return this.#cluster.list(watch.resource, watch.group).filter((object) => matches(watch, object));
   }
 
   #replay(watch: Watch, version: number): void {
@@ -271,7 +308,7 @@ export class MockStream {
 
   #tell(watch: Watch, change: Change): void {
     const { version, resource, object, before, how } = change;
-    if (watch.told || resource !== watch.resource) return;
+    if (watch.told || resource !== watch.resource || !isOf(object, watch.group ?? '')) return;
     if (this.#shown.has(watch)) {
       this.#soon(watch, watch.query?.conflate ?? (watch.query?.page ? 100 : 250), () => this.#whole(watch));
       return;
@@ -298,10 +335,16 @@ export class MockStream {
     return watch.query?.shape(gone) ?? gone;
   }
 
-  #tellEntry(watch: Watch, { seq, type, data }: Entry): void {
+  #tellEntry(watch: Watch, entry: Entry): void {
+    const { log, matches, shape = (data: object) => data, conflate = 0 } = watch.told ?? {};
     if (watch.version === undefined) return;
-    watch.version = seq;
-    this.send(watch, type, data);
+    watch.version = entry.seq;
+    if (matches?.(entry) === false) return;
+    const owed = (this.#told.get(watch) ?? -Infinity) + conflate - performance.now();
+    if (!log?.whole || owed <= 0) {
+      this.#told.set(watch, performance.now());
+      this.send(watch, entry.type, shape(entry.data));
+    } else this.#soon(watch, owed, () => log.entries.slice(-1).forEach((last) => this.#tellEntry(watch, last)));
   }
 
   #id(): string {

@@ -1,4 +1,6 @@
-// What the mock tells once and by number: the transitions of jobs, and the notifications of its one user; and queues, each told as a whole.
+// What the mock tells by number: the notifications of its one user; and queues, each told as a whole. Also what the history is made of.
+
+import { seededRandom } from './random.ts';
 
 export interface Entry {
   readonly seq: number;
@@ -16,8 +18,13 @@ export class MockLog {
   readonly watchers = new Set<(entry: Entry) => void>();
 
   /** What comes first without a position, the oldest of it first. */
-  newest(limit: number): Pick<Entry, 'type' | 'data'>[] {
-    return limit > 0 ? this.entries.slice(-limit) : [];
+  newest(limit: number, matches: (entry: Entry) => boolean = () => true): Pick<Entry, 'type' | 'data'>[] {
+    return limit > 0 ? this.entries.filter(matches).slice(-limit) : [];
+  }
+
+  /** What `synced` says beside its numbers. */
+  synced(): object {
+    return {};
   }
 
   add(type: string, data: object): void {
@@ -31,6 +38,14 @@ export class MockLog {
     this.floor = this.seq;
     this.entries.length = 0;
   }
+}
+
+const letters = 'abcdefghijklmnopqrstuvwxyz234567';
+
+/** What stands for a number that is nobody's business: the same each time, and without an order. */
+export function sealed(of: string, number: number): string {
+  const random = seededRandom(number * 31 + of.length);
+  return Array.from({ length: 26 }, () => letters[Math.floor(random() * letters.length)]).join('');
 }
 
 export type Told = { readonly id: string; readonly title: string; readonly kind: string; readonly [key: string]: unknown };
@@ -47,12 +62,21 @@ export class MockInbox extends MockLog {
     return limit > 0 ? all.slice(-limit).map((data) => ({ type: 'notification', data })) : [];
   }
 
+  override synced(): object {
+    return { unread: this.unread };
+  }
+
+  get unread(): number {
+    return [...this.items.values()].filter(({ readAt }) => readAt === null).length;
+  }
+
   /** Tells of a job, or with `kind: 'Digest'` of several. */
   tell(name: string, kind: string, more: object = {}): Told {
     const at = new Date().toISOString();
     const id = String(this.seq + 1);
-    const transition = { seq: id, cluster: 'default', resource: 'jobs.batch', namespace: 'team-a', name, uid: name, from: 'Running', to: kind, at, observedAt: at, late: false, attempt: 1, reason: '', message: '', owner: 'mara' };
-    const item = { id, at, kind, title: `${name} ${kind.toLowerCase()}`, transition, digest: null, silent: false, readAt: null, ...more };
+    const of = { cluster: 'default', resource: 'jobs.batch', namespace: 'team-a', namespaceUID: null, name, uid: name, resourceVersion: '0' };
+    const transition = { seq: sealed('notification', Number(id)), ...of, from: 'Running', to: kind, at, observedAt: at, late: false, attempt: 1, reason: '', message: '', owner: 'mara', cause: null };
+    const item = { id, at, kind, title: `${name} ${kind.toLowerCase()}`, transition, digest: [], more: 0, silent: false, readAt: null, ...more };
     this.items.set(id, item);
     this.add('notification', item);
     return item;
@@ -60,38 +84,17 @@ export class MockInbox extends MockLog {
 
   read(which: { readonly upTo?: string; readonly ids?: readonly string[] }): void {
     const named = [...this.items.values()].filter(({ id }) => which.ids?.includes(id) ?? Number(id) <= Number(which.upTo));
-    for (const item of named) this.items.set(item.id, { ...item, readAt: new Date().toISOString() });
-    this.add('read', { upTo: which.upTo ?? null, ids: which.ids ?? null });
+    for (const item of named) if (item.readAt === null) this.items.set(item.id, { ...item, readAt: new Date().toISOString() });
+    this.add('read', { ...which, unread: this.unread });
+  }
+
+  /** All of it, the newest first. */
+  all(unread: boolean): Told[] {
+    return [...this.items.values()].reverse().filter(({ readAt }) => !unread || readAt === null);
   }
 
   list(): object {
-    const items = [...this.items.values()].reverse();
-    return { items, unread: items.filter(({ readAt }) => readAt === null).length, continue: '' };
-  }
-}
-
-export type PastJob = { readonly uid: string; readonly name: string; readonly namespace: string; readonly state: string; readonly [key: string]: unknown };
-
-/** The history of its user's jobs. */
-export class MockPast extends MockLog {
-  readonly jobs = new Map<string, PastJob>();
-
-  /** A job comes to a state. */
-  record(name: string, state: string, more: object = {}): void {
-    const at = new Date().toISOString();
-    const of = { cluster: 'default', resource: 'jobs.batch', namespace: 'team-a', name, uid: name, attempt: 1, reason: '', message: '', owner: 'mara' };
-    const from = this.jobs.get(name)?.state ?? null;
-    this.jobs.set(name, { queue: '', createdAt: at, startedAt: null, endedAt: null, deletedAt: null, durations: {}, requests: {}, reasons: [], progress: null, parent: null, children: 0, ...this.jobs.get(name), ...of, state, since: at, ...more });
-    this.add('transition', { ...of, seq: String(this.seq + 1), from, to: state, at, observedAt: at, late: false, ...more });
-  }
-
-  list(query: URLSearchParams): object {
-    // Neither pods nor sums.
-    if ((query.get('view') ?? 'jobs') !== 'jobs') return { items: [], continue: '' };
-    const are = (name: string, value: unknown): boolean => query.get(name)?.split(',').includes(String(value)) ?? true;
-    const asked = ({ state, uid, cause, parent }: PastJob): boolean =>
-      are('state', state) && are('uid', uid) && are('cause', (cause as { reason?: string } | null)?.reason) && are('parent', (parent as { uid?: string } | null)?.uid);
-    return { items: [...this.jobs.values()].reverse().filter(asked), continue: '' };
+    return { items: this.all(false), unread: this.unread, continue: '' };
   }
 }
 
