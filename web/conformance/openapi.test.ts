@@ -86,6 +86,14 @@ const samples: Readonly<Record<string, Sample>> = {
   kind: { value: 'Queue' },
   unread: { value: 'true' },
   kinds: { value: 'pods' },
+  container: { value: 'none' },
+  follow: { value: 'perhaps' },
+  previous: { value: 'true' },
+  sinceSeconds: { value: '60' },
+  sinceTime: { value: '2999-01-01T00:00:00Z' },
+  timestamps: { value: 'true' },
+  tailLines: { value: '1' },
+  limitBytes: { value: '3' },
 };
 /** Where something else is meant by a name. */
 const special: Readonly<Record<string, Sample>> = {
@@ -95,20 +103,30 @@ const special: Readonly<Record<string, Sample>> = {
   'GET /stream fields': { value: 'metadata.name', ...stream },
   'GET /stream resourceVersion': { value: '1', ...stream },
   'history search': { value: 'zzz' },
+  'logs search': { value: 'second' },
+  'logs labelSelector': { value: '!' },
+  'logs fieldSelector': { value: '!' },
   'GET /history/apis/{group}/{version}/namespaces/{namespace}/{resource}/{name} limit': { value: '1', query: { view: 'transitions' } },
 };
-const sampleOf = ({ route, path }: Route, name: string): Sample | undefined => special[`${route} ${name}`] ?? (path.startsWith('/history') ? special[`history ${name}`] : undefined) ?? samples[name];
+const sampleOf = ({ route, path }: Route, name: string): Sample | undefined => special[`${route} ${name}`] ?? special[`${path.split('/')[1]} ${name}`] ?? samples[name];
 
 let gateway: MockGateway;
 beforeAll(() => {
   gateway = new MockGateway();
   const { cluster } = gateway;
   for (const [name, team] of [['train', 'x'], ['eval', 'y']] as const) {
-    cluster.put('pods', { apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace: 'team-a', labels: { team } }, spec: { node: name } } as never);
-    cluster.put('jobs', { apiVersion: 'batch/v1', kind: 'Job', metadata: { name, namespace: 'team-a', labels: { team } }, spec: { node: name } } as never);
+    cluster.put('pods', { apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace: 'team-a', labels: { team } }, spec: { node: name } });
+    cluster.put('jobs', { apiVersion: 'batch/v1', kind: 'Job', metadata: { name, namespace: 'team-a', labels: { team } }, spec: { node: name } });
     for (const plural of ['nodes', 'clusterthings']) {
-      cluster.put(plural, { apiVersion: plural === 'nodes' ? 'v1' : 'batch/v1', kind: plural, metadata: { name, labels: { team } }, spec: { node: name } } as never);
+      cluster.put(plural, { apiVersion: plural === 'nodes' ? 'v1' : 'batch/v1', kind: plural, metadata: { name, labels: { team } }, spec: { node: name } });
     }
+  }
+  const [train] = cluster.list('jobs');
+  cluster.put('pods', { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'train-0', namespace: 'team-a', ownerReferences: [{ apiVersion: 'batch/v1', kind: 'Job', name: 'train', uid: train?.metadata.uid ?? '' }] } });
+  for (const pod of ['train', 'train-0']) {
+    gateway.logs.write(pod, 'first', { time: '2020-01-01T00:00:00Z' });
+    gateway.logs.end(pod, { exitCode: 137 });
+    for (const text of ['second', 'third']) gateway.logs.write(pod, text, { time: '2020-01-01T00:01:00Z' });
   }
   gateway.past = new MockPast();
   for (const name of ['train', 'eval']) for (const state of ['Pending', 'Running', 'Succeeded']) gateway.past.record(name, state);
@@ -138,7 +156,7 @@ async function ask(method: string, path: string, { query = {}, headers = {} }: Q
 }
 
 const filled = (path: string): string => {
-  const resource = path.includes('{namespace}') ? (path.includes('{group}') ? 'jobs' : 'pods') : path.includes('{group}') ? (path.startsWith('/history') ? 'jobs' : 'clusterthings') : 'nodes';
+  const resource = path.startsWith('/logs/apis') ? 'jobs' : path.includes('{namespace}') ? (path.includes('{group}') ? 'jobs' : 'pods') : path.includes('{group}') ? (path.startsWith('/history') ? 'jobs' : 'clusterthings') : 'nodes';
   const of: Readonly<Record<string, string>> = { version: 'v1', group: 'batch', namespace: 'team-a', name: 'train', path: 'api/v1', resource };
   return path.replaceAll(/\{([a-z]+)\}/g, (_, name: string) => of[name] ?? name);
 };

@@ -20,7 +20,7 @@ export type Draft = Omit<KubeObject, 'metadata'> & {
 };
 
 export class MockCluster {
-  version = 100;
+  #version = 100;
   /** Positions below it cannot be replayed. */
   floor = 100;
   readonly log: Change[] = [];
@@ -28,16 +28,45 @@ export class MockCluster {
   readonly kinds = new Map<string, MockKind>();
   readonly watchers = new Set<(change: Change) => void>();
   readonly #objects = new Map<string, Map<string, KubeObject>>();
+  /** While the cluster is away: what was there when it went, and what has happened since. */
+  #held: { readonly version: number; readonly objects: ReadonlyMap<string, ReadonlyMap<string, KubeObject>>; readonly changes: Change[] } | undefined;
   #uids = 0;
+
+  /** What is known of it. */
+  get version(): number {
+    return this.#held?.version ?? this.#version;
+  }
+
+  /** From now on nobody hears of changes, until what is returned is called: then they are told. */
+  hold(): () => void {
+    if (this.#held) return () => undefined;
+    const objects = new Map([...this.#objects].map(([resource, of]) => [resource, new Map(of)]));
+    const held = { version: this.#version, objects, changes: [] as Change[] };
+    this.#held = held;
+    return () => {
+      if (this.#held !== held) return;
+      this.#held = undefined;
+      for (const change of held.changes) this.#tell(change);
+    };
+  }
 
   /** @param group of the kind; undefined, and of objects that do not say theirs: whichever */
   list(resource: string, group?: string): KubeObject[] {
-    const all = [...(this.#objects.get(resource)?.values() ?? [])];
+    const all = [...((this.#held?.objects ?? this.#objects).get(resource)?.values() ?? [])];
     return group === undefined ? all : all.filter((object) => isOf(object, group));
   }
 
+  /** The object with a uid, of whatever kind. */
+  find(uid: string): KubeObject | undefined {
+    for (const objects of (this.#held?.objects ?? this.#objects).values()) {
+      const found = objects.get(uid);
+      if (found) return found;
+    }
+    return undefined;
+  }
+
   put(resource: string, draft: Draft): KubeObject {
-    const version = ++this.version;
+    const version = ++this.#version;
     const uid = draft.metadata.uid ?? `00000000-0000-4000-8000-${String(++this.#uids).padStart(12, '0')}`;
     const object = { ...draft, metadata: { ...draft.metadata, uid, resourceVersion: String(version) } };
     const objects = this.#objects.get(resource) ?? new Map<string, KubeObject>();
@@ -53,9 +82,14 @@ export class MockCluster {
     const last = objects?.get(uid);
     if (!objects || !last) return;
     objects.delete(uid);
-    const version = ++this.version;
+    const version = ++this.#version;
     const object = { ...last, metadata: { ...last.metadata, resourceVersion: String(version) } };
     this.#record({ version, resource, object, before: last, how: 'deleted' });
+  }
+
+  /** Something happened elsewhere. */
+  skip(): void {
+    this.#version++;
   }
 
   /** Forgets the history, so that every older position is answered with `reset`. */
@@ -72,6 +106,11 @@ export class MockCluster {
   }
 
   #record(change: Change): void {
+    if (this.#held) this.#held.changes.push(change);
+    else this.#tell(change);
+  }
+
+  #tell(change: Change): void {
     this.log.push(change);
     for (const watcher of this.watchers) watcher(change);
   }

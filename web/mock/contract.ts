@@ -2,7 +2,7 @@
 // without an effect at the gateway, too. A test goes through openapi.yaml and finds out whether that is so.
 
 /** What answers at an address. */
-export type Part = 'objects' | 'document' | 'health' | 'review' | 'stream' | 'history' | 'queues' | 'inbox' | 'clusters' | 'me' | 'session' | 'ticket' | 'none';
+export type Part = 'objects' | 'document' | 'health' | 'review' | 'stream' | 'log' | 'logs' | 'history' | 'queues' | 'inbox' | 'clusters' | 'me' | 'session' | 'ticket' | 'none';
 
 export interface Address {
   readonly part: Part;
@@ -38,7 +38,13 @@ const queue: Address = { part: 'queues', serves: ['kind', 'limit', 'conflate'] }
 const inbox: Address = { part: 'inbox', serves: [] };
 
 const absent = (says: string): Address => ({ part: 'none', serves: [], lacks: { '': says } });
-const logs = absent('The mock has no logs.');
+const logs: Address = { part: 'logs', serves: ['container', 'tailLines', 'sinceTime', 'sinceSeconds', 'search', 'labelSelector', 'fieldSelector', 'follow'] };
+const podLog: Address = {
+  part: 'log',
+  serves: ['container', 'follow', 'previous', 'sinceSeconds', 'sinceTime', 'timestamps', 'tailLines', 'limitBytes'],
+  lacks: { stream: 'The mock does not tell what was written to which stream.' },
+  ignores: { pretty: 'A log is text.', insecureSkipTLSVerifyBackend: 'There is no node to ask.' },
+};
 const signIn = absent('The mock has no identity provider: sign in with one of its tokens.');
 
 /** By method and path. The first one that matches is meant. */
@@ -46,7 +52,7 @@ export const contract: Readonly<Record<string, Address>> = {
   'POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews': { part: 'review', serves: [] },
   'POST /apis/authorization.k8s.io/v1/selfsubjectrulesreviews': absent('The mock lists no rules; ask for single accesses, or /auth/me.'),
   'POST /apis/authentication.k8s.io/v1/selfsubjectreviews': { part: 'review', serves: [] },
-  'GET /api/{version}/namespaces/{namespace}/pods/{name}/log': logs,
+  'GET /api/{version}/namespaces/{namespace}/pods/{name}/log': podLog,
   'GET /api/{version}/namespaces/{namespace}/{resource}': list,
   'GET /api/{version}/namespaces/{namespace}/{resource}/{name}': object,
   'GET /api/{version}/{resource}': list,
@@ -126,7 +132,8 @@ export function addressOf(method: string, path: string): Found | 'other' | undef
   return other ? 'other' : undefined;
 }
 
-const off = new Set(['', 'false', '0']);
+/** Values that ask for nothing. */
+const off = new Set(['', 'false', '0', 'All']);
 
 /** What of a question is to be refused with 501, in a sentence. */
 export function lackOf({ lacks = {} }: Address, parameters: URLSearchParams): string | undefined {

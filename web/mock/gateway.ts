@@ -5,11 +5,14 @@ import type { AddressInfo, Socket } from 'node:net';
 import { MockCluster } from './cluster.ts';
 import { addressOf, inDefaultCluster, lackOf, type Found } from './contract.ts';
 import { documentAt, idOf, tagOf } from './documents.ts';
+import { MockFaults } from './fault.ts';
 import { formOf, type Column } from './forms.ts';
 import { changeInbox, inboxPage, settingsOf } from './inbox.ts';
 import { MockLists } from './lists.ts';
+import { MockLogs, type LogsOf } from './logs.ts';
 import { inMemory, type MockRequest, type MockResponse } from './memory.ts';
 import type { MockPast, PastAsker } from './past.ts';
+import { answerLog, answerText } from './podlog.ts';
 import { BadQuery, durationOf, heartbeatOf, queryOfStream, reserved, whole } from './query.ts';
 import { answer, refuse, refuseAs } from './reply.ts';
 import { maySee, meOf, reviewed, type MockUser } from './rights.ts';
@@ -38,6 +41,10 @@ interface Asked {
 
 export class MockGateway {
   readonly cluster = new MockCluster();
+  /** What containers write: `gateway.logs.write('train-0', 'epoch 1')`. */
+  readonly logs = new MockLogs(this.cluster);
+  /** What goes wrong: `gateway.fault.cut()`. */
+  readonly fault = new MockFaults(this);
   /** By token. Whoever is missing gets 401. */
   readonly users = new Map<string, MockUser>([['let-me-in', {}]]);
   readonly streams = new Set<MockStream>();
@@ -130,13 +137,15 @@ export class MockGateway {
     else this.users.delete(token);
     for (const stream of this.streams) {
       if (stream.token !== token) continue;
-      if (!user || stream.watches.some(({ id }) => id !== undefined && !maySee(user, id))) stream.goodbye('revoked');
+      const lost = ({ id, told }: Watch): boolean => user !== undefined && ((id !== undefined && !maySee(user, id)) || told?.allows?.(user) === false);
+      if (!user || stream.watches.some(lost)) stream.goodbye('revoked');
       else stream.see(user.namespaces);
     }
   }
 
   /** Usable as a middleware; `next` gets what is nothing of the gateway's. */
-  handle(request: MockRequest, response: MockResponse, next?: () => void): void {
+  handle(request: MockRequest, answered: MockResponse, next?: () => void): void {
+    const response = this.fault.delayed(answered);
     const url = new URL(request.url ?? '/', 'http://gateway');
     const path = inDefaultCluster(url.pathname);
     const method = request.method ?? 'GET';
@@ -164,10 +173,12 @@ export class MockGateway {
     const { request, response, url, path, found } = asked;
     const { part } = found.address;
     const streams = String(request.headers.accept ?? '').includes('text/event-stream');
-    if (part === 'stream' || (streams && ['objects', 'history', 'queues', 'inbox', 'none'].includes(part))) {
+    if (part === 'stream' || (streams && ['objects', 'history', 'queues', 'inbox', 'logs', 'none'].includes(part))) {
       this.#stream(asked);
       return;
     }
+    const { refused } = this.fault;
+    if (refused) throw new BadQuery(refused.detail, refused.status, {}, refused.retryAfter);
     const lack = lackOf(found.address, url.searchParams);
     if (lack) throw new BadQuery(lack, 501);
     if (part === 'session') {
@@ -180,6 +191,8 @@ export class MockGateway {
     else if (part === 'document') this.#document(asked);
     else if (part === 'health') response.writeHead(200, { 'Content-Type': 'text/plain' }).end('ok');
     else if (part === 'review') this.#review(asked, caller);
+    else if (part === 'log') this.#log(asked, caller);
+    else if (part === 'logs') this.#logsAsText(asked, caller);
     else if (part === 'history') this.#history(asked, caller);
     else if (part === 'queues') answer(response, 200, this.#queue(path, url.searchParams, caller).shape(this.#queueAt(queueAt(path)).last));
     else if (part === 'inbox') this.#notifications(asked, caller);
@@ -218,13 +231,20 @@ export class MockGateway {
       response.writeHead(200, { 'Content-Type': 'text/event-stream' }).end();
       return;
     }
+    if (lastEventId.startsWith(`${this.epoch}.`) && watches.every(({ told }) => told?.ends)) {
+      response.writeHead(204, {}).end(); // all of it was told, which ends an EventSource
+      return;
+    }
     const { retry, sabotage } = this;
     const heartbeat = Math.min(this.heartbeat, heartbeatOf(url.searchParams.get('heartbeat')) ?? Infinity);
     const stream = new MockStream(this.cluster, this.epoch, sightOf(caller.user.namespaces), watches, response, { retry, heartbeat, sabotage, token: caller.token, expiresAt: caller.user.expiresAt });
     this.streams.add(stream);
     response.on('close', () => this.streams.delete(stream));
-    if (this.unavailable || (this.pastAway && watches.some(({ told }) => told && !told.log.whole))) stream.goodbye('unavailable', lastEventId);
+    const { refused, staleSince } = this.fault;
+    if (refused) stream.goodbye(refused.reason, lastEventId);
+    else if (this.unavailable || (this.pastAway && watches.some(({ told }) => told && !told.log.whole))) stream.goodbye('unavailable', lastEventId);
     else stream.begin(lastEventId);
+    if (staleSince) stream.freshness('stale', staleSince);
   }
 
   /** Throws {@link BadQuery}, also where there is no such thing. */
@@ -240,6 +260,8 @@ export class MockGateway {
     switch (address.part) {
       case 'objects':
         return this.#objectsAt(name, path, own, defaults, caller, named);
+      case 'logs':
+        return { ...rest, visible: named.namespace ? undefined : caller.user.namespaces, told: { ...this.logs.follow(own, this.#logsOf(path, caller, named)), allows: (user) => user.logs !== false && maySee(user, 'pods', named.namespace) } };
       case 'history':
         return { ...rest, told: this.#followed(own, caller, named) };
       case 'queues':
@@ -257,7 +279,7 @@ export class MockGateway {
     const { group = '', resource = '', namespace, name: object } = named;
     const id = idOf({ group, plural: resource });
     if (!this.#serves(id)) throw new BadQuery(`no kind is served at ${path}`, 404);
-    if (!maySee(user, id, namespace)) throw new BadQuery(`you may not watch ${id} ${namespace ? `in the namespace ${namespace}` : 'at the cluster scope'}`, 403);
+    if (!maySee(user, id, namespace)) throw new BadQuery(`you may not watch ${resource} ${namespace ? `in the namespace ${namespace}` : 'at the cluster scope'}`, 403);
     // These make a watch another stream, so they stand in its own query only.
     const common = [...defaults].filter(([key]) => !own.has(key) && !['countBy', 'limit', 'sort', 'offset', 'ticket'].includes(key));
     const query = queryOfStream(new URLSearchParams([...own, ...common]));
@@ -270,7 +292,7 @@ export class MockGateway {
     const limit = whole('limit', query.get('limit') ?? '100', 0, 1_000);
     heartbeatOf(query.get('heartbeat'));
     for (const key of positions) query.delete(key);
-    return { ...past.follow(query, asker), limit };
+    return { ...past.follow(query, asker), limit, mark: 'h-', allows: (user) => maySee(user, asker.resource ?? '', asker.namespace) };
   }
 
   /** A list, a page of it, counts, or one object. */
@@ -290,6 +312,35 @@ export class MockGateway {
     const headers: Record<string, string> = answered.tag === undefined ? {} : { ETag: answered.tag };
     if (answered.tag !== undefined && request.headers['if-none-match'] === answered.tag) response.writeHead(304, headers).end();
     else answer(response, answered.status, answered.body, headers);
+  }
+
+  /** Whose logs are at a path, if the caller may read them. */
+  #logsOf(path: string, { user, token }: Caller, { group, resource, namespace, name }: Found['named']): LogsOf {
+    const isOwner = resource !== undefined && name !== undefined && !(group === undefined && resource === 'pods');
+    if (user.logs === false || !maySee(user, 'pods', namespace)) throw new BadQuery('you may not read logs there', 403);
+    const namespaces = (): readonly string[] | undefined => (this.users.get(token) ?? user).namespaces;
+    if (!isOwner) {
+      if (name !== undefined && !this.logs.has(namespace ?? '', name)) throw new BadQuery(`pods "${name}" not found`, 404);
+      return { pod: name, namespace, namespaces };
+    }
+    const id = idOf({ group: group ?? '', plural: resource });
+    if (group === undefined && resource !== 'replicationcontrollers') throw new BadQuery(`no logs are at ${path}`, 404);
+    const owner = this.cluster.list(resource, group ?? '').find(({ metadata }) => metadata.name === name && metadata.namespace === namespace);
+    if (!owner || !maySee(user, id, namespace)) throw new BadQuery(`${id} "${name}" not found`, 404);
+    return { owner, namespace, namespaces };
+  }
+
+  #log({ response, url, found }: Asked, { user }: Caller): void {
+    const { namespace = '', name = '' } = found.named;
+    if (user.logs === false || !maySee(user, 'pods', namespace)) throw new BadQuery('you may not get pods/log there', 403);
+    answerLog(this.logs, namespace, name, url.searchParams, response);
+  }
+
+  #logsAsText({ response, url, path, found }: Asked, caller: Caller): void {
+    const of = this.#logsOf(path, caller, found.named);
+    const told = this.logs.follow(url.searchParams, of);
+    const several = of.pod === undefined || this.logs.containersOf(of.namespace ?? '', of.pod).length > 1;
+    answerText(this.logs, told, several, response);
   }
 
   #document({ request, response, path }: Asked): void {
@@ -353,7 +404,8 @@ export class MockGateway {
       const { items = [], jobs = [] } = data as { items?: readonly ToldQueue[]; jobs?: readonly object[] };
       return path === '/queues' ? { items: items.filter(({ namespace }) => sees(namespace)) } : { ...data, jobs: jobs.slice(0, limit).map(job) };
     };
-    return { log, limit: 1, conflate, shape };
+    const allows = ({ namespaces }: MockUser): boolean => path === '/queues' || (namespaces?.includes(String(last?.namespace)) ?? true);
+    return { log, limit: 1, mark: '', conflate, shape, allows };
   }
 
   #inboxOf({ user }: Caller): MockInbox {
@@ -372,7 +424,7 @@ export class MockGateway {
   /** What `/clusters` says of the one that there is. */
   #described({ user }: Caller): object {
     const kinds = [...this.cluster.kinds.values()].filter((kind) => maySee(user, idOf(kind)));
-    return { name: 'default', default: true, state: 'live', kinds: kinds.map(({ group, version, plural }) => ({ group, version, resource: plural, state: 'live', since: began })) };
+    return { name: 'default', default: true, state: this.fault.staleSince ? 'stale' : 'live', kinds: kinds.map(({ group, version, plural }) => ({ group, version, resource: plural, state: 'live', since: began })) };
   }
 
   #serves(id: string): boolean {
@@ -394,7 +446,7 @@ const queueAt = (path: string): string => decodeURIComponent(path.replace(/^\/qu
 function inboxWatch(log: MockInbox, query: URLSearchParams): ToldWatch {
   const unknown = [...query.keys()].find((key) => !['limit', 'heartbeat', ...positions].includes(key));
   if (unknown) throw new BadQuery(`${unknown}: unknown parameter of a stream of notifications`);
-  return { log, limit: whole('limit', query.get('limit') ?? '100', 0, 1_000) };
+  return { log, limit: whole('limit', query.get('limit') ?? '100', 0, 1_000), mark: 'n-' };
 }
 
 /** Reads a body of JSON, and refuses what is none. */

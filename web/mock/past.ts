@@ -135,7 +135,7 @@ export class MockPast extends MockLog {
 
   #sums(view: 'usage' | 'ends', query: URLSearchParams, asker: PastAsker): object[] {
     const by = query.get('by') ?? 'namespace';
-    if (!['namespace', 'owner', 'queue', 'resource', ...(view === 'usage' ? ['state', 'cause'] : [])].includes(by)) throw new BadQuery(`by: ${JSON.stringify(by)} is nothing to sum up by`);
+    if (!['namespace', 'owner', 'queue', 'resource', 'cause', ...(view === 'usage' ? ['state'] : [])].includes(by)) throw new BadQuery(`by: ${JSON.stringify(by)} is nothing to sum up by`);
     const step = durationOf('step', query.get('step') ?? '');
     const since = query.has('since') ? timeOf('since', query.get('since') ?? '') : undefined;
     if (step !== undefined && (step < 60_000 || since === undefined)) throw new BadQuery('step: a minute or more, and since is where the first one begins');

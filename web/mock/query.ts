@@ -30,11 +30,14 @@ export class BadQuery extends Error {
   readonly status: number;
   /** What the refusal's `metadata` has. */
   readonly metadata: object;
+  /** In seconds. */
+  readonly retryAfter: number;
 
-  constructor(message: string, status = 400, metadata: object = {}) {
+  constructor(message: string, status = 400, metadata: object = {}, retryAfter = 1) {
     super(message);
     this.status = status;
     this.metadata = metadata;
+    this.retryAfter = retryAfter;
   }
 }
 
@@ -118,6 +121,12 @@ function queryOf(parameters: URLSearchParams): Query {
     page: undefined,
     compare: orderOf(get('sort')),
   };
+}
+
+/** What the two selectors select. */
+export function selectsBy(parameters: URLSearchParams): (object: KubeObject) => boolean {
+  const [labels, fields] = [labelSelector(parameters.get('labelSelector') ?? ''), fieldSelector(parameters.get('fieldSelector') ?? '')];
+  return (object) => labels(object) && fields(object);
 }
 
 export function whole(key: string, text: string, least = 0, most = Number.MAX_SAFE_INTEGER): number {

@@ -23,7 +23,7 @@ export function refuse({ url = '' }: MockRequest, response: MockResponse, status
   response.end(status === 204 ? undefined : JSON.stringify(body));
 }
 
-export function refuseAs(request: MockRequest, response: MockResponse, { status, message, metadata }: BadQuery): void {
-  const headers = { ...(status === 401 && { 'WWW-Authenticate': 'Bearer' }), ...([429, 503, 504].includes(status) && { 'Retry-After': '1' }) } as Record<string, string>;
+export function refuseAs(request: MockRequest, response: MockResponse, { status, message, metadata, retryAfter }: BadQuery): void {
+  const headers = { ...(status === 401 && { 'WWW-Authenticate': 'Bearer' }), ...([429, 503, 504].includes(status) && { 'Retry-After': String(retryAfter) }) } as Record<string, string>;
   refuse(request, response, status, message, headers, metadata);
 }

@@ -4,6 +4,7 @@ import type { KubeObject } from '@kubecast/sdk';
 import { isOf, type Change, type MockCluster } from './cluster.ts';
 import type { MockResponse } from './memory.ts';
 import { countsOf, patchOf, type Query } from './query.ts';
+import type { MockUser } from './rights.ts';
 import type { Entry, MockLog } from './told.ts';
 
 export interface Watch {
@@ -35,6 +36,17 @@ export interface ToldWatch {
   readonly matches?: ((entry: Entry) => boolean) | undefined;
   /** What the caller is told of an entry, if not all of it. */
   readonly shape?: ((data: object) => object) | undefined;
+  /** What comes first without a position; undefined: the newest of the log. */
+  readonly first?: (() => readonly Pick<Entry, 'type' | 'data'>[]) | undefined;
+  /** What `synced` says of that; undefined: its number, and how many. */
+  readonly synced?: ((told: readonly Pick<Entry, 'type' | 'data'>[]) => object) | undefined;
+  readonly bookmark?: object | undefined;
+  /** Whether a user may still see something of it; undefined: each may. */
+  readonly allows?: ((user: MockUser) => boolean) | undefined;
+  /** How its part of an event id begins, on a stream of its own. */
+  readonly mark: 'h-' | 'n-' | 'l-p' | '';
+  /** Nothing follows what is there. */
+  readonly ends?: boolean | undefined;
   /** A whole is told at most once in so many milliseconds. */
   readonly conflate?: number | undefined;
 }
@@ -69,6 +81,7 @@ export class MockStream {
   /** Part of each position: with other permissions it is none. */
   #sight: string;
   #over = false;
+  #breaks = false;
 
   constructor(cluster: MockCluster, epoch: string, sight: string, watches: readonly Watch[], response: MockResponse, options: StreamOptions) {
     this.#cluster = cluster;
@@ -123,10 +136,14 @@ export class MockStream {
       else if (version > (watch.told?.log.seq ?? this.#cluster.version)) this.reset(watch, 'ahead');
       else this.#replay(watch, version);
     }
-    if (position === '') return;
-    for (const watch of this.watches) {
-      if (watch.version !== undefined && !watch.told?.log.whole) this.send(watch, 'bookmark', { resourceVersion: String(watch.version) });
-    }
+    for (const watch of position === '' ? [] : this.watches) this.#bookmark(watch);
+    if (this.watches.every(({ told }) => told?.ends)) this.goodbye('gone');
+  }
+
+  #bookmark(watch: Watch): void {
+    const { told, version } = watch;
+    if (version === undefined || told?.log.whole) return;
+    this.send(watch, 'bookmark', told ? (told.bookmark ?? { seq: String(version) }) : { resourceVersion: String(version) });
   }
 
   /** The caller's permissions change; undefined: everything may be seen. */
@@ -153,9 +170,7 @@ export class MockStream {
       for (const object of found) this.send(watch, 'added', object);
     }
     this.#sight = sightOf(namespaces);
-    for (const watch of this.watches) {
-      if (watch.version !== undefined) this.send(watch, 'bookmark', { resourceVersion: String(watch.version) });
-    }
+    for (const watch of this.watches) this.#bookmark(watch);
   }
 
   reset(watch: Watch, reason: string): void {
@@ -169,7 +184,13 @@ export class MockStream {
     this.#write(`event: ${event}\nid: ${this.#id()}\ndata: ${JSON.stringify(data)}\n\n`);
   }
 
-  goodbye(reason: string, id = this.#id()): void {
+  /** The gateway's own watch is lost, or is back. */
+  freshness(type: 'stale' | 'live', data: object): void {
+    for (const watch of this.watches) this.send(watch, type, data);
+  }
+
+  goodbye(reason: string, id = this.#id(), retry?: number): void {
+    if (retry !== undefined) this.#write(`retry: ${retry}\n\n`);
     this.#write(`event: goodbye\nid: ${id}\ndata: ${JSON.stringify({ reason })}\n\n`);
     this.stop();
     this.#response.end();
@@ -179,6 +200,11 @@ export class MockStream {
   cut(): void {
     this.stop();
     this.#response.socket?.destroy();
+  }
+
+  /** Breaks in the middle of the next frame. */
+  cutWithinNext(): void {
+    this.#breaks = true;
   }
 
   /** As when the network between is gone: nothing arrives any more, and nobody is told. */
@@ -275,11 +301,11 @@ export class MockStream {
   #snapshot(watch: Watch): void {
     if (watch.told) {
       const { log, limit, matches, shape = (data: object) => data } = watch.told;
-      const newest = log.newest(limit, matches);
+      const newest = watch.told.first?.() ?? log.newest(limit, matches);
       for (const { type, data } of newest) this.send(watch, type, shape(data));
       watch.version = log.seq;
       if (log.whole) this.#told.set(watch, performance.now());
-      else this.send(watch, 'synced', { seq: String(log.seq), count: newest.length, ...log.synced() });
+      else this.send(watch, 'synced', watch.told.synced?.(newest) ?? { seq: String(log.seq), count: newest.length, ...log.synced() });
       return;
     }
     const objects = this.#list(watch);
@@ -350,14 +376,14 @@ export class MockStream {
   #id(): string {
     const [first] = this.watches;
     const epoch = this.#epoch + this.#sight;
-    if (first?.name === '') return `${epoch}.${first.version ?? 0}`;
+    if (first?.name === '') return `${epoch}.${first.told?.mark ?? ''}${first.version ?? 0}`;
     const versions = this.watches.filter((watch) => watch.version !== undefined && !watch.told?.log.whole);
-    return [epoch, ...versions.map((watch) => `${watch.name}-${watch.version}`)].join('.');
+    return [epoch, ...versions.map(({ name, told, version }) => `${name}-${told?.mark === 'l-p' ? 'p' : ''}${version}`)].join('.');
   }
 
   #write(frame: string): void {
     if (this.#over) return;
-    const through = this.#options.sabotage?.(frame);
+    const through = this.#breaks ? Math.ceil(frame.length / 2) : this.#options.sabotage?.(frame);
     if (through === undefined) {
       this.#response.write(frame);
       return;
@@ -389,11 +415,11 @@ function isBelow({ namespace, object, visible }: Watch, { metadata }: KubeObject
 function versionOf(position: string, epoch: string, name: string): number | 'unreadable' | 'epoch' | undefined {
   if (position === '') return undefined;
   const [first, ...rest] = position.split('.');
-  if (!/^[a-z0-9]+(\.([a-z][a-z0-9]*-)?\d+)*$/.test(position)) return 'unreadable';
+  if (!/^[a-z0-9]+(\.([a-z][a-z0-9]*-)?p?\d+)*$/.test(position)) return 'unreadable';
   if (first !== epoch) return 'epoch';
   for (const part of rest) {
-    const [watch, version] = name === '' ? ['', part] : part.split('-');
-    if (watch === name) return Number(version) || undefined;
+    const [, watch = '', version] = /^(?:([a-z][a-z0-9]*)-)?p?(\d+)$/.exec(part) ?? [];
+    if (name === '' || watch === name) return Number(version) || undefined;
   }
   return undefined;
 }

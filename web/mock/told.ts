@@ -33,6 +33,11 @@ export class MockLog {
     for (const watcher of this.watchers) watcher(entry);
   }
 
+  /** Each position that was given is answered with `reset`. */
+  expire(): void {
+    this.floor = ++this.seq;
+  }
+
   /** Forgets what was, so that every older position is answered with `reset`. */
   compact(): void {
     this.floor = this.seq;

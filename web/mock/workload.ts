@@ -119,7 +119,7 @@ export class MockWorkload {
       labels: { ...labels, 'batch.kubernetes.io/job-name': name },
     };
     const nodeName = `gpu-node-${Math.floor(this.#random() * 24)}`;
-    return this.#podPhase({ apiVersion: 'v1', kind: 'Pod', metadata, spec: { nodeName, containers: [{ name: 'main' }] } } as Draft, 'Pending');
+    return this.#podPhase({ apiVersion: 'v1', kind: 'Pod', metadata, spec: { nodeName, containers: [{ name: 'main' }] } }, 'Pending');
   }
 
   #podPhase(pod: Draft, phase: string): KubeObject {

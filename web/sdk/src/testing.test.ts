@@ -1,7 +1,9 @@
 // A page's tests against a gateway in memory must see what they would see over a network: objects, changes, cuts, resets, refusals.
-import { afterEach, beforeEach, expect, test } from 'vitest';
-import { MockGateway, MockInbox } from '../../mock/index.ts';
-import { createKubecast, defineResource, inboxOf, type Kubecast, type KubeObject } from './index.ts';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { MockGateway, MockInbox, MockPast } from '../../mock/index.ts';
+import {
+  accessOf, createKubecast, defineResource, inboxOf, logs, meOf, pastEnds, pastJobs, pastLog, pastRuns, pastUsage, transitions, type Kubecast, type KubeObject, type LogEntry, type TokenReason,
+} from './index.ts';
 
 interface Job extends KubeObject {
   readonly status?: { readonly active?: number };
@@ -16,12 +18,15 @@ beforeEach(() => {
 });
 afterEach(() => kc.close());
 
+/** Machines are slow at times. */
+const soon = <T>(what: () => T) => expect.poll(what, { timeout: 30_000 });
+
 const put = (name: string, namespace = 'team-a') => gateway.cluster.put('jobs', { metadata: { name, namespace } });
 
 function watched(namespace?: string) {
   const watch = kc.watch(jobs, { namespace });
   const leave = watch.subscribe(() => undefined);
-  return { leave, watch, shows: (...names: string[]) => expect.poll(() => [watch.getSnapshot().status, ...watch.getSnapshot().data.map(({ metadata }) => metadata.name)]).toEqual(names) };
+  return { leave, watch, shows: (...names: string[]) => soon(() => [watch.getSnapshot().status, ...watch.getSnapshot().data.map(({ metadata }) => metadata.name)]).toEqual(names) };
 }
 
 test('objects come, change and go, also over cuts within a frame, and what was forgotten is told anew', async () => {
@@ -33,9 +38,9 @@ test('objects come, change and go, also over cuts within a frame, and what was f
   await shows('live', 'one', 'two');
   gateway.sabotage = (text) => (text.includes('"three"') ? text.length - 4 : undefined);
   gateway.cutAll();
-  await expect.poll(() => gateway.streams.size).toBe(1);
+  await soon(() => gateway.streams.size).toBe(1);
   put('three');
-  await expect.poll(() => gateway.streams.size).toBe(0);
+  await soon(() => gateway.streams.size).toBe(0);
   gateway.sabotage = undefined;
   await shows('live', 'one', 'two', 'three');
   gateway.away = true;
@@ -48,7 +53,7 @@ test('objects come, change and go, also over cuts within a frame, and what was f
   kc.wake();
   await shows('live', 'one', 'three', 'four');
   leave();
-  await expect.poll(() => gateway.streams.size).toBe(0); // who leaves is noticed
+  await soon(() => gateway.streams.size).toBe(0); // who leaves is noticed
 });
 
 test('what is refused is denied, and the rest goes on', async () => {
@@ -64,7 +69,197 @@ test('what a page writes arrives', async () => {
   const { id } = gateway.inbox.tell('train', 'Failed');
   const inbox = inboxOf(kc);
   inbox.subscribe(() => undefined);
-  await expect.poll(() => inbox.getSnapshot().unread).toBe(1);
+  await soon(() => inbox.getSnapshot().unread).toBe(1);
   await inbox.markRead({ ids: [id] });
   expect(gateway.inbox.items.get(id)?.readAt).not.toBeNull();
+});
+
+describe('what goes wrong is seen by the SDK as it is', { timeout: 60_000 }, () => {
+  /** What is not live has its rows all the same. */
+  const isNotLive = ({ watch }: ReturnType<typeof watched>, ...names: string[]) =>
+    soon(() => [watch.getSnapshot().status === 'live', ...watch.getSnapshot().data.map(({ metadata }) => metadata.name)]).toEqual([false, ...names]);
+  let rows: ReturnType<typeof watched>;
+  const begin = async (): Promise<void> => {
+    put('one');
+    rows = watched();
+    await rows.shows('live', 'one');
+  };
+
+  test.each([false, true])('streams that are cut go on behind what they told (within a frame: %s)', async (within) => {
+    await begin();
+    const { length } = gateway.requests;
+    gateway.fault.cut({ within });
+    put('two');
+    await rows.shows('live', 'one', 'two');
+    expect(gateway.requests.length).toBeGreaterThan(length);
+    expect(gateway.requests.at(-1)?.lastEventId).not.toBe('');
+  });
+
+  test('a cluster that is away is told, and what happened meanwhile comes before it is live', async () => {
+    await begin();
+    const heal = gateway.fault.stale();
+    await isNotLive(rows, 'one');
+    put('two');
+    const other = watched('team-a'); // who comes meanwhile
+    await isNotLive(other, 'one');
+    heal();
+    await rows.shows('live', 'one', 'two');
+    await other.shows('live', 'one', 'two');
+  });
+
+  test('what is late is waited for', async () => {
+    put('one');
+    gateway.fault.slow(300);
+    const before = performance.now();
+    rows = watched();
+    expect(rows.watch.getSnapshot().status).toBe('loading');
+    await rows.shows('live', 'one');
+    expect(performance.now() - before).toBeGreaterThan(290);
+    gateway.fault.heal();
+    put('two');
+    await rows.shows('live', 'one', 'two');
+  });
+
+  test('a token that was revoked is asked for anew', async () => {
+    kc.close();
+    const asked: TokenReason[] = [];
+    kc = createKubecast({ token: (reason) => (asked.push(reason), asked.length > 1 ? 'another' : 'let-me-in'), fetch: gateway.fetch, random: () => 0, linger: 0 });
+    await begin();
+    gateway.users.set('another', {});
+    gateway.fault.revoke('let-me-in');
+    put('two');
+    await rows.shows('live', 'one', 'two');
+    expect(asked.length).toBeGreaterThan(1);
+    expect((await gateway.fetch('/apis/batch/v1/jobs', { headers: { Authorization: 'Bearer let-me-in' } })).status).toBe(401);
+  });
+
+  test('what is too old is told anew, and a page of it is 410 with a token that goes on', async () => {
+    await begin();
+    put('three');
+    const page = async (token = ''): Promise<{ status: number; names: string[]; token: string }> => {
+      const answer = await gateway.fetch(`/apis/batch/v1/jobs?limit=1&continue=${token}`, { headers: { Authorization: 'Bearer let-me-in' } });
+      const { items = [], metadata } = (await answer.json()) as { items?: KubeObject[]; metadata: { continue?: string } };
+      return { status: answer.status, names: items.map((item) => item.metadata.name), token: metadata.continue ?? '' };
+    };
+    const first = await page();
+    gateway.fault.expire();
+    const gone = await page(first.token);
+    expect([first.names, gone.status]).toEqual([['one'], 410]);
+    expect((await page(gone.token)).names).toEqual(['three']);
+    put('two');
+    await rows.shows('live', 'one', 'three', 'two');
+  });
+
+  test.each(['drain', 'tooMany'] as const)('%s is waited out', async (fault) => {
+    await begin();
+    const heal = gateway.fault[fault]();
+    gateway.fault.cut();
+    await isNotLive(rows, 'one');
+    const answer = await gateway.fetch('/apis/batch/v1/jobs', { headers: { Authorization: 'Bearer let-me-in' } });
+    expect([answer.status, answer.headers.get('Retry-After')]).toEqual([fault === 'drain' ? 503 : 429, '1']);
+    heal();
+    kc.wake();
+    await rows.shows('live', 'one');
+  });
+
+  test('a permission that is taken away while somebody looks takes the rows away, and the rest goes on', async () => {
+    await begin();
+    put('elsewhere', 'team-b');
+    await rows.shows('live', 'one', 'elsewhere');
+    gateway.permit('let-me-in', { namespaces: ['team-a'] });
+    await rows.shows('live', 'one');
+    gateway.permit('let-me-in', {});
+    await rows.shows('live', 'one', 'elsewhere');
+  });
+});
+
+describe('the logs of containers', { timeout: 60_000 }, () => {
+  const told = (entries: readonly LogEntry[]): string[] => entries.map((entry) => [entry.type, entry.pod, entry.type === 'line' ? entry.text : entry.type === 'ended' ? entry.exitCode : ''].join(' ').trim());
+
+  test('of a job are those of its pods, over runs and cuts, each line once', async () => {
+    const { metadata } = put('train');
+    gateway.cluster.put('pods', { metadata: { name: 'train-0', namespace: 'team-a', ownerReferences: [{ apiVersion: 'batch/v1', kind: 'Job', name: 'train', uid: metadata.uid }] } });
+    gateway.logs.write('train-0', 'epoch 1');
+    gateway.logs.write('other-0', 'nobody asked');
+    const log = kc.follow(logs(jobs, { namespace: 'team-a', name: 'train' }));
+    log.subscribe(() => undefined);
+    const shows = (...entries: string[]) => soon(() => told(log.getSnapshot().data)).toEqual(entries);
+    await shows('started train-0', 'line train-0 epoch 1');
+    gateway.fault.cut();
+    gateway.logs.end('train-0', { exitCode: 137 });
+    gateway.logs.write('train-0', 'again');
+    await shows('started train-0', 'line train-0 epoch 1', 'ended train-0 137', 'started train-0', 'line train-0 again');
+    gateway.logs.lose('train-0', 'unavailable', { message: 'no disk' });
+    await soon(() => log.getSnapshot().data.at(-1)).toMatchObject({ type: 'reset', reason: 'unavailable', message: 'no disk' });
+  });
+
+  test('end for who may not read them any more, and are refused to who may not at all', async () => {
+    gateway.logs.write('web-0', 'hello');
+    const pods = defineResource<KubeObject>()({ version: 'v1', plural: 'pods' });
+    const log = kc.follow(logs(pods, { namespace: 'team-a', name: 'web-0' }));
+    log.subscribe(() => undefined);
+    await soon(() => log.getSnapshot().status).toBe('live');
+    gateway.permit('let-me-in', { logs: false });
+    await soon(() => log.getSnapshot().status).toBe('denied');
+    const answer = await gateway.fetch('/api/v1/namespaces/team-a/pods/web-0/log', { headers: { Authorization: 'Bearer let-me-in' } });
+    expect(answer.status).toBe(403);
+  });
+
+  test('are text for who asks for text: the last lines, of the run before, followed to the end', async () => {
+    const ask = (path: string) => gateway.fetch(path, { headers: { Authorization: 'Bearer let-me-in', Accept: '*/*' } });
+    gateway.logs.write('web-0', 'first');
+    gateway.logs.end('web-0', { exitCode: 1 });
+    for (const text of ['a', 'b', 'c']) gateway.logs.write('web-0', text);
+    expect(await (await ask('/api/v1/namespaces/team-a/pods/web-0/log?tailLines=2')).text()).toBe('b\nc\n');
+    expect(await (await ask('/api/v1/namespaces/team-a/pods/web-0/log?previous=true')).text()).toBe('first\n');
+    const followed = await ask('/api/v1/namespaces/team-a/pods/web-0/log?follow=true&tailLines=1');
+    gateway.logs.write('web-0', 'd');
+    gateway.logs.end('web-0');
+    expect(await followed.text()).toBe('c\nd\n');
+    expect(await (await ask('/logs/api/v1/namespaces/team-a/pods?follow=false')).text()).toBe('');
+    expect(await (await ask('/logs/api/v1/namespaces/team-a/pods/web-0?follow=false&search=first')).text()).toBe('first\n');
+  });
+});
+
+test('what is past of a job is what it went through, by filters and pages, and as far as it may be seen', { timeout: 60_000 }, async () => {
+  const past = (gateway.past = new MockPast());
+  for (const [state, at] of [['Pending', '2026-01-01T00:00:00Z'], ['Running', '2026-01-01T00:00:10Z'], ['Failed', '2026-01-01T00:01:10Z']] as const) {
+    past.record('train', state, { at, ...(state === 'Failed' && { cause: { text: 'out of memory', reason: 'OOMKilled' } }) });
+  }
+  past.record('eval', 'Pending', { namespace: 'team-b' });
+  past.run('train', 'train-0', { exitCode: 137 });
+  past.keep('train', { spec: { kind: 'Job', metadata: { name: 'train' } }, log: 'the end\n' });
+  const [job] = (await pastJobs(kc, jobs, { search: 'TRAI' })).items;
+  expect(job).toMatchObject({ state: 'Failed', durations: { Pending: 10, Running: 60 }, waited: { over: 10_000 }, ran: { over: 60_000 }, cause: { reason: 'OOMKilled' } });
+  const first = await pastJobs(kc, jobs, { limit: 1 });
+  expect([first.items.map(({ name }) => name), first.more]).toEqual([['eval'], true]);
+  expect((await pastJobs(kc, jobs, { limit: 1, continue: first.continue })).items.map(({ name }) => name)).toEqual(['train']);
+  await expect(pastJobs(kc, jobs, { limit: 1, owner: 'mara', continue: first.continue })).rejects.toThrow('another question');
+  expect(await pastLog(kc, jobs, { namespace: 'team-a', name: 'train', uid: 'train' })).toBe('the end\n');
+  expect((await pastRuns(kc, jobs, { job: 'train' })).items).toMatchObject([{ name: 'train-0', exitCode: 137 }]);
+  expect(await pastEnds(kc, jobs, { by: 'namespace' })).toMatchObject([{ key: 'team-a', failed: 1 }]);
+  expect(await pastUsage(kc, jobs, { by: 'cause', causes: ['OOMKilled'] })).toMatchObject([{ key: 'OOMKilled', jobs: 1, waitedSeconds: { max: 10 }, ranSeconds: { max: 60 } }]);
+  const stream = kc.follow(transitions(jobs, { namespace: 'team-a', limit: 2 }));
+  stream.subscribe(() => undefined);
+  await soon(() => stream.getSnapshot().data.map(({ to }) => to)).toEqual(['Running', 'Failed']);
+  past.record('eval', 'Running', { namespace: 'team-b' });
+  past.record('train', 'Retrying');
+  await soon(() => stream.getSnapshot().data.map(({ to }) => to)).toEqual(['Running', 'Failed', 'Retrying']);
+  gateway.permit('let-me-in', { namespaces: ['team-b'] });
+  expect((await pastJobs(kc, jobs, {})).items.map(({ name }) => name)).toEqual(['eval']);
+  await soon(() => stream.getSnapshot().status).toBe('denied');
+});
+
+test('who somebody is and what they may do is theirs', { timeout: 60_000 }, async () => {
+  put('one');
+  gateway.permit('let-me-in', { namespaces: ['team-a'], kinds: ['jobs.batch'], username: 'mara', groups: ['team-a'] });
+  const me = meOf(kc, ['jobs.batch', 'pods']);
+  me.subscribe(() => undefined);
+  await soon(() => me.getSnapshot().data).toMatchObject({ username: 'mara', groups: ['team-a'], clusters: [{ watch: [{ namespaces: ['team-a'] }, { all: false, namespaces: [] }] }] });
+  for (const [query, allowed] of [[{ namespace: 'team-a' }, true], [{ namespace: 'team-b' }, false], [{ namespace: 'team-a', verb: 'delete' }, false]] as const) {
+    const access = accessOf(kc, jobs, query);
+    const leave = access.subscribe(() => undefined);
+    await soon(() => access.getSnapshot().data?.allowed).toBe(allowed);
+    leave();
+  }
 });
