@@ -34,7 +34,7 @@ export default defineConfig(
         'error',
         {
           patterns: [
-            { regex: '(^|/)sdk/(?!src/(tabs/)?index\\.ts$|examples/compile\\.ts$|devtools$|react$|tabs$|testing$)', message: "Of the SDK, its public face only: '@kubecast/sdk', '@kubecast/sdk/react', or sdk/src/index.ts." },
+            { regex: '(^|/)sdk/(?!src/(tabs/)?index\\.ts$|examples/compile\\.ts$|devtools$|offline$|react$|tabs$|testing$)', message: "Of the SDK, its public face only: '@kubecast/sdk', '@kubecast/sdk/react', or sdk/src/index.ts." },
           ],
         },
       ],
@@ -43,7 +43,7 @@ export default defineConfig(
   {
     // It runs in workers and in Node, and has no dependencies.
     files: ['sdk/src/**/*.ts'],
-    ignores: ['**/*.test.ts', 'sdk/src/{react,vue,svelte,solid}.ts', 'sdk/src/{tabs,devtools}/*.ts'],
+    ignores: ['**/*.test.ts', 'sdk/src/{react,vue,svelte,solid}.ts', 'sdk/src/{tabs,devtools,offline}/*.ts'],
     rules: {
       'no-restricted-imports': ['error', { patterns: [{ regex: '^(?!\\./)', message: 'The SDK has no dependencies: only what is beside it.' }] }],
     },
@@ -53,6 +53,13 @@ export default defineConfig(
     ignores: ['**/*.test.ts'],
     rules: {
       'no-restricted-imports': ['error', { patterns: [{ regex: '^(?!\\./|\\.\\./[a-z]+\\.ts$)', message: 'The SDK has no dependencies: only what is beside it.' }] }],
+    },
+  },
+  {
+    files: ['sdk/src/offline/*.ts'],
+    ignores: ['**/*.test.ts'],
+    rules: {
+      'no-restricted-imports': ['error', { patterns: [{ regex: '^(?!\\./|\\.\\./[a-z]+\\.ts$|idb$)', message: 'Its one dependency is idb.' }] }],
     },
   },
   {

@@ -57,7 +57,7 @@ describe.skipIf(lacking !== undefined)(`the packed package${lacking ? ` (${lacki
     // It has no dependencies, so nothing has to be asked for.
     run('npm', ['install', '--offline', '--no-audit', '--no-fund', tarball]);
     // What a team has beside it.
-    for (const name of ['react', 'react-dom', 'scheduler', 'vue', 'svelte', 'solid-js', '@types/react', '@types/react-dom', '@types/node', 'undici-types', 'csstype', 'typescript']) {
+    for (const name of ['react', 'react-dom', 'scheduler', 'vue', 'svelte', 'solid-js', 'idb', '@types/react', '@types/react-dom', '@types/node', 'undici-types', 'csstype', 'typescript']) {
       await mkdir(dirname(app(`node_modules/${name}`)), { recursive: true });
       await symlink(join(web, 'node_modules', name), app(`node_modules/${name}`));
     }
@@ -144,7 +144,7 @@ describe.skipIf(lacking !== undefined)(`the packed package${lacking ? ` (${lacki
     { moduleResolution: 'nodenext', module: 'NodeNext', skipLibCheck: false, files: ['own.ts', 'required.cts'] },
   ])('compiles at the strictest, with modules as $moduleResolution finds them', async ({ files, ...more }) => {
     const exported = (names: readonly string[]): string => names.map((name) => `export * as ${name || 'core'} from '@kubecast/sdk${name && `/${name}`}';\n`).join('');
-    await writeFile(app('all.ts'), exported(['', 'react', 'vue', 'svelte', 'tabs', 'testing', 'conformance']));
+    await writeFile(app('all.ts'), exported(['', 'react', 'vue', 'svelte', 'tabs', 'offline', 'testing', 'conformance']));
     await writeFile(app('required.cts'), "import sdk = require('@kubecast/sdk');\nexport const kc: sdk.Kubecast = sdk.createKubecast();\n");
     await writeFile(app('own.ts'), exported(['', 'testing', 'conformance']));
     const compilerOptions = {

@@ -44,7 +44,7 @@ test('each subpath that it names is one of the package', () => {
 });
 
 test('each block of a guide is run by a test, or by a block that is', () => {
-  const tests = ['guides.test.ts', 'server.test.ts'].map((name) => readFileSync(new URL(`../examples/${name}`, import.meta.url), 'utf8')).join('');
+  const tests = ['guides.test.ts', 'offline.test.ts', 'server.test.ts'].map((name) => readFileSync(new URL(`../examples/${name}`, import.meta.url), 'utf8')).join('');
   const run = new Set([...tests.matchAll(/'guide:([^']+)'/g)].map(([, key = '']) => key));
   for (const key of run) {
     for (const [, name = ''] of (blocks.get(key) ?? '').matchAll(/from '(\.[^']+)'/g)) run.add(new URL(name, `file:///${key}`).pathname.slice(1));

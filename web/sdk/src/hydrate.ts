@@ -55,9 +55,9 @@ const patience = 5_000;
  * Objects, pages and counts are given on. Logs and histories begin anew in the browser.
  */
 export function dehydrate(kc: Kubecast): Dehydrated {
-  const { client, entries, names } = kc.inside;
+  const { client, entries, names, store } = kc.inside;
   // What was applied counts for the position, whether or not KubecastOptions.schedule has shown it yet.
-  for (const { collection } of entries.values()) collection.commit();
+  store.flush();
   const asOf = client?.asOf ?? Date.now();
   const watches: Record<string, Dehydrated['watches'][string]> = {};
   for (const [path, entry] of entries) {
@@ -86,15 +86,21 @@ export function hydrate(kc: Kubecast, state: Dehydrated): void {
   if (kc.inside.entries.size > 0) throw new Error('something is watched already, and begins from nothing');
   const { watches } = state as Written;
   const { asOf } = state;
+  let begun = false;
   const eventsAt = (path: string): readonly StreamEvent[] => {
     const events = watches[path]?.events ?? [];
     return typeof events === 'string' ? (JSON.parse(events) as StreamEvent[]) : events;
   };
   kc.restore({
-    ...state,
-    nameOf: (path) => watches[path]?.name,
+    names: state.names,
+    nameOf: (path) => (begun ? undefined : watches[path]?.name),
+    begin: () => {
+      if (begun) return undefined;
+      begun = true;
+      return state;
+    },
     fill: (path, sink) => {
-      if (!watches[path]) return undefined;
+      if (begun || !watches[path]) return undefined;
       for (const event of eventsAt(path)) sink.apply(event);
       sink.commit();
       return old(sink.getSnapshot(), asOf);
@@ -102,13 +108,13 @@ export function hydrate(kc: Kubecast, state: Dehydrated): void {
   });
   for (const path of isServer ? [] : Object.keys(watches)) {
     if (eventsAt(path).some(({ type }) => type === 'unknown')) continue; // a page or counts, whose sinks their readers bring
-    const leave = kc.follow({ path, sink: (changed) => new WatchedCollection<KubeObject>(changed) }).subscribe(() => undefined);
+    const leave = kc.follow({ path, objects: true, sink: (changed) => new WatchedCollection<KubeObject>(changed) }).subscribe(() => undefined);
     setTimeout(leave, patience);
   }
 }
 
 /** What was true then, and nobody has asked since. */
-function old({ items, phase, stale, ...more }: Snapshot<unknown>, asOf: number): WatchSnapshot<unknown> {
+export function old({ items, phase, stale, ...more }: Snapshot<unknown>, asOf: number): WatchSnapshot<unknown> {
   return { ...more, data: items, status: 'reconnecting', asOf, error: undefined };
 }
 

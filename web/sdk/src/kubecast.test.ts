@@ -1,7 +1,8 @@
 import { expect, test, vi } from 'vitest';
 import { frame, type ScriptedFetch } from '../../mock/fetch.ts';
 import { eachPage } from '../../mock/page.ts';
-import type { Kubecast, WatchStatus } from './kubecast.ts';
+import { WatchedCollection } from './collection.ts';
+import type { Kubecast, Watch, WatchStatus } from './kubecast.ts';
 import type { KubeObject } from './object.ts';
 import { find } from './ready.ts';
 import { defineResource, pathOf } from './resource.ts';
@@ -198,4 +199,32 @@ test('who goes on from a position is as of it until all that was missed is told,
   server.last.accept(frame('w0.bookmark', 'e.w0-3', { resourceVersion: '3' }), synced('w1', 'e.w0-3.w1-3'));
   await pass();
   expect(seen.filter((one) => !one.startsWith('live'))).toEqual([]);
+});
+
+test('an event is for its own watch: the others of a page are not visited, however many there are', async () => {
+  const visits: string[] = [];
+  const follow = (name: string): Watch<unknown> =>
+    kc.follow({
+      path: `/api/v1/namespaces/${name}/pods`,
+      sink: (changed) => {
+        const sink = new WatchedCollection(changed);
+        for (const what of ['left', 'apply', 'commit'] as const) {
+          const really = sink[what].bind(sink) as (...args: unknown[]) => never;
+          sink[what] = (...args: unknown[]) => {
+            visits.push(`${name} ${what}`);
+            return really(...args);
+          };
+        }
+        return sink;
+      },
+    });
+  for (const name of ['a', 'b', 'c']) follow(name).subscribe(() => undefined);
+  await pass();
+  const body = server.last.accept(synced('w0', 'e.w0-1'), synced('w1', 'e.w0-1.w1-1'), synced('w2', 'e.w0-1.w1-1.w2-1'));
+  follow('d'); // which the stream does not carry
+  await pass();
+  visits.length = 0;
+  for (let n = 2; n < 100; n++) body.push(added('w1', `o${n}`));
+  await pass();
+  expect(new Set(visits)).toEqual(new Set(['b apply', 'b commit']));
 });

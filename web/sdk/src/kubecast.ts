@@ -4,6 +4,7 @@ import { Client, type ClientOptions } from './client.ts';
 import { none, WatchedCollection } from './collection.ts';
 import { within } from './deadline.ts';
 import { isOverload } from './end.ts';
+import type { StreamEvent } from './events.ts';
 import { Listeners } from './listeners.ts';
 import type { KubeObject } from './object.ts';
 import type { Only } from './paths.ts';
@@ -53,17 +54,18 @@ export interface Watch<T, More = unknown> {
   readonly retry: () => void;
 }
 
-/** What to begin with, and up to where it is known: the first stream goes on from there. See {@link hydrate}. */
+/** What to begin with. See {@link hydrate}. */
 export interface Saved {
-  readonly lastEventId: string;
-  /** In milliseconds since the epoch. */
-  readonly asOf: number;
   /** How many names have been given; the position may have any of them. */
   readonly names: number;
   /** By which name the position has a path. */
   readonly nameOf: (path: string) => string | undefined;
   /** Gives a watch what was known of it, and returns what to show until more is; undefined: nothing was. */
   readonly fill: (path: string, sink: Sink<unknown>) => WatchSnapshot<unknown> | undefined;
+  /** A stream is about to be asked for that goes on from no other. Up to where all is known; undefined: nowhere. */
+  readonly begin: () => { readonly lastEventId: string; readonly asOf: number | undefined } | undefined;
+  /** Is told each event once it is applied. */
+  readonly heard?: (event: StreamEvent) => void;
 }
 
 const nothing: WatchSnapshot<never> = { data: none, status: 'loading', asOf: undefined, error: undefined, namespaces: undefined };
@@ -116,7 +118,6 @@ export class Kubecast {
   #rest: ReturnType<typeof setTimeout> | undefined;
   #paused = false;
   #closed = false;
-  /** Until the first stream is asked for, which goes on from there. */
   #saved: Saved | undefined;
 
   /** The connection of all watches; undefined while nothing is watched. */
@@ -141,7 +142,7 @@ export class Kubecast {
    * on without them, and they are tried again one by one.
    */
   follow<T, More>(source: Source<T, More>): Watch<T, More> {
-    return this.#at(source.path, source.sink, true).watch as Watch<T, More>;
+    return this.#at(source.path, source.sink, !source.objects).watch as Watch<T, More>;
   }
 
   /** Asks the gateway as the caller, and what `read` makes of the answer. Rejects if both take more than 20 s, or `init.signal` aborts. */
@@ -175,12 +176,12 @@ export class Kubecast {
   /** Begins with what is saved, if nothing has been asked for yet. */
   restore(saved: Saved): void {
     this.#saved = saved;
-    this.#names = saved.names;
+    this.#names = Math.max(this.#names, saved.names);
   }
 
   /** Of whoever looks inside: {@link dehydrate}, the devtools. */
   get inside() {
-    return { client: this.#client, entries: this.#entries, names: this.#names } as const;
+    return { client: this.#client, entries: this.#entries, names: this.#names, store: this.#store, options: this.#options } as const;
   }
 
   /** Ends all watches for good. */
@@ -221,7 +222,7 @@ export class Kubecast {
     };
     const collection = this.#store.put(name, make);
     const snapshot = saved?.fill(path, collection) ?? nothing;
-    const entry: Entry = { name, path, collection, listeners: new Listeners(), watch, subscribers: 0, timer: undefined, snapshot, server: snapshot, refused: undefined, followed, since: undefined, aside: false };
+    const entry: Entry = { name, path, collection, listeners: new Listeners(), watch, subscribers: 0, timer: undefined, snapshot, server: snapshot, refused: undefined, followed, since: snapshot.asOf, aside: false };
     collection.subscribe(() => this.#show(entry));
     this.#entries.set(path, entry);
     this.#expire(entry); // it may have been made for nothing
@@ -268,6 +269,7 @@ export class Kubecast {
 
   #connect(): void {
     if (this.#sifting) return;
+    const from = this.#client ?? this.#saved?.begin();
     const wanted = this.#wanted();
     const url = (this.#options.gateway ?? '') + streamPath(Object.fromEntries(wanted.map(({ name, path }) => [name, path])));
     const present = this.#client;
@@ -280,8 +282,7 @@ export class Kubecast {
       present.follow(url);
     } else {
       const { gateway, linger, schedule, ...options } = this.#options;
-      const from = present ?? this.#saved;
-      this.#saved = undefined;
+      let fresh: readonly string[] | undefined;
       const client: Client = new Client({
         ...options,
         url,
@@ -289,15 +290,19 @@ export class Kubecast {
         asOf: from?.asOf,
         onOpen: (resumed, opened, behind) => {
           const names = new URLSearchParams(opened.slice(opened.indexOf('?')));
-          this.#carried = [...names.keys()];
+          fresh = this.#carried = [...names.keys()];
           this.#toldAnew();
           this.#store.opened(resumed, behind);
         },
         onEvent: (event) => {
           // From here on positions leave out what the stream does not carry. Those of the connection's own events may not.
-          if (this.#carried && event.type !== 'goodbye' && event.type !== 'expiring') this.#store.left(this.#carried);
+          if (fresh && event.type !== 'goodbye' && event.type !== 'expiring') {
+            this.#store.left(fresh);
+            fresh = undefined;
+          }
           if (event.type === 'reset') this.#toldAnew(event.watch);
           if (!this.#store.apply(event)) client.startOver();
+          this.#saved?.heard?.(event);
           if (event.type === 'goodbye' && isOverload(event.reason)) this.#leaveOut();
         },
         onState: (state) => {
@@ -381,7 +386,7 @@ export class Kubecast {
   }
 
   #show(entry: Entry): void {
-    if (this.#saved) return; // nothing is more recent
+    if (entry.since && !this.#client) return; // nothing is more recent
     const { items, phase, stale, ...more } = entry.collection.getSnapshot();
     if (phase === 'current') entry.since = undefined;
     const next = { ...(entry.refused ? nothing : { ...more, data: items }), ...describe(entry, phase, stale, this.#client?.state) };

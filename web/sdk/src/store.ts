@@ -31,6 +31,8 @@ export interface Source<T, More = unknown> {
   /** The path and query that would be asked for. */
   readonly path: string;
   readonly sink: (changed: () => void) => Sink<T, More>;
+  /** It is made of objects after all: what {@link Kubecast.watch} would follow. */
+  readonly objects?: boolean | undefined;
 }
 
 /** Gives the events of a stream to the watches on it, and tells their subscribers at once what changed together. */
@@ -82,17 +84,22 @@ export class Store {
     if (this.#scheduled) return;
     this.#scheduled = true;
     try {
-      this.#schedule(this.#flush);
+      this.#schedule(this.#told);
     } catch (error) {
       this.#scheduled = false; // the next change is another chance
       console.error(error);
     }
   }
 
-  readonly #flush = (): void => {
-    this.#scheduled = false;
+  /** Tells now what has not been told yet. */
+  flush(): void {
     const dirty = [...this.#dirty];
     this.#dirty.clear();
     for (const sink of dirty) sink.commit();
+  }
+
+  readonly #told = (): void => {
+    this.#scheduled = false;
+    this.flush();
   };
 }
