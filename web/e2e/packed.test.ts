@@ -22,20 +22,37 @@ const lacking = missing({ [built]: existsSync(built) });
 const manifest = JSON.parse(readFileSync(join(web, 'sdk/package.json'), 'utf8')) as { name: string; version: string; exports: Record<string, unknown> };
 const entries = Object.keys(manifest.exports).filter((entry) => entry !== './package.json');
 
+/** Over a cut, by the runtime's own network. */
 const program = `
 import { createKubecast, defineResource } from '@kubecast/sdk';
 import { MockGateway } from '@kubecast/sdk/testing';
 const gateway = new MockGateway();
-gateway.cluster.put('jobs', { metadata: { name: 'train', namespace: 'team-a' } });
-const kc = createKubecast({ token: () => 'let-me-in', fetch: gateway.fetch });
+await gateway.start();
+const put = (name) => gateway.cluster.put('jobs', { metadata: { name, namespace: 'team-a' } });
+put('train');
+const kc = createKubecast({ gateway: gateway.url, token: () => 'let-me-in' });
 const watch = kc.watch(defineResource()({ group: 'batch', version: 'v1', plural: 'jobs' }), { namespace: 'team-a' });
+let cut = false;
 watch.subscribe(() => {
   const { status, data } = watch.getSnapshot();
   if (status !== 'live') return;
-  console.log(data.map(({ metadata }) => metadata.name).join());
-  kc.close();
+  if (cut && data.length === 2) {
+    console.log(data.map(({ metadata }) => metadata.name).join());
+    kc.close();
+    gateway.stop();
+  } else if (!cut) {
+    cut = true;
+    gateway.cutAll();
+    put('eval');
+  }
 });
 `;
+/** By the arguments that come before a program. Node is the oldest that is taken, where these tests run in it. */
+const runtimes: Record<string, readonly string[]> = {
+  Node: [process.execPath],
+  Deno: [join(web, 'node_modules/.bin/deno'), 'run', '--quiet', '--no-lock', '--allow-net', '--allow-env'],
+  Bun: [join(web, 'node_modules/.bin/bun'), 'run'],
+};
 
 describe.skipIf(lacking !== undefined)(`the packed package${lacking ? ` (${lacking})` : ''}`, () => {
   let dir: string;
@@ -133,9 +150,9 @@ describe.skipIf(lacking !== undefined)(`the packed package${lacking ? ` (${lacki
     expect(publish('').stderr).toContain('A release publishes the file');
   }, 60_000);
 
-  test('runs in Node, against its own gateway in memory', async () => {
+  test.each(Object.entries(runtimes))('runs in %s, over a stream that is cut', async (_, [command = '', ...args]) => {
     await writeFile(app('program.js'), program);
-    expect(run(process.execPath, ['program.js'])).toBe('train\n');
+    expect(run(command, [...args, 'program.js'])).toBe('train,eval\n');
   });
 
   // The frameworks' own declarations do not pass where those of libraries are checked; ours do.

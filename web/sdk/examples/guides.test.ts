@@ -160,6 +160,20 @@ test('tabs: where tabs cannot share, a page has a stream of its own, until it le
   leave();
 });
 
+test('other runtimes: a program says what runs, until it is stopped', async () => {
+  const { watch } = (await import('guide:runtimes/watch.ts')) as unknown as { watch: (gateway: string, token: () => string, say: (line: string) => void, signal: AbortSignal) => Promise<void> };
+  const said: string[] = [];
+  const stop = new AbortController();
+  put('train', 1);
+  put('waits');
+  const ended = watch('', () => 'let-me-in', (line) => void said.push(line), stop.signal);
+  await expect.poll(() => said.at(-1), patiently).toBe('train');
+  put('eval', 1);
+  await expect.poll(() => said.at(-1), patiently).toBe('train, eval');
+  stop.abort();
+  await ended;
+});
+
 describe('server rendering', () => {
   /** Of the stream that was asked for last. */
   const position = (): string | undefined => gateway.requests.at(-1)?.lastEventId;

@@ -9,6 +9,9 @@ const folder = join(import.meta.dirname, '../../../docs/guides');
 /** Where they seem to stand, so that packages are found. */
 const place = join(import.meta.dirname, 'guide');
 
+/** Of what is not here. */
+const standins: Record<string, string> = { 'next/headers': 'next-headers.ts', 'expo/fetch': 'expo-fetch.ts', 'react-native': 'react-native.ts' };
+
 /** What all of them import, as `kubecast types` would write it; see cli/types.test.ts, which compiles that. */
 export const kubernetes = `
 import { defineResource, type KubeObject } from '@kubecast/sdk';
@@ -36,7 +39,8 @@ export function guides(): Plugin {
     name: 'guides',
     enforce: 'pre',
     resolveId(id, importer) {
-      if (id === 'next/headers') return join(import.meta.dirname, 'standins/next-headers.ts');
+      const standin = standins[id];
+      if (standin) return join(import.meta.dirname, 'standins', standin);
       if (id.startsWith('guide:')) return at(id.slice('guide:'.length));
       if (!importer?.startsWith(place) || !id.startsWith('.')) return undefined;
       return at(posix.join(dirname(importer.slice(place.length + 1)), id));

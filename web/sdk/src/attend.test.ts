@@ -91,3 +91,19 @@ test('where there is no page there is nothing to attend to', () => {
   vi.unstubAllGlobals();
   expect(told).toEqual([]);
 });
+
+test('an app that is sent to the background lets go of its stream, and has it again once it is back', () => {
+  let change: (state: string) => void = () => undefined;
+  let removed = false;
+  begin({ app: { currentState: 'active', addEventListener: (_, listener) => ((change = listener), { remove: () => void (removed = true) }) } });
+  change('inactive'); // something lies over it
+  vi.advanceTimersByTime(60_000);
+  expect(told).toEqual(['wake']);
+  change('background');
+  vi.advanceTimersByTime(3_000);
+  expect(told).toEqual(['wake', 'pause']);
+  change('active');
+  expect(told).toEqual(['wake', 'pause', 'resume']);
+  stop();
+  expect(removed).toBe(true);
+});

@@ -11,10 +11,18 @@ export interface Attentive {
 export interface AttendOptions {
   /** `pause` (the default): it is let go of after three seconds; `stream`: it goes on, for pages that have to tell something while hidden. */
   readonly background?: 'pause' | 'stream' | undefined;
+  /** Where there is no page but an app: React Native's `AppState`. One that is `background` is hidden. */
+  readonly app?: AppStates | undefined;
 }
 
 /** How long a hidden page keeps its stream, in milliseconds: a glance at another tab is not worth a new one. */
 const grace = 3_000;
+
+/** As much of React Native's `AppState` as is needed. */
+export interface AppStates {
+  readonly currentState: string;
+  addEventListener(type: 'change', listener: (state: string) => void): { remove(): void };
+}
 
 type Listen = (type: string, listener: () => void, options: { signal: AbortSignal }) => void;
 
@@ -25,14 +33,15 @@ type Listen = (type: string, listener: () => void, options: { signal: AbortSigna
  *
  * Returns what ends it.
  */
-export function attend(to: Attentive, { background = 'pause' }: AttendOptions = {}): () => void {
+export function attend(to: Attentive, { background = 'pause', app }: AttendOptions = {}): () => void {
   const within = globalThis as unknown as { document?: { visibilityState: string; addEventListener: Listen }; addEventListener: Listen };
   const page = within.document;
-  if (!page) return () => undefined;
+  if (!page && !app) return () => undefined;
   const over = new AbortController();
   let timer: ReturnType<typeof setTimeout> | undefined;
   let paused = false;
-  const visible = (): boolean => page.visibilityState === 'visible';
+  let state = app?.currentState;
+  const visible = (): boolean => (app ? state !== 'background' : page?.visibilityState === 'visible');
   const pause = (): void => {
     clearTimeout(timer);
     paused = true;
@@ -48,16 +57,23 @@ export function attend(to: Attentive, { background = 'pause' }: AttendOptions = 
     else to.wake();
     paused = false;
   };
+  const changes = app?.addEventListener('change', (now) => {
+    state = now;
+    look();
+  });
   const { signal } = over;
-  page.addEventListener('visibilitychange', look, { signal });
-  page.addEventListener('freeze', pause, { signal });
-  page.addEventListener('resume', look, { signal });
-  within.addEventListener('pagehide', pause, { signal }); // it may come back
-  within.addEventListener('pageshow', look, { signal });
-  within.addEventListener('online', look, { signal });
+  page?.addEventListener('visibilitychange', look, { signal });
+  page?.addEventListener('freeze', pause, { signal });
+  page?.addEventListener('resume', look, { signal });
+  if (page) {
+    within.addEventListener('pagehide', pause, { signal }); // it may come back
+    within.addEventListener('pageshow', look, { signal });
+    within.addEventListener('online', look, { signal });
+  }
   if (!visible() && background === 'pause') pause();
   return () => {
     clearTimeout(timer);
+    changes?.remove();
     over.abort();
   };
 }

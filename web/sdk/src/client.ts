@@ -1,5 +1,6 @@
 // Keeps one event stream going: reconnects, resumes, renews the token, and says how it stands.
 
+import { abort, reasonOf } from './abort.ts';
 import { backoff } from './backoff.ts';
 import { Connection, type Connect, type Stream } from './connection.ts';
 import { sleep, within } from './deadline.ts';
@@ -173,7 +174,7 @@ export class Client {
       this.#doubted = true;
       this.#ring();
     } else if (performance.now() - this.#attemptBegan > patience) {
-      this.#attempt?.abort(new Again()); // asked on a connection, or of a source, that may be dead as well
+      if (this.#attempt) abort(this.#attempt, new Again()); // asked on a connection, or of a source, that may be dead as well
     }
   }
 
@@ -191,14 +192,14 @@ export class Client {
     if (url === this.#url) return;
     this.#url = url;
     if (this.#connection) this.#ring();
-    else this.#attempt?.abort(new Again());
+    else if (this.#attempt) abort(this.#attempt, new Again());
   }
 
   /** Lets go of the stream and keeps the position, until {@link resume}. */
   pause(): void {
     if (this.#paused || isFinal(this.#state)) return;
     this.#paused = true;
-    this.#attempt?.abort(new Again());
+    if (this.#attempt) abort(this.#attempt, new Again());
     this.#wake?.();
     this.#setState('paused', 'caller', '');
   }
@@ -211,7 +212,7 @@ export class Client {
   /** Forgets the position and connects anew, so that everything is told again. */
   startOver(): void {
     this.#startOver = true;
-    this.#attempt?.abort(new Lost('inconsistent', 'events are lost'));
+    if (this.#attempt) abort(this.#attempt, new Lost('inconsistent', 'events are lost'));
     this.#wake?.();
   }
 
@@ -247,12 +248,12 @@ export class Client {
       this.#token = token; // also if it is refused
       const url = this.#url;
       const connection = await this.#open(url, token, attempt.signal);
-      if (attempt.signal.aborted) throw attempt.signal.reason;
+      if (attempt.signal.aborted) throw reasonOf(attempt.signal);
       this.#adopt(connection, url, token);
       await this.#read(attempt.signal);
       throw new Lost('ended', 'the server ended the stream');
     } catch (thrown) {
-      const error: unknown = attempt.signal.aborted ? attempt.signal.reason : thrown;
+      const error: unknown = attempt.signal.aborted ? reasonOf(attempt.signal) : thrown;
       const unauthorized = error instanceof Refused && error.status === 401;
       if (!unauthorized) this.#replaced = false;
       if (error instanceof Again) return undefined;
@@ -301,8 +302,10 @@ export class Client {
   /** Is aborted with its parent, at the latest. */
   #child(parent = this.#abort.signal): AbortController {
     const child = new AbortController();
-    if (parent.aborted) child.abort(parent.reason);
-    parent.addEventListener('abort', () => child.abort(parent.reason), { once: true, signal: child.signal });
+    const pass = (): void => abort(child, reasonOf(parent));
+    if (parent.aborted) pass();
+    parent.addEventListener('abort', pass);
+    child.signal.addEventListener('abort', () => parent.removeEventListener('abort', pass));
     return child;
   }
 
@@ -351,7 +354,7 @@ export class Client {
       this.#reconcile();
       // What was said is held back while there is hope for a successor: that would be told the same again.
       if (!said || this.#successor) said = (await Promise.race(said ? [bell] : [bell, reading])) ?? said;
-      if (attempt.aborted) throw attempt.reason;
+      if (attempt.aborted) throw reasonOf(attempt);
       const successor = this.#successor;
       if (successor?.outcome) {
         this.#successor = undefined;
@@ -486,7 +489,7 @@ export class Client {
       const event = decodeFrame(frame);
       this.#call(() => this.#options.onEvent(event, frame));
       this.#lastEventId = frame.id;
-      if (attempt.aborted) throw attempt.reason; // by the caller
+      if (attempt.aborted) throw reasonOf(attempt); // by the caller
       if (event.type === 'goodbye') throw new Goodbye(event.reason);
       if (event.type === 'expiring') {
         this.#renew(attempt);
@@ -550,7 +553,7 @@ export class Client {
     try {
       return await within(this.#openTimeout, async () => source(reason), attempt);
     } catch (error) {
-      if (attempt.aborted) throw attempt.reason;
+      if (attempt.aborted) throw reasonOf(attempt);
       throw new Lost('token', textOf(error)); // its source may come back
     }
   }

@@ -1,5 +1,6 @@
 // One HTTP request for an event stream: opening it, reading frames, and noticing when it is dead.
 
+import { abort as abortWith, reasonOf } from './abort.ts';
 import { parseRetryAfter } from './backoff.ts';
 import { within } from './deadline.ts';
 import { lost, Lost, Refused } from './lost.ts';
@@ -111,7 +112,7 @@ export class Connection implements Stream {
       this.#lastByte = performance.now();
       return this.#parser.push(value);
     } catch (error) {
-      const reason: unknown = this.#abort.signal.reason;
+      const reason = this.#abort.signal.aborted ? reasonOf(this.#abort.signal) : undefined;
       this.close();
       throw lost(reason instanceof Lost ? reason : error);
     }
@@ -131,7 +132,7 @@ export class Connection implements Stream {
     this.#wall = Date.now();
     this.#watchdog = setTimeout(() => {
       if (!this.#overslept() && performance.now() - this.#lastByte >= this.#silence) {
-        this.#abort.abort(new Lost('silent', `no word within ${this.#silence / 1_000} s`));
+        abortWith(this.#abort, new Lost('silent', `no word within ${this.#silence / 1_000} s`));
       }
       if (!this.#abort.signal.aborted) this.#watch();
     }, Math.min(glance, this.#lastByte + this.#silence - this.#at));

@@ -1,5 +1,6 @@
 // Waiting for others, but not for ever.
 
+import { abort as abortWith, reasonOf } from './abort.ts';
 import { Lost } from './lost.ts';
 
 /**
@@ -7,15 +8,15 @@ import { Lost } from './lost.ts';
  * waited for no more, whether it listens or not. The time is that in which the machine is awake.
  */
 export async function within<T>(ms: number, what: (signal: AbortSignal) => Promise<T>, signal?: AbortSignal): Promise<T> {
-  signal?.throwIfAborted();
+  if (signal?.aborted) throw reasonOf(signal);
   return new Promise<T>((resolve, reject) => {
     const abort = new AbortController();
     const giveUp = (reason: Error): void => {
       reject(reason);
-      abort.abort(reason);
+      abortWith(abort, reason);
       done();
     };
-    const stop = (): void => giveUp(signal?.reason as Error);
+    const stop = (): void => giveUp((signal && reasonOf(signal)) as Error);
     const timer = setTimeout(() => giveUp(new Lost('timeout', `no answer within ${ms / 1_000} s`)), ms);
     const done = (): void => {
       clearTimeout(timer);

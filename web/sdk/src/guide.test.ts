@@ -12,6 +12,14 @@ const parts = `
 declare module '*.vue' { const component: import('vue').Component; export default component; }
 declare module '*.svelte' { const component: import('svelte').Component<Record<string, unknown>>; export default component; }
 declare module 'next/headers' { export function cookies(): Promise<{ get(name: string): { readonly value: string } | undefined }> }
+declare module 'expo/fetch' { export const fetch: typeof globalThis.fetch }
+declare module 'react-native' {
+  import type { FunctionComponent, ReactNode } from 'react';
+  type AppStateStatus = 'active' | 'background' | 'inactive' | 'unknown' | 'extension';
+  export const AppState: { currentState: AppStateStatus; addEventListener(type: 'change' | 'memoryWarning' | 'blur' | 'focus', listener: (state: AppStateStatus) => void): { remove: () => void } };
+  export function FlatList<T>(props: { data: readonly T[]; keyExtractor: (item: T) => string; renderItem: (of: { item: T }) => ReactNode; ListEmptyComponent: ReactNode }): ReactNode;
+  export const Text: FunctionComponent<{ children?: ReactNode }>;
+}
 declare const process: { readonly env: Record<string, string | undefined> };
 `;
 
@@ -44,7 +52,7 @@ test('each subpath that it names is one of the package', () => {
 });
 
 test('each block of a guide is run by a test, or by a block that is', () => {
-  const tests = ['guides.test.ts', 'offline.test.ts', 'server.test.ts'].map((name) => readFileSync(new URL(`../examples/${name}`, import.meta.url), 'utf8')).join('');
+  const tests = ['guides.test.ts', 'native.test.ts', 'offline.test.ts', 'server.test.ts'].map((name) => readFileSync(new URL(`../examples/${name}`, import.meta.url), 'utf8')).join('');
   const run = new Set([...tests.matchAll(/'guide:([^']+)'/g)].map(([, key = '']) => key));
   for (const key of run) {
     for (const [, name = ''] of (blocks.get(key) ?? '').matchAll(/from '(\.[^']+)'/g)) run.add(new URL(name, `file:///${key}`).pathname.slice(1));

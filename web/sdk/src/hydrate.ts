@@ -4,6 +4,7 @@ import { WatchedCollection, type Snapshot } from './collection.ts';
 import type { StreamEvent } from './events.ts';
 import type { Entry, Kubecast, WatchSnapshot } from './kubecast.ts';
 import type { KubeObject } from './object.ts';
+import { isServer } from './runtime.ts';
 
 /**
  * As JSON it may be written into a page, into a script element, too: what `JSON.stringify` makes of it has no `<`, whatever the objects
@@ -33,9 +34,6 @@ function written(state: Dehydrated): Written {
   }
   return { ...state, watches };
 }
-
-/** As in react.ts: nothing is followed there. */
-const isServer = !('document' in globalThis);
 
 /** How long what was given is watched before anybody looks at it, in milliseconds: parts of a page may come to life later. */
 const patience = 5_000;

@@ -13,7 +13,7 @@
  */
 
 export { createKubecast, Kubecast, type KubecastOptions, type Watch, type WatchSnapshot, type WatchStatus } from './kubecast.ts';
-export { attend, type AttendOptions, type Attentive } from './attend.ts';
+export { attend, type AppStates, type AttendOptions, type Attentive } from './attend.ts';
 export { logs, type LogEntry, type LogGap, type LogLine, type LogQuery, type LogRun } from './logs.ts';
 export { page, type PagePlace, type PageQuery } from './page.ts';
 export { counts, type Count, type CountQuery } from './counts.ts';

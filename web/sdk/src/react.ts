@@ -17,13 +17,12 @@ import type { Only, Paths } from './paths.ts';
 import { queue, queuesOf, type Queue, type QueueQuery, type Queues, type QueueWithJobs } from './queues.ts';
 import { ready } from './ready.ts';
 import { named, type QueryOf, type Resource } from './resource.ts';
+import { isServer } from './runtime.ts';
 import { selector, type Selected, type Selecting } from './select.ts';
 import { held, one, shown, type Followable, type Shown } from './shown.ts';
 import { idleAsked, idleInbox, idlePast, idleWatch, isSkip, type Skip, type Skippable } from './skip.ts';
 import type { ConnectionState } from './state.ts';
 import type { Source } from './store.ts';
-
-const isServer = !('document' in globalThis);
 
 const Context = createContext<Kubecast | undefined>(undefined);
 

@@ -1,5 +1,6 @@
 // Watches for those who wait for them, or ask them for one object, rather than being told.
 
+import { reasonOf } from './abort.ts';
 import type { WatchSnapshot } from './kubecast.ts';
 import type { Identity } from './paths.ts';
 
@@ -22,7 +23,7 @@ export async function ready<S extends Shows>(watch: Watched<S>, signal?: AbortSi
     if (snapshot.status === 'denied' || snapshot.status === 'closed') break;
     if (snapshot.status !== 'loading') return snapshot;
   }
-  signal?.throwIfAborted();
+  if (signal?.aborted) throw reasonOf(signal);
   const { status, error } = watch.getSnapshot();
   throw new Error(error?.message ?? status, { cause: error });
 }

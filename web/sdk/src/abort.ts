@@ -1,0 +1,14 @@
+// Aborting with a reason, where AbortController keeps none: React Native's does not, and its signals cannot throw.
+
+const reasons = new WeakMap<AbortSignal, unknown>();
+
+/** Whoever listens finds the reason by {@link reasonOf}. */
+export function abort(controller: AbortController, reason: unknown): void {
+  if (!controller.signal.aborted) reasons.set(controller.signal, reason);
+  controller.abort(reason);
+}
+
+/** Why it is aborted; always something that can be thrown. */
+export function reasonOf(signal: AbortSignal): unknown {
+  return (signal.reason as unknown) ?? reasons.get(signal) ?? new Error('aborted');
+}
