@@ -58,7 +58,7 @@ const all = ['heads', 'rows', 'cleared'] as const;
 
 export class Disk {
   readonly #db: IDBPDatabase<Tables>;
-  readonly #owner: Owner;
+  readonly owner: Owner;
 
   /** Throws where there is no IndexedDB, or one that is newer than this. `onGone`: another page, or the browser, wants it closed. */
   static async open(owner: Owner, onGone: () => void): Promise<Disk> {
@@ -83,7 +83,7 @@ export class Disk {
 
   private constructor(db: IDBPDatabase<Tables>, owner: Owner) {
     this.#db = db;
-    this.#owner = owner;
+    this.owner = owner;
   }
 
   /**
@@ -91,8 +91,9 @@ export class Disk {
    */
   async begin(now: number, mark: string): Promise<{ head: Head | undefined; cleared: string }> {
     const tx = this.#db.transaction(all, 'readwrite');
+    tx.done.catch(() => undefined); // which is told below, or by what failed first
     const heads = tx.objectStore('heads');
-    const [gateway, user] = this.#owner;
+    const [gateway, user] = this.owner;
     let cleared = (await tx.objectStore('cleared').get(gateway)) ?? '';
     for (const [where = '', whose = ''] of await heads.getAllKeys()) {
       const foreign = where === gateway && whose !== user;
@@ -104,14 +105,16 @@ export class Disk {
       cleared = mark;
       await tx.objectStore('cleared').put(mark, gateway);
     }
-    const head = await heads.get([...this.#owner]);
+    const head = await heads.get([...this.owner]);
     await tx.done;
     return { head, cleared };
   }
 
   /** The texts of a watch, as the head has them; undefined: not all of them are there. */
   async read(watches: readonly WatchOnDisk[]): Promise<string[][] | undefined> {
-    const rows = this.#db.transaction('rows').store;
+    const tx = this.#db.transaction('rows');
+    tx.done.catch(() => undefined);
+    const rows = tx.store;
     const found = await Promise.all(watches.map(({ path }) => rows.getAll(this.#range(path))));
     const whole = watches.every(({ segments }, w) => segments.length === found[w]?.length && segments.every(([, length], n) => found[w]?.[n]?.length === length));
     return whole ? found : undefined;
@@ -120,7 +123,8 @@ export class Disk {
   /** The same of one watch, with what the head says of it by now. */
   async look(path: string): Promise<{ watch: WatchOnDisk; texts: string[]; expires: number } | undefined> {
     const tx = this.#db.transaction(['heads', 'rows']);
-    const [head, texts] = await Promise.all([tx.objectStore('heads').get([...this.#owner]), tx.objectStore('rows').getAll(this.#range(path))]);
+    tx.done.catch(() => undefined);
+    const [head, texts] = await Promise.all([tx.objectStore('heads').get([...this.owner]), tx.objectStore('rows').getAll(this.#range(path))]);
     const watch = head?.watches.find((one) => one.path === path);
     const whole = watch?.segments.length === texts.length && watch.segments.every(([, length], n) => texts[n]?.length === length);
     return head && watch && whole ? { watch, texts, expires: head.expires } : undefined;
@@ -128,7 +132,9 @@ export class Disk {
 
   /** The head alone. */
   head(): Promise<Head | undefined> {
-    return this.#db.get('heads', [...this.#owner]);
+    const tx = this.#db.transaction('heads');
+    tx.done.catch(() => undefined);
+    return tx.store.get([...this.owner]);
   }
 
   /**
@@ -136,20 +142,21 @@ export class Disk {
    */
   async write(cleared: string, decide: (present: Head | undefined) => { readonly head: Head; readonly changes: readonly Change[] } | undefined): Promise<boolean> {
     const tx = this.#db.transaction(all, 'readwrite');
+    tx.done.catch(() => undefined); // which is told below, or by what failed first
     const heads = tx.objectStore('heads');
     const rows = tx.objectStore('rows');
-    const mark = (await tx.objectStore('cleared').get(this.#owner[0])) ?? '';
-    const present = await heads.get([...this.#owner]);
+    const mark = (await tx.objectStore('cleared').get(this.owner[0])) ?? '';
+    const present = await heads.get([...this.owner]);
     const decided = mark === cleared ? decide(present) : undefined;
     if (decided) {
       const there = new Set(decided.head.watches.map(({ path }) => path));
-      const writes: Promise<unknown>[] = [heads.put(decided.head, [...this.#owner])];
+      const writes: Promise<unknown>[] = [heads.put(decided.head, [...this.owner])];
       for (const { path } of present?.watches ?? []) if (!there.has(path)) writes.push(rows.delete(this.#range(path)));
       for (const { path, whole, texts, gone } of decided.changes) {
         if (!there.has(path)) continue;
         if (whole) writes.push(rows.delete(this.#range(path)));
-        else for (const n of gone) writes.push(rows.delete([...this.#owner, path, n]));
-        for (const [n, text] of texts) writes.push(rows.put(text, [...this.#owner, path, n]));
+        else for (const n of gone) writes.push(rows.delete([...this.owner, path, n]));
+        for (const [n, text] of texts) writes.push(rows.put(text, [...this.owner, path, n]));
       }
       // One that fails aborts all, which `done` tells.
       for (const write of writes) write.catch(() => undefined);
@@ -161,7 +168,8 @@ export class Disk {
   /** Nothing of the owner stays, and nobody who has begun before writes any more, but who knows the mark. */
   async clear(mark: string): Promise<void> {
     const tx = this.#db.transaction(all, 'readwrite');
-    const [gateway, user] = this.#owner;
+    tx.done.catch(() => undefined); // which is told below, or by what failed first
+    const [gateway, user] = this.owner;
     const writes = [
       tx.objectStore('cleared').put(mark, gateway),
       tx.objectStore('heads').delete([gateway, user]),
@@ -176,6 +184,6 @@ export class Disk {
   }
 
   #range(path: string): IDBKeyRange {
-    return IDBKeyRange.bound([...this.#owner, path], [...this.#owner, path, []]);
+    return IDBKeyRange.bound([...this.owner, path], [...this.owner, path, []]);
   }
 }

@@ -43,7 +43,7 @@ export interface Offline {
   readonly end: OfflineEnd | undefined;
   /** Writes what has changed, at once. Resolves when it is written, or cannot be. */
   save(): Promise<void>;
-  /** For a user who signs out: resolves once nothing of theirs is on disk. Nothing is written any more, by this page or by any other that is open. */
+  /** For a user who signs out: resolves once nothing of theirs is on disk, and rejects if it cannot be removed. Nothing is written any more, by this page or by any other that is open. */
   clear(): Promise<void>;
   /** Writes no more. What is on disk stays. */
   close(): void;

@@ -7,7 +7,7 @@ import type { Entry, Kubecast, WatchSnapshot } from '../kubecast.ts';
 import type { KubeObject } from '../object.ts';
 import { isFinal, type ConnectionState } from '../state.ts';
 import type { Sink } from '../store.ts';
-import type { Change, Disk, Head, WatchOnDisk } from './disk.ts';
+import { Disk, type Change, type Head, type WatchOnDisk } from './disk.ts';
 import type { Offline, OfflineEnd, OfflineOptions } from './index.ts';
 import { plan, type Segment } from './segments.ts';
 
@@ -105,10 +105,14 @@ export class Keeper implements Offline {
   }
 
   async clear(): Promise<void> {
-    const present = this.end === undefined;
     this.end ??= 'cleared';
-    if (present) await this.#purge();
+    this.#forget(undefined);
+    // Another page may have written since this one has ended.
+    const gone = this.#over.signal.aborted || (await this.#disk.clear(random()).then(() => false, () => true));
     this.#stop();
+    if (!gone) return;
+    const disk = await Disk.open(this.#disk.owner, () => undefined);
+    await disk.clear(random()).finally(() => disk.close());
   }
 
   close(): void {
