@@ -15,7 +15,7 @@
  * - {@link MockInbox}, {@link MockPast}: what is told once and by number: notifications, transitions of jobs.
  * - {@link MockLogs}: what containers write (`logs` of the gateway).
  * - {@link MockQueue}: a queue and who waits in it (`queue` of the gateway).
- * - {@link MockWorkload}: jobs and pods that come and go by themselves.
+ * - {@link MockWorkload}: jobs and pods that come and go by themselves; {@link MockWorld}: with all that belongs to them.
  * - {@link inMemory}: a `fetch` that any handler of requests answers.
  * - {@link ScriptedFetch}: where that is not enough: answers that a test writes by hand, byte by byte.
  *
@@ -37,3 +37,4 @@ export { MockPast, type PastAsker } from './past.ts';
 export { type MockUser } from './rights.ts';
 export { MockInbox, MockLog, MockQueue, type ToldQueue } from './told.ts';
 export { MockWorkload } from './workload.ts';
+export { MockWorld } from './world.ts';

@@ -1,6 +1,6 @@
 import type { Plugin } from 'vite';
 import { MockGateway } from './gateway.ts';
-import { MockWorkload } from './workload.ts';
+import { MockWorld } from './world.ts';
 
 /** The mock inside Vite's development server: `npm run dev -- --mode mock`, token `let-me-in`. */
 export function mockPlugin(): Plugin {
@@ -9,9 +9,8 @@ export function mockPlugin(): Plugin {
     configureServer(server) {
       const gateway = new MockGateway();
       gateway.retry = 2_000;
-      const workload = new MockWorkload(gateway.cluster);
-      workload.populate(120);
-      const timer = setInterval(() => workload.tick(), 400);
+      const world = new MockWorld(gateway);
+      const timer = setInterval(() => world.tick(), 400);
       server.httpServer?.on('close', () => clearInterval(timer));
       server.middlewares.use((request, response, next) => gateway.handle(request, response, () => next()));
     },

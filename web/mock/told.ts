@@ -33,6 +33,12 @@ export class MockLog {
     for (const watcher of this.watchers) watcher(entry);
   }
 
+  /** Forgets all but the newest. */
+  trim(most: number): void {
+    const gone = this.entries.splice(0, Math.max(0, this.entries.length - most));
+    this.floor = gone.at(-1)?.seq ?? this.floor;
+  }
+
   /** Each position that was given is answered with `reset`. */
   expire(): void {
     this.floor = ++this.seq;

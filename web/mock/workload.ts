@@ -116,16 +116,18 @@ export class MockWorkload {
       name: `${name}-${index}-${Math.floor(this.#random() * 60_466_176).toString(36).padStart(5, '0')}`,
       ...(namespace ? { namespace } : {}),
       ...(creationTimestamp ? { creationTimestamp } : {}),
-      labels: { ...labels, 'batch.kubernetes.io/job-name': name },
+      labels: { ...labels, 'batch.kubernetes.io/job-name': name, 'batch.kubernetes.io/controller-uid': job.metadata.uid },
+      ownerReferences: [{ apiVersion: 'batch/v1', kind: 'Job', name, uid: job.metadata.uid, controller: true }],
     };
     const nodeName = `gpu-node-${Math.floor(this.#random() * 24)}`;
-    return this.#podPhase({ apiVersion: 'v1', kind: 'Pod', metadata, spec: { nodeName, containers: [{ name: 'main' }] } }, 'Pending');
+    return this.#podPhase({ apiVersion: 'v1', kind: 'Pod', metadata, spec: { nodeName, containers: [{ name: 'main', image: 'registry.example/train:1', resources: { requests: { cpu: '8', memory: '64Gi', 'nvidia.com/gpu': '1' } } }] } }, 'Pending');
   }
 
   #podPhase(pod: Draft, phase: string): KubeObject {
     const state = phase === 'Failed' ? { terminated: { exitCode: 137, reason: 'OOMKilled' } } : phase === 'Pending' ? { waiting: { reason: 'ContainerCreating' } } : {};
     const containerStatuses = [{ name: 'main', ready: phase === 'Running', restartCount: 0, state }];
-    return this.#put('pods', { ...pod, status: { phase, containerStatuses } });
+    const $status = phase === 'Failed' ? 'OOMKilled' : phase === 'Pending' ? 'ContainerCreating' : phase === 'Succeeded' ? 'Completed' : phase;
+    return this.#put('pods', { ...pod, status: { phase, containerStatuses, startTime: pod.metadata.creationTimestamp }, $status });
   }
 
   #forget(uid: string): void {
@@ -137,7 +139,7 @@ export class MockWorkload {
     this.#cluster.remove('jobs', uid);
   }
 
-  #put(resource: string, draft: Draft & { readonly spec?: unknown; readonly status?: unknown }): KubeObject {
+  #put(resource: string, draft: Draft & { readonly spec?: unknown; readonly status?: unknown; readonly $status?: string }): KubeObject {
     return this.#cluster.put(resource, draft);
   }
 

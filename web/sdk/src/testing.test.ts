@@ -1,6 +1,6 @@
 // A page's tests against a gateway in memory must see what they would see over a network: objects, changes, cuts, resets, refusals.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { MockGateway, MockInbox, MockPast } from '../../mock/index.ts';
+import { MockGateway, MockInbox, MockPast, MockWorld } from '../../mock/index.ts';
 import {
   accessOf, createKubecast, defineResource, inboxOf, logs, meOf, pastEnds, pastJobs, pastLog, pastRuns, pastUsage, transitions, type Kubecast, type KubeObject, type LogEntry, type TokenReason,
 } from './index.ts';
@@ -263,3 +263,18 @@ test('who somebody is and what they may do is theirs', { timeout: 60_000 }, asyn
     leave();
   }
 });
+
+test('a made-up cluster has something for each page of a portal', async () => {
+  const world = new MockWorld(gateway);
+  for (let moment = 0; moment < 30; moment++) world.tick();
+  const failed = [...(gateway.past?.jobs.values() ?? [])].find(({ state }) => state === 'Failed');
+  expect(failed?.cause).toMatchObject({ reason: 'OOMKilled' });
+  const history = '/history/apis/batch/v1/jobs';
+  const paths = ['/api/v1/nodes', '/api/v1/pods', '/apis/batch/v1/jobs', '/api/v1/events?fieldSelector=type%3DWarning', history, `${history}?owner=me`, `${history}?view=runs`, `${history}?view=ends&by=cause`, `${history}?view=usage&by=owner`, '/queues', '/notifications'];
+  for (const path of paths) {
+    const { items } = (await (await gateway.fetch(path, { headers: { Authorization: 'Bearer let-me-in' } })).json()) as { items: unknown[] };
+    expect([path, items.length > 0]).toEqual([path, true]);
+  }
+  const text = await (await gateway.fetch(`/logs/apis/batch/v1/namespaces/${failed?.namespace}/jobs/${failed?.name}?follow=false`, { headers: { Authorization: 'Bearer let-me-in', Accept: '*/*' } })).text();
+  expect(text).toContain('CUDA out of memory');
+}, 60_000);
