@@ -9,7 +9,7 @@ import { useReading } from '../polling/polling.ts';
 import { StateIcon } from '../state/StateMark.tsx';
 import { stateName } from '../state/texts.ts';
 import { whyNow } from '../state/why.ts';
-import { formatWhen } from '../texts/format.ts';
+import { formatWhen } from '../texts/when.ts';
 import { formatView, linkToRun, parseView, type View } from '../view/view.ts';
 import { jobs } from './resources.ts';
 import { t } from './texts.ts';
