@@ -192,4 +192,28 @@ describe.skipIf(lacking !== undefined)(`the packed package${lacking ? ` (${lacki
     // What is asked for is in it, the SDK where it is begun, and nothing of the mock.
     expect(['status.active', 'Last-Event-ID', 'kubecast mock'].map((words) => code.includes(words))).toEqual([true, entry === 'index.html', false]);
   }, 120_000);
+
+  describe('what npm create kubecast makes', () => {
+    const create = (...args: readonly string[]) => spawnSync(process.execPath, [join(web, 'create/index.mjs'), ...args], { cwd: dir, encoding: 'utf8' });
+
+    test('is built and passes its own tests, and what is there is left alone', { timeout: 300_000 }, async () => {
+      const made = join(dir, 'Über Jobs');
+      expect(create('Über Jobs')).toMatchObject({ status: 0, stderr: '' });
+      expect(JSON.parse(await readFile(join(made, 'package.json'), 'utf8'))).toMatchObject({ name: 'ber-jobs', private: true });
+      expect(await readFile(join(made, '.gitignore'), 'utf8')).toContain('node_modules');
+      // In place of npm install, which would ask the registry: what is here, and the packed SDK.
+      await mkdir(join(made, 'node_modules/@kubecast'), { recursive: true });
+      await symlink(app('node_modules/@kubecast/sdk'), join(made, 'node_modules/@kubecast/sdk'));
+      for (const name of ['react', 'react-dom', 'scheduler', '@types/react', '@types/react-dom', 'csstype', 'happy-dom', 'typescript', 'vite', 'vitest']) {
+        await mkdir(dirname(join(made, 'node_modules', name)), { recursive: true });
+        await symlink(join(web, 'node_modules', name), join(made, 'node_modules', name));
+      }
+      run(process.execPath, [join(web, 'node_modules/typescript/bin/tsc')], made);
+      run(process.execPath, [join(web, 'node_modules/vite/bin/vite.js'), 'build'], made);
+      expect(run(process.execPath, [join(web, 'node_modules/vitest/vitest.mjs'), 'run', '--no-color'], made)).toMatch(/Tests\s+3 passed/);
+
+      expect(create('Über Jobs')).toMatchObject({ status: 1, stderr: expect.stringMatching(/is not empty\n$/) as string });
+      expect(create()).toMatchObject({ status: 1, stderr: expect.stringContaining('usage') as string });
+    });
+  });
 });

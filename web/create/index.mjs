@@ -1,0 +1,32 @@
+#!/usr/bin/env node
+// npm create kubecast FOLDER: a copy of the template, which carries the folder's name. It asks nothing, and uses no network.
+
+import { cpSync, existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { basename, join, resolve } from 'node:path';
+
+/** As npm wants it, whatever the folder is called. */
+const packageName = (folder) =>
+  folder
+    .toLowerCase()
+    .replace(/[^a-z0-9._~-]+/g, '-')
+    .replace(/^[._-]+|-+$/g, '')
+    .slice(0, 214) || 'kubecast-page';
+
+function create(target) {
+  if (!target || target.startsWith('-')) throw new Error('usage: npm create kubecast FOLDER');
+  const folder = resolve(target);
+  if (existsSync(folder) && readdirSync(folder).length > 0) throw new Error(`${folder} is not empty`);
+  cpSync(join(import.meta.dirname, 'template'), folder, { recursive: true });
+  renameSync(join(folder, 'gitignore'), join(folder, '.gitignore')); // npm leaves one of that name out of packages
+  const manifest = join(folder, 'package.json');
+  writeFileSync(manifest, readFileSync(manifest, 'utf8').replace('"kubecast-page"', JSON.stringify(packageName(basename(folder)))));
+  return folder;
+}
+
+try {
+  const folder = create(process.argv[2]);
+  console.log(`${folder} is there. Go on with\n  cd ${JSON.stringify(folder)}\n  npm install\n  npm test\n  npm run dev        # with a gateway at KUBECAST_GATEWAY, by default http://127.0.0.1:8080`);
+} catch (error) {
+  console.error(`create-kubecast: ${error.message}`);
+  process.exitCode = 1;
+}
