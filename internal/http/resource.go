@@ -101,7 +101,7 @@ func (s *Server) streamOr(answer func(http.ResponseWriter, *http.Request, auth.I
 	}
 }
 
-// logLines answers what is below /logs, as an event stream or as lines of text.
+// logLines answers what is below /logs, as an event stream or as lines of text, or a question about it.
 func (s *Server) logLines(w http.ResponseWriter, r *http.Request) error {
 	id, err := s.signin.Caller(r)
 	form := formOfLogs(r.Header)
@@ -113,6 +113,8 @@ func (s *Server) logLines(w http.ResponseWriter, r *http.Request) error {
 		return s.streams.Refuse(w, r, err)
 	case err != nil:
 		return err
+	case form != reply.FormEvents && r.URL.Query().Has("view"):
+		return s.followed.Answer(w, r, id)
 	case form == reply.FormText:
 		return s.streams.Text(w, r, id, s.followed.Text)
 	case form == reply.FormNone:

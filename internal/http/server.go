@@ -183,7 +183,9 @@ func New(opts Options) (*Server, error) {
 	s.feeds = logs.New(logs.Options{
 		Upstreams: unlimited(opts.Limits.Logs.Total), PerUser: opts.Limits.Logs.PerUser, Ring: opts.LogRing, Linger: logLinger, Registerer: opts.Registerer,
 	})
-	s.followed = logstream.New(logstream.Options{Access: s.access, Feeds: s.feeds})
+	s.followed = logstream.New(logstream.Options{
+		Access: s.access, Feeds: s.feeds, Take: func(user string) (func(), error) { return s.logs.Take(user) },
+	})
 	s.streams = eventstream.New(eventstream.Options{
 		Parsers: eventstream.Parsers{
 			strings.TrimPrefix(historyapi.Prefix, "/"): s.past.Stream, strings.TrimPrefix(logstream.Prefix, "/"): s.followed.Stream,

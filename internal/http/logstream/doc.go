@@ -1,12 +1,14 @@
 // Package logstream owns the event streams of logs: of a pod, of a selection of pods, of all that
-// belong to a job or to whoever owns pods.
+// belong to a job or to whoever owns pods; and the answers to questions about them.
 //
 // What it promises: each line of each container once, in the order of its file, with where it began
 // and ended, also for pods and runs that come later; or that lines are missing. A client goes on
 // where it was at any replica. It is told of the pods whose logs its caller may get at that time,
 // and of no others.
 //
-// What it refuses: more than maxContainers on one stream. Which connections there are to API
+// A question (answer.go) reads logs from their beginning while its caller waits, within bounds.
+//
+// What it refuses: more than maxContainers on one stream, or maxScanned in one question. Which connections there are to API
 // servers, and what is kept of the lines, is the concern of internal/logs.
 package logstream
 
@@ -24,6 +26,8 @@ import (
 type Options struct {
 	Access *access.Access
 	Feeds  *logs.Feeds
+	// Take counts a connection on which a question reads; it fails if a user has too many, or all have. What it returns ends that.
+	Take func(user string) (leave func(), err error)
 }
 
 // Handler opens streams of logs.

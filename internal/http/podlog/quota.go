@@ -51,6 +51,18 @@ func (q *quota) take(user string) error {
 	return nil
 }
 
+// Take counts a connection on which something else reads a log for a user, as if it were a request.
+func (h *Handler) Take(user string) (leave func(), err error) {
+	if err := h.quota.take(user); err != nil {
+		return nil, err
+	}
+	h.metrics.upstreams.Inc()
+	return func() {
+		h.metrics.upstreams.Dec()
+		h.quota.leave(user)
+	}, nil
+}
+
 func (q *quota) leave(user string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -1,0 +1,52 @@
+package logs
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+)
+
+// Scanned is a line of a log that is read for one question.
+type Scanned struct {
+	Time time.Time
+	Text string // valid UTF-8, without the end of the line
+	Cut  bool   // the line was longer
+}
+
+// Scan reads what is there of a run's log, from its first line on, once. It has a connection of its own.
+type Scan struct {
+	body  io.ReadCloser
+	lines *lineReader
+}
+
+// OpenScan begins to read. The Scan must be closed, and ends with the context. An error is the Source's.
+func OpenScan(ctx context.Context, source Source, run Run) (*Scan, error) {
+	body, err := source.Read(ctx, run, Query{Tail: -1})
+	if err != nil {
+		return nil, err
+	}
+	return &Scan{body: body, lines: newLineReader(body)}, nil
+}
+
+// Next returns the next line. At the end of the log the error is io.EOF; a NodeError where the node
+// says that it cannot tell the rest.
+func (s *Scan) Next() (Scanned, error) {
+	line, some, err := s.lines.next()
+	switch {
+	case some && !line.own:
+		if words := line.words(); words != "" {
+			return Scanned{}, &NodeError{words}
+		}
+		if err == nil {
+			err = io.ErrUnexpectedEOF
+		}
+		return Scanned{}, err
+	case some && (err == nil || errors.Is(err, io.EOF)):
+		return Scanned{line.at, line.text, line.cut}, nil
+	}
+	return Scanned{}, err
+}
+
+// Close gives up the connection.
+func (s *Scan) Close() { _ = s.body.Close() }
