@@ -1,11 +1,15 @@
 // What is on disk is shown at once, by whom it may be seen only, and the stream goes on from there.
 
 import 'fake-indexeddb/auto';
+import { webcrypto } from 'node:crypto';
 import { deleteDB, openDB } from 'idb';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { ScriptedFetch } from '../../../mock/fetch.ts';
 import { MockGateway } from '../../../mock/gateway.ts';
 import { counts, createKubecast, defineResource, logs, page, type Kubecast, type KubeObject, type Watch } from '../index.ts';
+import type { Share } from '../client.ts';
+import { tabs } from '../tabs/index.ts';
+import { MockBrowser } from '../../../mock/browser.ts';
 import { keepOffline, type Offline, type OfflineOptions } from './index.ts';
 
 const jobs = defineResource<KubeObject>()({ group: 'batch', version: 'v1', plural: 'jobs' });
@@ -42,8 +46,8 @@ async function soon<T>(what: Promise<T>): Promise<T> {
 const nobody = (): void => undefined;
 const names = (watch: Watch<KubeObject>): string[] => watch.getSnapshot().data.map(({ metadata }) => metadata.name);
 
-async function begin(options: Partial<OfflineOptions> = {}, fetch = gateway.fetch, at = ''): Promise<{ kc: Kubecast; offline: Offline }> {
-  const kc = createKubecast({ gateway: at, token: () => 'let-me-in', fetch, random: () => 0.5 });
+async function begin(options: Partial<OfflineOptions> = {}, fetch = gateway.fetch, at = '', share?: Share): Promise<{ kc: Kubecast; offline: Offline }> {
+  const kc = createKubecast({ gateway: at, token: () => 'let-me-in', fetch, random: () => 0.5, share });
   const offline = await soon(keepOffline(kc, { user: 'mara', ...options }));
   open.push({ kc, offline });
   return { kc, offline };
@@ -421,4 +425,40 @@ test('a refusal of one watch takes what is on disk with it, and what is left is 
   expect(await onDisk()).not.toContain('\\"name\\"');
   await pass(20_000);
   expect(await onDisk()).toContain('\\"p\\"');
+});
+
+test('tabs that share a stream go on from the disk, too: the first one takes the gateway’s position along, and the second its rows', async () => {
+  vi.spyOn(webcrypto.subtle, 'digest').mockImplementation((_, data) => Promise.resolve(new Uint8Array(data as Uint8Array).slice(0, 32).buffer));
+  const shared = (browser: MockBrowser): Share => tabs({ surroundings: browser.open() });
+  for (const name of ['a', 'b', 'c']) put(name);
+  const before = new MockBrowser();
+  const one = await begin({}, gateway.fetch, 'http://gateway', shared(before));
+  one.kc.watch(jobs).subscribe(nobody);
+  one.kc.watch(pods).subscribe(nobody);
+  await pass(5_000);
+  expect(one.kc.watch(jobs).getSnapshot().status).toBe('live');
+  await soon(one.offline.save());
+  expect(await onDisk()).toContain('~e1.');
+  close(one);
+  for (const tab of [...before.tabs]) tab.kill();
+  await pass(60_000);
+  gateway.cluster.remove('jobs', 'b');
+  put('d');
+  gateway.requests.length = 0;
+  const after = new MockBrowser();
+  const two = await begin({}, gateway.fetch, 'http://gateway', shared(after));
+  const three = await begin({}, gateway.fetch, 'http://gateway', shared(after));
+  const statuses: string[] = [];
+  for (const { kc } of [two, three]) kc.watch(jobs).subscribe(() => statuses.push(kc.watch(jobs).getSnapshot().status));
+  await pass(5_000);
+  expect(gateway.requests[0]?.lastEventId).toMatch(/^e1\.w\w+-\d+\.w\w+-\d+$/);
+  for (const { kc } of [two, three]) {
+    expect(kc.watch(jobs).getSnapshot().status).toBe('live');
+    expect(names(kc.watch(jobs))).toEqual(['a', 'c', 'd']);
+  }
+  expect(gateway.streams.size).toBe(1);
+  expect(statuses).not.toContain('loading');
+  close(two);
+  close(three);
+  for (const tab of [...after.tabs]) tab.kill();
 });

@@ -63,6 +63,8 @@ export class Leader {
   readonly #streams = new Map<string, Attached>();
   readonly #tabs = new Set<string>();
   readonly #ring: Frame[] = [];
+  /** Where this one went on. */
+  #base: Cursor | undefined;
   #seq: number;
   /** Told by the stream, and not yet to the tabs. */
   #news: Frame[] | undefined;
@@ -80,6 +82,7 @@ export class Leader {
 
   constructor(options: LeaderOptions) {
     this.#options = options;
+    this.#base = options.base;
     this.#seq = options.base?.seq ?? 0;
     this.#position = options.base?.id ?? '';
     this.#woken = performance.now();
@@ -136,6 +139,7 @@ export class Leader {
         this.#leave([...this.#streams].filter(([, other]) => other.tab === tab).map(([id]) => id));
       });
     }
+    this.#adopt(position);
     const attached: Attached = { tab, turn, paths, position, names: new Map(), waiting: true, since: doubted ? performance.now() : -Infinity };
     this.#streams.set(stream, attached);
     const names = this.#plan(attached);
@@ -148,6 +152,15 @@ export class Leader {
     this.#follow();
     this.wake(impatience, doubted);
     this.#welcome();
+  }
+
+  /** The first that comes may bring the gateway's position along from a leader that nobody here has heard of, as from a disk. */
+  #adopt(position: string): void {
+    const place = placeOf(position);
+    if (this.#base || this.#client || !this.#gathering || this.#watches.size > 0 || place?.id === undefined) return;
+    this.#base = { leader: place.leader, seq: place.seq, id: place.id };
+    this.#seq = place.seq;
+    this.#position = place.id;
   }
 
   /** By which names a tab stream has its watches; those that nobody has yet are begun. Undefined if these are too many. */
@@ -179,7 +192,8 @@ export class Leader {
 
   /** What a position names, if the frames behind it are still there. */
   #resumable(position: string): ReadonlyMap<string, string> | undefined {
-    const { base, id } = this.#options;
+    const { id } = this.#options;
+    const base = this.#base;
     const place = placeOf(position);
     if (!place || place.seq > this.#seq || place.seq < this.#seq - this.#ring.length) return undefined;
     return place.leader === id || (place.leader === base?.leader && place.seq === base.seq) ? place.names : undefined;

@@ -59,20 +59,22 @@ export interface Place {
   readonly leader: string;
   readonly seq: number;
   readonly names: ReadonlyMap<string, string>;
+  /** The gateway's position there, if it is known: for when that leader is long gone. */
+  readonly id: string | undefined;
 }
 
-const form = /^~([a-z0-9]+)\.(\d+)((?:\.[a-z0-9]+-[a-z0-9]+)*)$/;
+const form = /^~([a-z0-9]+)\.(\d+)((?:\.[a-z0-9]+-[a-z0-9]+)*)(?:~(.+))?$/;
 
 /** As a position, which no gateway knows. */
-export function written({ leader, seq }: Pick<Cursor, 'leader' | 'seq'>, names: Iterable<readonly [string, string]>): string {
-  return [`~${leader}.${seq}`, ...Array.from(names, ([own, name]) => `${own}-${name}`)].join('.');
+export function written({ leader, seq, id }: Cursor, names: Iterable<readonly [string, string]>): string {
+  return [`~${leader}.${seq}`, ...Array.from(names, ([own, name]) => `${own}-${name}`)].join('.') + (id && `~${id}`);
 }
 
 /** Undefined: a gateway's own, or nothing. */
 export function placeOf(position: string): Place | undefined {
-  const [, leader = '', seq, names = ''] = form.exec(position) ?? [];
+  const [, leader = '', seq, names = '', id] = form.exec(position) ?? [];
   if (leader === '') return undefined;
-  return { leader, seq: Number(seq), names: new Map(names.split('.').slice(1).map((pair) => pair.split('-') as [string, string])) };
+  return { leader, seq: Number(seq), names: new Map(names.split('.').slice(1).map((pair) => pair.split('-') as [string, string])), id };
 }
 
 /** A frame's watch and type. */

@@ -139,7 +139,8 @@ export class TabStream implements Stream {
     const [own, type] = partsOf(frame);
     if (/^(synced|page|counts)$/.test(type) || this.#partial(own)) this.#done.add(own);
     if (type === 'reset' && !this.#partial(own)) this.#done.delete(own);
-    return { ...frame, id: this.#written(cursor) };
+    // The gateway's position is that behind all that was told at once.
+    return { ...frame, id: this.#written({ ...cursor, id: '' }) };
   }
 
   #partial(own: string): boolean {
