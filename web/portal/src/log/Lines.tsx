@@ -1,7 +1,7 @@
 // The lines of a log as a list of which the document has what is in sight.
 
 import { defaultRangeExtractor, useVirtualizer } from '@tanstack/react-virtual';
-import { useCallback, useEffect, useRef, useState, type ReactNode } from 'react';
+import { useCallback, useEffect, useLayoutEffect, useRef, useState, type ReactNode } from 'react';
 import { Line, lookOf, notLoaded } from './Line.tsx';
 import { indexOf, type Rows } from './rows.ts';
 import { copied, selectedIn } from './selection.ts';
@@ -45,6 +45,17 @@ export function Lines({ rows, search, named, wrap, times, goTo }: LinesProps): R
     const element = scroller.current;
     if (element && follows) element.scrollTop = element.scrollHeight;
   }, [follows, last, rows.count, height]);
+  // What is put in front moves nothing that is in sight.
+  const top = rows.at(0)?.id ?? 0;
+  const before = useRef(top);
+  useLayoutEffect(() => {
+    const element = scroller.current;
+    if (element && top < before.current) {
+      setAtEnd(false);
+      element.scrollTop += (before.current - top) * rowHeight;
+    }
+    before.current = top;
+  }, [top]);
   const onScroll = (): void => {
     const element = scroller.current;
     if (element) setAtEnd(element.scrollHeight - element.scrollTop - element.clientHeight < 2 * rowHeight);

@@ -7,6 +7,7 @@ import { Spoken } from '../scheduling/Spoken.tsx';
 import { chooseClock, clock, clocks, type Clock } from '../texts/clock.ts';
 import { formatNumber } from '../texts/format.ts';
 import { downloadLog } from './download.ts';
+import { useEarlier } from './earlier.ts';
 import { entriesOf, newerThan, sourcesOf } from './entries.ts';
 import { matchesOf } from './find.ts';
 import { atLeast, levels, type Level } from './levels.ts';
@@ -34,8 +35,12 @@ export function Log({ of, namespace, name, token, choice }: LogProps): ReactNode
   const [saving, setSaving] = useState('');
   const [at, setAt] = useState<{ readonly id: number }>();
   const sought = useDeferredValue(search);
-  const all = held ?? data;
-  const sources = useMemo(() => sourcesOf(all), [all]);
+  const tail = held ?? data;
+  const sources = useMemo(() => sourcesOf(tail), [tail]);
+  const earlier = useEarlier(of, namespace, name, sources[0]?.split('/')[1], token, tail);
+  const { left } = earlier;
+  // eslint-disable-next-line react-hooks/exhaustive-deps -- they are as many as these
+  const all = useMemo(() => earlier.all, [tail, earlier.all.length, earlier.all[0]]);
   const shown = useMemo(() => atLeast(entriesOf(all, only), options.level), [all, only, options.level]);
   const rows = useMemo(() => rowsOf(shown), [shown]);
   const matches = useMemo(() => matchesOf(shown, sought), [shown, sought]);
@@ -115,6 +120,11 @@ export function Log({ of, namespace, name, token, choice }: LogProps): ReactNode
         <span className="log-count">{count}</span>
         <Spoken text={count} asked={`${saving} ${only} ${sought} ${options.level}`} />
       </div>
+      {sources.length === 1 && left !== 0 && (left !== undefined || mayHaveMore(tail)) && (
+        <button type="button" className="log-earlier" onClick={earlier.load}>
+          {earlier.trouble || (left === undefined ? t.earlier : t.earlierLines(left))}
+        </button>
+      )}
       {shown.length > 0 ? (
         <Lines rows={rows} search={sought} named={sources.length > 1 && only === ''} wrap={options.wrap} times={options.times} goTo={at} />
       ) : (
@@ -123,6 +133,11 @@ export function Log({ of, namespace, name, token, choice }: LogProps): ReactNode
     </>
   );
 }
+
+/** So many lines a stream begins with, unless it is told otherwise. */
+const first = 1_000;
+/** Whether there may be lines of before: it began with as many as it may, or behind another run. */
+const mayHaveMore = (tail: readonly LogEntry[]): boolean => tail.length >= first || tail.some((entry) => entry.type === 'started' && entry.restart > 0);
 
 interface NothingProps {
   readonly status: WatchStatus;

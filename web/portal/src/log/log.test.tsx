@@ -123,3 +123,35 @@ test('what is copied is whole lines with their ends, and a selection stays when 
   expect(document.getSelection()?.isCollapsed).toBe(false);
   expect(copy()).toBe('first\nsecond\n');
 });
+
+test('lines of before the newest are read when somebody wants them, each once, up to the first', async () => {
+  const asked: string[] = [];
+  const item = (text: string): object => ({ type: 'line', namespace: 'n', pod: 'p', container: 'main', text, time: '2026-11-27T09:00:00Z' });
+  const answers = [
+    { count: 1003, index: 1002 },
+    { count: 1002, first: 'a', items: Array.from({ length: 1_000 }, (_, n) => item(`before ${n + 2}`)) },
+    { count: 2, first: 'a', items: [item('before 0'), item('before 1')] },
+  ];
+  vi.stubGlobal('fetch', (url: string) => {
+    asked.push(url);
+    return Promise.resolve(new Response(JSON.stringify(answers[asked.length - 1])));
+  });
+  try {
+    await open(() => event('started', { restart: 1 }), () => line('newest'));
+    page.act(() => page.button('Earlier lines ↑').click());
+    await vi.waitFor(() => page.button('2 earlier lines ↑'));
+    page.act(() => page.button('2 earlier lines ↑').click());
+    await vi.waitFor(() => expect(page.element.querySelector('.log-earlier')).toBeNull());
+    expect(asked).toEqual([
+      '/logs/api/v1/namespaces/n/pods/p?view=lines&container=main&limit=0&time=2026-11-27T10%3A00%3A00Z',
+      '/logs/api/v1/namespaces/n/pods/p?view=lines&container=main&from=2&limit=1000',
+      '/logs/api/v1/namespaces/n/pods/p?view=lines&container=main&from=0&limit=2',
+    ]);
+    const input = page.element.querySelector('input');
+    if (input) page.type(input, 'before');
+    await pass();
+    expect(page.element.querySelector('.log-count')?.textContent).toBe('– of 1,002');
+  } finally {
+    vi.unstubAllGlobals();
+  }
+});

@@ -1,0 +1,80 @@
+// Lines of before those that a log's stream begins with, which the gateway reads when somebody wants them.
+
+import { pathOf, type KubeObject, type LogEntry, type Resource } from '@kubecast/sdk';
+import { useState } from 'react';
+import { base } from '../session/base.ts';
+
+/** So many come at once. */
+const step = 1_000;
+/** So many of a browser's memory has room for; all are in what is downloaded. */
+const most = 50_000;
+
+interface Earlier {
+  /** The number of the line behind them. */
+  readonly before: number;
+  readonly entries: readonly LogEntry[];
+  /** How many there are before these. */
+  readonly left: number;
+  readonly first: string;
+}
+
+type Item = Omit<LogEntry, 'number'>;
+interface Answer {
+  readonly first?: string;
+  readonly items: readonly Item[];
+  readonly index?: number;
+}
+
+export interface UseEarlier {
+  /** With those that were loaded in front. */
+  readonly all: readonly LogEntry[];
+  /** How many more there are; undefined: that is not known yet. */
+  readonly left: number | undefined;
+  readonly trouble: string;
+  readonly load: () => void;
+}
+
+/** `container` is the one whose log it is: of several there is no order that a page could continue. */
+export function useEarlier(of: Resource<KubeObject>, namespace: string, name: string, container: string | undefined, token: string | undefined, tail: readonly LogEntry[]): UseEarlier {
+  const [kept, setKept] = useState<Earlier>();
+  const [state, setState] = useState<'' | 'loading' | { readonly said: string }>('');
+  const at = tail.findIndex((entry) => entry.type === 'line');
+  const line = tail[at];
+  // The oldest of the stream's are let go after a while: then what was loaded would not join.
+  const earlier = kept && line?.number === kept.before ? kept : undefined;
+
+  const ask = async (more: string): Promise<Answer> => {
+    const path = `${base}/logs${pathOf(of, { namespace, name })}?view=lines${container ? `&container=${encodeURIComponent(container)}` : ''}${more}`;
+    const response = await fetch(path, { headers: { Accept: 'application/json', ...(token !== undefined && { Authorization: `Bearer ${token}` }) }, cache: 'no-store' });
+    const said = (await response.json().catch(() => ({}))) as Answer & { readonly detail?: string };
+    if (!response.ok) throw new Error(said.detail ?? `HTTP ${response.status}`);
+    return said;
+  };
+  const read = async (): Promise<void> => {
+    if (line?.type !== 'line') return;
+    const end = earlier?.left ?? (await ask(`&limit=0&time=${encodeURIComponent(line.time)}`)).index ?? 0;
+    const from = Math.max(0, end - step);
+    const answer = end > 0 ? await ask(`&from=${from}&limit=${end - from}`) : { items: [] };
+    // Lines were rotated away meanwhile: all places are others.
+    if (earlier && answer.first !== undefined && earlier.first !== '' && answer.first !== earlier.first) {
+      setKept(undefined);
+      return;
+    }
+    const loaded = earlier?.entries ?? [];
+    const newest = loaded[0]?.number ?? line.number;
+    const entries = answer.items.map((item, n) => ({ ...item, number: newest - answer.items.length + n }) as LogEntry);
+    setKept({ before: line.number, entries: [...entries, ...loaded], left: loaded.length + entries.length >= most ? 0 : end - answer.items.length, first: answer.first ?? earlier?.first ?? '' });
+  };
+  return {
+    all: earlier ? [...earlier.entries, ...tail.slice(at)] : tail,
+    left: line === undefined || state === 'loading' ? 0 : earlier?.left,
+    trouble: typeof state === 'object' ? state.said : '',
+    load: () => {
+      setState('loading');
+      read().then(
+        () => setState(''),
+        (failure: unknown) => setState({ said: failure instanceof Error ? failure.message : String(failure) }),
+      );
+    },
+  };
+}
