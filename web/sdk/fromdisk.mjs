@@ -1,0 +1,62 @@
+// Tells how soon 20,000 rows are there from a browser's disk: `npm run build && node fromdisk.mjs`, in Chromium (`/usr/bin/chromium`, or KUBECAST_CHROMIUM).
+// From the call of `keepOffline` to the first snapshot that has all of them, in pages that are opened anew; no gateway answers.
+
+import { createServer } from 'node:http';
+import { chromium } from 'playwright-core';
+import { build } from 'vite';
+
+const count = 20_000;
+const code = `
+import { createKubecast, defineResource } from './dist/index.js';
+import { keepOffline } from './dist/offline/index.js';
+const pods = defineResource()({ version: 'v1', plural: 'pods' });
+const frame = (event, id, data) => 'event: ' + event + '\\nid: ' + id + '\\ndata: ' + JSON.stringify(data) + '\\n\\n';
+const rows = () => Array.from({ length: ${count} }, (_, n) => frame('w0.added', 'e', { metadata: { name: 'train-' + n, namespace: 'team-' + n % 40, uid: n + '-0b0c-4d1f-8a7e', resourceVersion: String(n), labels: { app: 'train' } }, spec: { nodeName: 'node-' + n % 300 }, status: { phase: 'Running', startTime: '2026-11-27T10:00:00Z' } })).join('');
+const stream = () => Promise.resolve(new Response(new ReadableStream({ start: (c) => c.enqueue(new TextEncoder().encode(rows() + frame('w0.synced', 'e.w0-1', { resourceVersion: '1', count: ${count} }))) }), { headers: { 'Content-Type': 'text/event-stream' } }));
+const at = async (fetch) => {
+  const kc = createKubecast({ token: () => 't', fetch });
+  const began = performance.now();
+  const offline = await keepOffline(kc, { user: 'mara' });
+  const watch = kc.watch(pods);
+  const leave = watch.subscribe(() => undefined);
+  const took = performance.now() - began;
+  return { watch, offline, took, count: watch.getSnapshot().data.length, status: watch.getSnapshot().status };
+};
+window.fill = async () => {
+  const { watch, offline } = await at(stream);
+  while (watch.getSnapshot().status !== 'live') await new Promise((resolve) => setTimeout(resolve, 20));
+  const began = performance.now();
+  await offline.save();
+  return performance.now() - began;
+};
+window.read = async () => {
+  const { took, count, status } = await at(() => new Promise(() => undefined));
+  return { took, count, status };
+};
+`;
+const entry = { name: 'entry', resolveId: (id) => (id === 'entry' ? new URL('entry.js', import.meta.url).pathname : null), load: (id) => (id.endsWith('/entry.js') ? code : null) };
+const output = await build({ configFile: false, logLevel: 'error', plugins: [entry], build: { write: false, target: 'es2022', rollupOptions: { input: 'entry' } } });
+const script = [output].flat()[0].output[0].code;
+const server = createServer((_, response) => response.writeHead(200, { 'Content-Type': 'text/html' }).end(`<!doctype html><script type="module">${script}</script>`));
+await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+const browser = await chromium.launch({ executablePath: process.env.KUBECAST_CHROMIUM ?? '/usr/bin/chromium', args: ['--no-sandbox'] });
+const context = await browser.newContext();
+const open = async () => {
+  const page = await context.newPage();
+  await page.goto(`http://127.0.0.1:${server.address().port}/`);
+  return page;
+};
+const first = await open();
+const wrote = await first.evaluate(() => window.fill());
+await first.close();
+const found = [];
+for (let n = 0; n < 9; n++) {
+  const page = await open();
+  found.push(await page.evaluate(() => window.read()));
+  await page.close();
+}
+if (found.some((one) => one.count !== count || one.status !== 'reconnecting')) throw new Error(JSON.stringify(found));
+const times = found.map(({ took }) => took).sort((a, b) => a - b);
+console.log(`${count} rows from disk: ${times[4].toFixed(0)} ms (median of 9, ${times[0].toFixed(0)} to ${times[8].toFixed(0)}); written at once in ${wrote.toFixed(0)} ms`);
+await browser.close();
+server.close();
