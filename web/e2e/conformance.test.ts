@@ -45,13 +45,18 @@ describe.skipIf(lacking !== undefined)(`the real gateway${lacking ? ` (${lacking
     subject = {
       url: kubecast.url,
       headers: { Authorization: `Bearer ${token}` },
-      abilities: ['queries', 'lists'],
+      abilities: ['queries', 'lists', 'history'],
       room: async (): Promise<Room> => {
         const namespace = `room-${rooms++}`;
         await kubecast.api('POST', '/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } });
         const path = `/apis/${group}/v1/namespaces/${namespace}/things`;
         return {
           path,
+          jobs: {
+            path: `/history/apis/batch/v1/namespaces/${namespace}/jobs`,
+            submit: (name) => kubecast.api('POST', `/apis/batch/v1/namespaces/${namespace}/jobs`, { apiVersion: 'batch/v1', kind: 'Job', metadata: { name }, spec: { suspend: true, template: { spec: { restartPolicy: 'Never', containers: [{ name: 'main', image: 'none' }] } } } }),
+            withdraw: (name) => kubecast.api('DELETE', `/apis/batch/v1/namespaces/${namespace}/jobs/${name}?propagationPolicy=Background`),
+          },
           put: async (name, { labels, data } = {}) => {
             const applied = { apiVersion: `${group}/v1`, kind: 'Thing', metadata: { name, labels }, data };
             return (await kubecast.api('PATCH', `${path}/${name}?fieldManager=conformance&force=true`, applied, 'application/apply-patch+yaml')) as Thing;

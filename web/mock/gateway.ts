@@ -2,6 +2,7 @@
 
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
+import type { KubeObject } from '@kubecast/sdk';
 import { MockCluster } from './cluster.ts';
 import { addressOf, inDefaultCluster, lackOf, type Found } from './contract.ts';
 import { documentAt, idOf, tagOf } from './documents.ts';
@@ -320,13 +321,13 @@ export class MockGateway {
     if (user.logs === false || !maySee(user, 'pods', namespace)) throw new BadQuery('you may not read logs there', 403);
     const namespaces = (): readonly string[] | undefined => (this.users.get(token) ?? user).namespaces;
     if (!isOwner) {
-      if (name !== undefined && !this.logs.has(namespace ?? '', name)) throw new BadQuery(`pods "${name}" not found`, 404);
       return { pod: name, namespace, namespaces };
     }
     const id = idOf({ group: group ?? '', plural: resource });
     if (group === undefined && resource !== 'replicationcontrollers') throw new BadQuery(`no logs are at ${path}`, 404);
-    const owner = this.cluster.list(resource, group ?? '').find(({ metadata }) => metadata.name === name && metadata.namespace === namespace);
-    if (!owner || !maySee(user, id, namespace)) throw new BadQuery(`${id} "${name}" not found`, 404);
+    if (!maySee(user, id, namespace)) throw new BadQuery(`you may not get ${id} there`, 403);
+    // What is not there may come, and what is made anew has pods of its own.
+    const owner = (): KubeObject | undefined => this.cluster.list(resource, group ?? '').find(({ metadata }) => metadata.name === name && metadata.namespace === namespace);
     return { owner, namespace, namespaces };
   }
 

@@ -24,7 +24,7 @@ export interface Line {
 export interface LogsOf {
   /** Of a pod, the pod; of an owner, what is at its path; of neither all that are selected. */
   readonly pod?: string | undefined;
-  readonly owner?: KubeObject | undefined;
+  readonly owner?: (() => KubeObject | undefined) | undefined;
   readonly namespace?: string | undefined;
   readonly namespaces?: () => readonly string[] | undefined;
 }
@@ -136,7 +136,10 @@ export class MockLogs extends MockLog {
       const object = this.#podAt(row.namespace, row.pod);
       const key = `${row.namespace}/${row.pod}`;
       // What has gone belongs where it belonged.
-      if (object) seen.set(key, owner ? this.#belongs(object, owner) : selects(object));
+      if (object) {
+        const above = owner?.();
+        seen.set(key, owner ? above !== undefined && this.#belongs(object, above) : selects(object));
+      }
       return seen.get(key) ?? false;
     };
     return (row) => (namespace === undefined || row.namespace === namespace) && (namespaces?.()?.includes(row.namespace) ?? true) && meant(row);

@@ -1,4 +1,5 @@
 import type { Case } from '../case.ts';
+import { historyCases } from './history.ts';
 import { listCases } from './lists.ts';
 import { queryCases } from './queries.ts';
 import { refusalCases } from './refusals.ts';
@@ -7,4 +8,4 @@ import { streamCases } from './streams.ts';
 import type { ServerSubject } from './subject.ts';
 
 /** What any server of this contract has to do. */
-export const serverCases: readonly Case<ServerSubject>[] = [...streamCases, ...resumeCases, ...refusalCases, ...queryCases, ...listCases];
+export const serverCases: readonly Case<ServerSubject>[] = [...streamCases, ...resumeCases, ...refusalCases, ...queryCases, ...listCases, ...historyCases];

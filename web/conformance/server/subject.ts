@@ -15,14 +15,26 @@ export interface Room {
   remove(name: string): Promise<void>;
   /** Forgets what happened up to now, so that no older position can be gone on from; if it can be made to. */
   forget?(): Promise<void>;
+  /** Jobs of a namespace of their own, of which a history is kept; with the ability `history`. */
+  readonly jobs?: RoomJobs | undefined;
+}
+
+export interface RoomJobs {
+  /** Their history's path at the server. */
+  readonly path: string;
+  /** Makes a job that is not to run. */
+  submit(name: string): Promise<unknown>;
+  /** Deletes it. */
+  withdraw(name: string): Promise<unknown>;
 }
 
 /**
  * - `forgets`: rooms have `forget`
  * - `queries`: selectors, `search`, `fields`, `deltas` and `conflate` of streams, and the refusal of what is unknown
+ * - `history`: rooms have `jobs`; the history, notifications and logs
  * - `lists`: lists, pages of them, ETags, counts; and live counts and pages
  */
-export type ServerAbility = 'forgets' | 'queries' | 'lists';
+export type ServerAbility = 'forgets' | 'queries' | 'lists' | 'history';
 
 /** A server. */
 export interface ServerSubject {

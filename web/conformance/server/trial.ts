@@ -15,6 +15,7 @@ export class Trial {
     this.subject = subject;
     this.room = {
       path: room.path,
+      jobs: room.jobs,
       forget: async () => room.forget?.(),
       put: async (name, content) => {
         const thing = await room.put(name, content);
