@@ -50,9 +50,16 @@ export function useEarlier(of: Resource<KubeObject>, namespace: string, name: st
     if (!response.ok) throw new Error(said.detail ?? `HTTP ${response.status}`);
     return said;
   };
+  /** Others may have the time of the first line: it is found by the next one that has another. */
+  const placeOfFirst = async (time: string): Promise<number> => {
+    const next = tail.findIndex((entry, n) => n > at && entry.type === 'line' && entry.time !== time);
+    const known = tail[next];
+    const { index = 0 } = await ask(`&limit=0&time=${encodeURIComponent(known?.type === 'line' ? known.time : time)}`);
+    return Math.max(0, index - (known ? next - at : 0));
+  };
   const read = async (): Promise<void> => {
     if (line?.type !== 'line') return;
-    const end = earlier?.left ?? (await ask(`&limit=0&time=${encodeURIComponent(line.time)}`)).index ?? 0;
+    const end = earlier?.left ?? (await placeOfFirst(line.time));
     const from = Math.max(0, end - step);
     const answer = end > 0 ? await ask(`&from=${from}&limit=${end - from}`) : { items: [] };
     // Lines were rotated away meanwhile: all places are others.

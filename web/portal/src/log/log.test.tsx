@@ -128,7 +128,7 @@ test('lines of before the newest are read when somebody wants them, each once, u
   const asked: string[] = [];
   const item = (text: string): object => ({ type: 'line', namespace: 'n', pod: 'p', container: 'main', text, time: '2026-11-27T09:00:00Z' });
   const answers = [
-    { count: 1003, index: 1002 },
+    { count: 1005, index: 1004 }, // two lines behind the first
     { count: 1002, first: 'a', items: Array.from({ length: 1_000 }, (_, n) => item(`before ${n + 2}`)) },
     { count: 2, first: 'a', items: [item('before 0'), item('before 1')] },
   ];
@@ -137,13 +137,13 @@ test('lines of before the newest are read when somebody wants them, each once, u
     return Promise.resolve(new Response(JSON.stringify(answers[asked.length - 1])));
   });
   try {
-    await open(() => event('started', { restart: 1 }), () => line('newest'));
+    await open(() => event('started', { restart: 1 }), () => line('newest'), () => line('of the same time'), () => line('later', '2026-11-27T10:00:01Z'));
     page.act(() => page.button('Earlier lines ↑').click());
     await vi.waitFor(() => page.button('2 earlier lines ↑'));
     page.act(() => page.button('2 earlier lines ↑').click());
     await vi.waitFor(() => expect(page.element.querySelector('.log-earlier')).toBeNull());
     expect(asked).toEqual([
-      '/logs/api/v1/namespaces/n/pods/p?view=lines&container=main&limit=0&time=2026-11-27T10%3A00%3A00Z',
+      '/logs/api/v1/namespaces/n/pods/p?view=lines&container=main&limit=0&time=2026-11-27T10%3A00%3A01Z',
       '/logs/api/v1/namespaces/n/pods/p?view=lines&container=main&from=2&limit=1000',
       '/logs/api/v1/namespaces/n/pods/p?view=lines&container=main&from=0&limit=2',
     ]);
