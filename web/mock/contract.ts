@@ -38,7 +38,8 @@ const queue: Address = { part: 'queues', serves: ['kind', 'limit', 'conflate'] }
 const inbox: Address = { part: 'inbox', serves: [] };
 
 const absent = (says: string): Address => ({ part: 'none', serves: [], lacks: { '': says } });
-const logs: Address = { part: 'logs', serves: ['container', 'tailLines', 'sinceTime', 'sinceSeconds', 'search', 'labelSelector', 'fieldSelector', 'follow'] };
+const noQuestions = 'The mock answers no questions about stretches of a log; follow it.';
+const logs: Address = { part: 'logs', serves: ['container', 'tailLines', 'sinceTime', 'sinceSeconds', 'search', 'labelSelector', 'fieldSelector', 'follow'], lacks: Object.fromEntries(['view', 'from', 'limit', 'time', 'context', 'ignoreCase'].map((name) => [name, noQuestions])) };
 const podLog: Address = {
   part: 'log',
   serves: ['container', 'follow', 'previous', 'sinceSeconds', 'sinceTime', 'timestamps', 'tailLines', 'limitBytes'],
