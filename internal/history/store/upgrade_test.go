@@ -68,6 +68,7 @@ func recorded(ctx context.Context, s *Store, resource, holder string) (uids []st
 			if err := s.Release(written, name, holder); err != nil {
 				return uids, err
 			}
+			time.Sleep(100 * time.Millisecond) // else those who wait for it would hardly ever meet the moment
 		}
 	}
 	return uids, s.Release(context.WithoutCancel(ctx), name, holder)
@@ -105,7 +106,7 @@ func TestGatewaysOfTwoReleasesRecordSideBySide(t *testing.T) {
 			}
 			written := func(holder string, n int) {
 				t.Helper()
-				for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+				for deadline := time.Now().Add(3 * time.Minute); ; time.Sleep(5 * time.Millisecond) {
 					var jobs int
 					if err := after.QueryRow(t.Context(), "SELECT COUNT(*) FROM jobs WHERE uid LIKE ?", holder+"-%").Scan(&jobs); err != nil {
 						t.Fatal(err)
