@@ -27,7 +27,7 @@ func killed(t *testing.T, s *stage) *server {
 	p.sees("kubecast_ready == 1")
 	p.isSilent("KubecastRestarts", "KubecastAbsent")
 	for end := time.Now().Add(firesWithin); len(p.firing("KubecastRestarts")) == 0 && time.Now().Before(end); { // three times within 30 s, however long each takes
-		before := p.query("process_start_time_seconds")[0].F
+		before := p.sees("process_start_time_seconds")
 		g.kill()
 		g.start()
 		p.sees(fmt.Sprintf("process_start_time_seconds > %.2f", before))

@@ -71,7 +71,7 @@ func TestNothingFiresAndEachPanelShowsSomethingWhileAllIsWell(t *testing.T) {
 		t.Errorf("only %d queries were found", len(unseen))
 	}
 	began := time.Now()
-	harness.Eventually(t, "each panel shows something", time.Minute, func() error {
+	harness.Eventually(t, "each panel shows something", patience, func() error {
 		for of, expression := range unseen {
 			if shows(p.query(expression)) {
 				delete(unseen, of)
@@ -104,7 +104,7 @@ func (p *server) showsPanel(scene, title string) {
 		if q.title != title {
 			continue
 		}
-		harness.Eventually(p.t, "the panel "+title+" shows something", time.Minute, func() error {
+		harness.Eventually(p.t, "the panel "+title+" shows something", patience, func() error {
 			if !shows(p.query(q.expression)) {
 				return errors.New("it does not")
 			}

@@ -224,7 +224,7 @@ func (g *gateway) get(at, token, path string) (code int, body string, err error)
 // mustGet asks until the answer is as it has to be.
 func (g *gateway) mustGet(token, path string, want int) {
 	g.t.Helper()
-	harness.Eventually(g.t, fmt.Sprintf("%s is answered with %d", path, want), time.Minute, func() error {
+	harness.Eventually(g.t, fmt.Sprintf("%s is answered with %d", path, want), patience, func() error {
 		code, body, err := g.get("http://"+g.listen, token, path)
 		if err != nil || code != want {
 			return fmt.Errorf("%d %s, %w", code, body, err)
