@@ -15,7 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// namespaces makes namespaces, waits until pods can be made in them, and removes them after the test.
+// namespaces makes namespaces, waits until they have all that the cluster puts there, and pods can be made in them, and removes them after
+// the test.
 func (s *stage) namespaces(t *testing.T, names ...string) {
 	t.Helper()
 	ctx := context.Background()
@@ -35,6 +36,10 @@ func (s *stage) namespaces(t *testing.T, names ...string) {
 	for _, name := range names {
 		eventually(t, "namespace "+name+" has its default ServiceAccount", func() error {
 			_, err := s.kube.CoreV1().ServiceAccounts(name).Get(ctx, "default", metav1.GetOptions{})
+			return err
+		})
+		eventually(t, "namespace "+name+" has its ConfigMap", func() error { // by another controller; a test may look at the first that is told
+			_, err := s.kube.CoreV1().ConfigMaps(name).Get(ctx, "kube-root-ca.crt", metav1.GetOptions{})
 			return err
 		})
 	}

@@ -95,9 +95,12 @@ contexts: [{name: a, context: {cluster: a, user: a}}], users: [{name: a, user: {
 	volume.write(t, clusters(other+away))
 	told("default live, other live, away stale")
 	path := "/api/v1/namespaces/clusters/configmaps"
-	if a, b := g.list(t, token, path), g.list(t, token, "/clusters/other"+path); len(a.Items) == 0 || len(a.Items) != len(b.Items) {
-		t.Errorf("%d here, %d there, which is the same cluster", len(a.Items), len(b.Items))
-	}
+	eventually(t, "both tell the same, since they are the same cluster", func() error {
+		if a, b := g.list(t, token, path), g.list(t, token, "/clusters/other"+path); len(a.Items) == 0 || len(a.Items) != len(b.Items) {
+			return fmt.Errorf("%d here, %d there", len(a.Items), len(b.Items))
+		}
+		return nil
+	})
 	if code, body := g.readyz(); code != http.StatusOK || !strings.Contains(body, "away: cluster away") {
 		t.Errorf("readyz: %d %s", code, body)
 	}

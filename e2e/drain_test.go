@@ -58,7 +58,7 @@ func TestSigtermEndsStreamsAtFrameBoundary(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)
 	s.namespaces(t, "drain-a", "drain-b")
-	g := s.startGateway(t, gatewayOptions{config: "drain: 6s\n"})
+	g := s.startGateway(t, gatewayOptions{config: "drain: 10s\n"})
 	g.waitReady(t)
 	finish := s.startChurn(t, &churn{namespaces: []string{"drain-a", "drain-b"}, test: "drain", random: seed(t)})
 	all, wait := s.openMany(t, g, 45)
@@ -145,7 +145,7 @@ func TestSecondSigtermEndsAtOnce(t *testing.T) {
 		t.Fatal("the gateway did not wait for its stream")
 	}
 	g.process.Signal(syscall.SIGTERM)
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), eventuallyWithin)
 	defer cancel()
 	select {
 	case <-g.process.Done():

@@ -211,6 +211,17 @@ func (g *gateway) end() {
 	g.process.Terminate(20 * time.Second)
 }
 
+// says waits until the log has a text: a line that was written before an answer may be read after it.
+func (g *gateway) says(t *testing.T, text string) {
+	t.Helper()
+	eventually(t, "the log says "+text, func() error {
+		if !strings.Contains(g.log(), text) {
+			return errors.New("it does not")
+		}
+		return nil
+	})
+}
+
 func (g *gateway) log() string { return strings.Join(g.logs, "") + g.process.Stderr.String() }
 
 var listedAgain = regexp.MustCompile(`^"kind was listed again" cluster=\S+ kind=(\S+) after=(\d+) version=(\d+) `)

@@ -124,8 +124,13 @@ func (s *stage) comeAndGo(t *testing.T, name string, limited bool) {
 		}
 		t.Logf("gone %v after it was removed", time.Since(removed).Round(time.Millisecond))
 		// The API server may close the watch before it has told of each deletion. Then nobody can list what there was: the goodbye says it.
-		if (!gone["run"] || !gone["late"]) && !strings.Contains(g.log()[logged:], "watch is lost") {
-			t.Errorf("its objects were not told as deleted before: %v", gone)
+		if !gone["run"] || !gone["late"] {
+			eventually(t, "its objects are told as deleted before, or the watch is lost", func() error {
+				if !strings.Contains(g.log()[logged:], "watch is lost") {
+					return fmt.Errorf("%v", gone)
+				}
+				return nil
+			})
 		}
 		served("v1alpha1", http.StatusNotFound)
 		s.mustBeAbsent(t, g, token, path("v1alpha1"))

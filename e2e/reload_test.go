@@ -47,7 +47,10 @@ func TestSIGHUPReadsTheConfigurationAgain(t *testing.T) {
 			t.Errorf("the stream tells of %s, not of %s", added.data, name)
 		}
 	}
-	if strings.Count(g.log(), "configuration was read again") < 2 {
-		t.Error("the log does not say that the file was read")
-	}
+	eventually(t, "the log says that the file was read", func() error {
+		if n := strings.Count(g.log(), "configuration was read again"); n < 2 {
+			return fmt.Errorf("%d times", n)
+		}
+		return nil
+	})
 }

@@ -348,9 +348,13 @@ func (p *past) holds(t *testing.T) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	said, within, widest := 0, 0, time.Duration(0)
+	said, within, unknown, widest := 0, 0, 0, time.Duration(0)
 	for _, j := range jobs {
 		if len(p.told[j.Name]) == 0 {
+			continue
+		}
+		if j.StartedAt == "" { // its controller, on a busy machine, said that it had ended before it said that it ran
+			unknown++
 			continue
 		}
 		started, err := time.Parse(time.RFC3339, j.StartedAt)
@@ -366,8 +370,8 @@ func (p *past) holds(t *testing.T) {
 			t.Errorf("%s starts %v", j.Name, first)
 		}
 	}
-	t.Logf("of %d jobs that were told when they start, %d started within that; the widest interval had %v", said, within, widest)
-	if said < 15 || 2*within < said || widest > 5*time.Minute {
+	t.Logf("of %d jobs that were told when they start, and %d of which it is not known, %d started within that; the widest interval had %v", said, unknown, within, widest)
+	if said < 15 || unknown > said || 2*within < said || widest > 5*time.Minute {
 		t.Errorf("%d of %d, %v wide", within, said, widest)
 	}
 	for name := range p.told {
