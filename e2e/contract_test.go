@@ -89,8 +89,13 @@ func TestQuietStreamHasAHeartbeat(t *testing.T) {
 		stream := s.open(t, g, path+"&heartbeat="+heartbeat, nil)
 		stream.mustEvent(t, "synced")
 		began := time.Now()
-		for n := range 2 {
-			if read := stream.mustNext(t); read.comment == "" || read.event != "" || read.retry != "" {
+		for n := 0; n < 2; n++ {
+			read := stream.mustNext(t)
+			if read.event != "" && read.ofTheStream() { // an API server that is short of time ends watches; the stream is quiet from then on
+				began, n = time.Now(), -1
+				continue
+			}
+			if read.comment == "" || read.event != "" || read.retry != "" {
 				t.Errorf("heartbeat %d of %s is %+v", n, heartbeat, read)
 			}
 		}
