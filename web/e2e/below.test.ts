@@ -47,7 +47,7 @@ describe.skipIf(lacking !== undefined)(`below a path${lacking ? ` (${lacking})` 
     });
     [browser, kubecast] = await Promise.all([launch(), starting]);
     await kubecast.submit(namespace, 'seen', { start: 1, run: 600 });
-  }, 180_000);
+  });
 
   afterAll(async () => {
     await Promise.allSettled([browser?.close(), kubecast?.stop(), issuer?.stop()]);
@@ -140,7 +140,7 @@ describe.skipIf(lacking !== undefined)(`below a path${lacking ? ` (${lacking})` 
     test('the command line goes by the same address', async () => {
       const token = await kubecast.token('mara.lindqvist', ['platform']);
       const watch = new Program('gateway watch', gatewayPath, ['watch', '--server', `${nginx.url}${base}/`, '--token', token, `/apis/batch/v1/namespaces/${namespace}/jobs`]);
-      await watch.says(/added\s+Job team-vision\/seen/, 20_000);
+      await watch.says(/added\s+Job team-vision\/seen/);
       await watch.stop();
     });
   });

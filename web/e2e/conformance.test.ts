@@ -73,7 +73,7 @@ describe.skipIf(lacking !== undefined)(`the real gateway${lacking ? ` (${lacking
       if (asked > 300) throw new Error('the gateway does not serve the kind');
       await new Promise((resolve) => setTimeout(resolve, 300));
     }
-  }, 240_000);
+  });
 
   afterAll(() => kubecast?.stop());
 

@@ -68,7 +68,7 @@ describe.skipIf(lacking !== undefined)(`the devtools${lacking ? ` (${lacking})` 
 
       // Closing them ends the faults.
       await page.keyboard.press('Escape');
-      expect(await panel.count()).toBe(0);
+      await panel.waitFor({ state: 'detached' });
       await page.locator('.connection-label', { hasText: 'Live' }).waitFor();
 
       // The address opens them, too.

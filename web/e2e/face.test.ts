@@ -28,7 +28,7 @@ describe.skipIf(lacking !== undefined)(`the face of the portal${lacking ? ` (${l
     await kubecast.submit(namespace, 'face-waits', { start: 600, run: 600 });
     await kubecast.waitComplete(namespace, 'face-done');
     if (pictures) await mkdir(pictures, { recursive: true });
-  }, 180_000);
+  });
 
   afterAll(async () => {
     await Promise.allSettled([browser?.close(), kubecast?.stop()]);
@@ -81,7 +81,7 @@ describe.skipIf(lacking !== undefined)(`the face of the portal${lacking ? ` (${l
     ['en-GB', 'dark'],
     ['zh-CN', 'light'],
     ['zh-CN', 'dark'],
-  ] as const)('axe finds nothing on any page, in %s, %s', { timeout: 180_000 }, async (locale, colorScheme) => {
+  ] as const)('axe finds nothing on any page, in %s, %s', async (locale, colorScheme) => {
     const { page, complaints } = await open(locale, colorScheme);
     const found: string[] = [];
     await eachPage(page, async (name) => {
@@ -93,7 +93,7 @@ describe.skipIf(lacking !== undefined)(`the face of the portal${lacking ? ` (${l
     expect(complaints).toEqual([]);
   });
 
-  test('in Chinese no word of the portal is left in English', { timeout: 120_000 }, async () => {
+  test('in Chinese no word of the portal is left in English', async () => {
     const { page } = await open('zh-CN', 'light');
     expect(await page.evaluate(() => document.documentElement.lang)).toBe('zh-CN');
     const found = new Set<string>();
@@ -115,7 +115,7 @@ describe.skipIf(lacking !== undefined)(`the face of the portal${lacking ? ` (${l
     await closeContext(page.context());
   });
 
-  test.each(['en-GB', 'zh-CN'])('nothing runs out of a screen of 320 pixels, in %s', { timeout: 120_000 }, async (locale) => {
+  test.each(['en-GB', 'zh-CN'])('nothing runs out of a screen of 320 pixels, in %s', async (locale) => {
     const { page } = await open(locale, 'light', 320);
     const wide: string[] = [];
     await eachPage(page, async (name) => {
@@ -127,7 +127,7 @@ describe.skipIf(lacking !== undefined)(`the face of the portal${lacking ? ` (${l
     expect(wide).toEqual([]);
   });
 
-  test('targets are 24 pixels high and wide, or stand in a sentence', { timeout: 120_000 }, async () => {
+  test('targets are 24 pixels high and wide, or stand in a sentence', async () => {
     const { page } = await open('en-GB', 'light');
     const small = new Set<string>();
     await eachPage(page, async (name) => {
@@ -137,7 +137,7 @@ describe.skipIf(lacking !== undefined)(`the face of the portal${lacking ? ` (${l
     expect([...small]).toEqual([]);
   });
 
-  test('without the colours of the page, what has the focus, what is chosen and each state are still told', { timeout: 120_000 }, async () => {
+  test('without the colours of the page, what has the focus, what is chosen and each state are still told', async () => {
     const { page } = await open('en-GB', 'light', 1280, 'active');
     await signIn(page);
     await go(page, '#jobs?ns=' + namespace);
@@ -164,7 +164,7 @@ describe.skipIf(lacking !== undefined)(`the face of the portal${lacking ? ` (${l
     await closeContext(page.context());
   });
 
-  test('a row is read out by its name, its state and its figures; what all rows share is left out', { timeout: 120_000 }, async () => {
+  test('a row is read out by its name, its state and its figures; what all rows share is left out', async () => {
     const { page } = await open('en-GB', 'light');
     await signIn(page);
     await go(page, '#jobs');

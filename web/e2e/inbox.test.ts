@@ -77,7 +77,7 @@ describe.skipIf(lacking !== undefined)(`the inbox${lacking ? ` (${lacking})` : '
     await second.locator('.bell-button').click();
     await second.locator('.inbox-mark').first().click();
     await agree('Inbox, 2 unread');
-    expect(await page.title()).toBe('(2) Mine · Kubecast');
+    await expect.poll(() => page.title()).toBe('(2) Mine · Kubecast');
     await elsewhere.page.locator('.bell-button').click();
     await elsewhere.page.getByRole('button', { name: 'Mark all as read' }).click();
     await agree('Inbox');
@@ -95,7 +95,8 @@ describe.skipIf(lacking !== undefined)(`the inbox${lacking ? ` (${lacking})` : '
     const second = await newTab(page.context(), '#jobs');
     inbox.tell('unasked', 'Failed');
     await expect.poll(() => unread(second)).toBe('Inbox, 2 unread');
-    await turnOn(second); // and the first is the one that shows them
+    await turnOn(second); // and the first is the one that shows them, as soon as it has heard of it
+    await expect.poll(() => page.evaluate(() => [Notification.permission, Object.keys(localStorage).some((key) => key.includes('notices'))])).toEqual(['granted', true]);
     inbox.tell('silent', 'Failed', { silent: true });
     inbox.tell('one', 'Failed');
     const shown = async () => [...(await noticesOf(page)), ...(await noticesOf(second))];
@@ -104,7 +105,7 @@ describe.skipIf(lacking !== undefined)(`the inbox${lacking ? ` (${lacking})` : '
 
     // Nobody looks at either: the one goes on, and both have the count in their titles.
     for (const tab of [page, second]) await see(tab, 'hidden');
-    await expect.poll(() => gateway.streams.size, { timeout: 10_000 }).toBe(1);
+    await expect.poll(() => gateway.streams.size).toBe(1);
     inbox.tell('two', 'Succeeded');
     await expect.poll(shown).toEqual(['one failed', 'two succeeded']);
     for (const tab of [page, second]) await expect.poll(() => tab.title()).toMatch(/^\(5\) /);
@@ -127,7 +128,7 @@ describe.skipIf(lacking !== undefined)(`the inbox${lacking ? ` (${lacking})` : '
     await signIn(page);
     await turnOn(page);
     await see(page, 'hidden');
-    await expect.poll(() => gateway.streams.size, { timeout: 10_000 }).toBe(1);
+    await expect.poll(() => gateway.streams.size).toBe(1);
     gateway.cutAll();
     for (let n = 0; n < 40; n++) inbox.tell(`sweep-${n}`, 'Succeeded');
     await expect.poll(() => noticesOf(page)).toEqual(['40 notifications']);
@@ -145,7 +146,7 @@ describe.skipIf(lacking !== undefined)(`the inbox${lacking ? ` (${lacking})` : '
     await section('Ended in the last week').or(section('Ended before')).getByText('train').waitFor();
     await page.getByRole('button', { name: 'Mark as read' }).click();
     await section('Ended in the last week').getByText('over').waitFor();
-    expect(await unread(page)).toBe('Inbox');
+    await expect.poll(() => unread(page)).toBe('Inbox');
     // What is on its stream is all: nothing else is followed beside it.
     await expect.poll(() => gateway.streams.size).toBe(1);
     gateway.pastAway = true;

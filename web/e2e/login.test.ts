@@ -35,7 +35,7 @@ describe.skipIf(lacking !== undefined)(`signing in${lacking ? ` (${lacking})` : 
       };
     });
     [browser, kubecast] = await Promise.all([launch(), starting]);
-  }, 180_000);
+  });
 
   afterAll(async () => {
     await Promise.allSettled([browser?.close(), kubecast?.stop(), issuer?.stop()]);
@@ -103,10 +103,10 @@ describe.skipIf(lacking !== undefined)(`signing in${lacking ? ` (${lacking})` : 
     page.on('response', (response) => {
       if (response.request().method() === 'POST' && response.url().endsWith('/auth/session')) renewals.push(response.status());
     });
-    await expect.poll(() => renewals.length, { timeout: 2_000 * seconds }).toBeGreaterThan(0);
+    await expect.poll(() => renewals.length).toBeGreaterThan(0);
     await issuer.hurt('rotate');
     const before = renewals.length;
-    await expect.poll(() => renewals.length, { timeout: 2_000 * seconds }).toBeGreaterThan(before); // the first token has ended by now
+    await expect.poll(() => renewals.length).toBeGreaterThan(before); // the first token has ended by now
     expect(new Set(renewals)).toEqual(new Set([200]));
     await kubecast.submit(namespace, 'stays-on', { start: 1, run: 600 });
     await row('stays-on').getByText('Running').waitFor();

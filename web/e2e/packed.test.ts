@@ -60,7 +60,7 @@ describe.skipIf(lacking !== undefined)(`the packed package${lacking ? ` (${lacki
   const app = (name: string): string => join(dir, 'app', name);
 
   const run = (command: string, args: readonly string[], cwd = app('.')): string => {
-    const { status, stdout, stderr, error } = spawnSync(command, args, { cwd, encoding: 'utf8', timeout: 120_000 });
+    const { status, stdout, stderr, error } = spawnSync(command, args, { cwd, encoding: 'utf8', timeout: 240_000 });
     if (status !== 0) throw new Error(`${command} ${args.join(' ')}: ${error?.message ?? status}\n${stdout}${stderr}`);
     return stdout;
   };
@@ -83,7 +83,7 @@ describe.skipIf(lacking !== undefined)(`the packed package${lacking ? ` (${lacki
     await writeFile(app('page.tsx'), page);
     await writeFile(app('index.html'), '<!doctype html><title>Jobs</title><script type="module" src="/page.tsx"></script>');
     for (const name of ['RunningJobs.vue', 'RunningJobs.svelte']) await cp(join(web, 'sdk/examples', name), app(name));
-  }, 180_000);
+  });
 
   afterAll(() => rm(dir, { recursive: true, force: true }));
 
@@ -119,7 +119,7 @@ describe.skipIf(lacking !== undefined)(`the packed package${lacking ? ` (${lacki
     expect(told.map(({ kind, entrypoint, resolutionKind }) => `${kind} ${entrypoint} ${resolutionKind}`).sort()).toEqual(
       entries.map((entry) => `CJSResolvesToESM ${entry} node16-cjs`).sort(),
     );
-  }, 120_000);
+  });
 
   test('a program in CommonJS can require each entry, and has the same one as a module has', async () => {
     await writeFile(
@@ -140,7 +140,7 @@ describe.skipIf(lacking !== undefined)(`the packed package${lacking ? ` (${lacki
     expect(stderr).not.toMatch(/corrected|npm error/);
     expect(stdout).toContain(`"id": "${manifest.name}@${manifest.version}"`);
     expect(status).toBe(0);
-  }, 60_000);
+  });
 
   test('is not published from its folder, whose version is none of a release', () => {
     const publish = (dryRun: string) =>
@@ -148,7 +148,7 @@ describe.skipIf(lacking !== undefined)(`the packed package${lacking ? ` (${lacki
     expect(publish('true').status).toBe(0);
     expect(publish('').status).toBe(1);
     expect(publish('').stderr).toContain('A release publishes the file');
-  }, 60_000);
+  });
 
   test.each(Object.entries(runtimes))('runs in %s, over a stream that is cut', async (_, [command = '', ...args]) => {
     await writeFile(app('program.js'), program);
@@ -178,7 +178,7 @@ describe.skipIf(lacking !== undefined)(`the packed package${lacking ? ` (${lacki
     };
     await writeFile(app('tsconfig.json'), JSON.stringify({ compilerOptions, files }));
     expect(run(process.execPath, [app('node_modules/typescript/bin/tsc'), '-p', '.'])).toBe('');
-  }, 180_000);
+  });
 
   test.each(['index.html', 'RunningJobs.vue', 'RunningJobs.svelte'])('is bundled by Vite: %s', async (entry) => {
     const output = await build({
@@ -191,7 +191,7 @@ describe.skipIf(lacking !== undefined)(`the packed package${lacking ? ` (${lacki
     const code = [output].flat().flatMap((one) => ('output' in one ? one.output.map((part) => ('code' in part ? part.code : '')) : [])).join('');
     // What is asked for is in it, the SDK where it is begun, and nothing of the mock.
     expect(['status.active', 'Last-Event-ID', 'kubecast mock'].map((words) => code.includes(words))).toEqual([true, entry === 'index.html', false]);
-  }, 120_000);
+  });
 
   describe('what npm create kubecast makes', () => {
     const create = (...args: readonly string[]) => spawnSync(process.execPath, [join(web, 'create/index.mjs'), ...args], { cwd: dir, encoding: 'utf8' });

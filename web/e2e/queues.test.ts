@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Browser, Page } from 'playwright-core';
+import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { chromiumPath, closeContext, hasChromium, launch, openPage } from './support/chromium.ts';
 import { englishOf, violations } from './support/face.ts';
@@ -36,7 +36,7 @@ describe.skipIf(lacking !== undefined)(`queues${lacking ? ` (${lacking})` : ''}`
   beforeAll(async () => {
     [browser, kubecast] = await Promise.all([launch(), Kubecast.start()]);
     if (pictures) await mkdir(pictures, { recursive: true });
-  }, 180_000);
+  });
 
   afterAll(async () => {
     await Promise.allSettled([browser?.close(), controllers?.stop()]);
@@ -156,36 +156,33 @@ describe.skipIf(lacking !== undefined)(`queues${lacking ? ` (${lacking})` : ''}`
     };
     const few = (number: number): number => 2 + (number % 3);
     await submitAll(0, 10, few);
-    await expect.poll(recorded, { timeout: 30_000 }).toBeGreaterThan(4);
+    await expect.poll(recorded, { timeout: 120_000 }).toBeGreaterThan(4);
     await submitAll(10, 60, few);
-    await expect.poll(recorded, { timeout: 60_000 }).toBe(60);
+    await expect.poll(recorded, { timeout: 120_000 }).toBe(60);
     await submitAll(60, 76, () => 86_400); // these hold the queue, so that the next two stay where they are
     await kubecast.shell('until [ $(kubectl get jobs -n team-vision -o jsonpath="{range .items[?(@.status.active==1)]}{.metadata.name} {end}" | wc -w) -ge 16 ]; do sleep 0.2; done');
     await submitAll(76, 78, few);
 
     await open('mara', 'team-vision', '#queues/team-vision/past');
-    const inWords = /^(within|in) .*\d (sec|min|hr)/;
+    const inWords = /^(within|in) .*\d (sec|min|hr).*80% sure/s;
     const told = page.locator('tr[data-name=train-77] .starts');
-    await told.waitFor({ timeout: 30_000 });
-    expect(await told.textContent()).toMatch(inWords);
-    expect(await told.textContent()).toContain('80% sure');
+    // A start that did not come within a short interval is told as late until it is found out anew.
+    const saysWhen = (starts: Locator) => expect.poll(() => starts.textContent(), { timeout: 120_000 }).toMatch(inWords);
+    await saysWhen(told);
     await picture('queue-starts-light');
     expect(await violations(page)).toEqual([]);
     await page.evaluate(() => (location.hash = '#jobs/team-vision/train-77'));
     const onPage = page.locator('.job-place .starts');
     await onPage.waitFor();
-    // A start that did not come within a short interval is told as late until it is found out anew.
-    await expect.poll(() => onPage.textContent(), { timeout: 70_000 }).toMatch(inWords);
-    expect(await onPage.textContent()).toContain('80% sure');
+    await saysWhen(onPage);
     await picture('queue-job-starts-light');
     expect(await violations(page)).toEqual([]);
     await page.evaluate(() => (location.hash = '#jobs?state=Queued'));
     const inTable = page.locator('.place-hint .starts').first();
     await inTable.waitFor();
-    await expect.poll(() => inTable.textContent(), { timeout: 70_000 }).toMatch(inWords);
-    expect(await inTable.getAttribute('title')).toContain('80%');
+    await expect.poll(async () => `${await inTable.textContent()} ${await inTable.getAttribute('title')}`, { timeout: 120_000 }).toMatch(/^(within|in) .*\d (sec|min|hr).*80%/s);
     await picture('queue-jobs-starts-light');
-  }, 240_000);
+  });
 
   test('whoever may see all sees names, in Chinese, in the dark, and on a narrow screen', async () => {
     await open('chief', 'platform', '#queues/all', { locale: 'zh-CN', colorScheme: 'dark', width: 320 });

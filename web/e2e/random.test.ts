@@ -37,7 +37,7 @@ describe.skipIf(lacking !== undefined)(`whatever happens${lacking ? ` (${lacking
     gateway = await Gateway.start();
     front = await Front.of(gateway.url, '');
     MockBrowser.ownTimers(); // those of a tab end with it
-  }, 180_000);
+  });
   afterAll(async () => {
     Object.assign(globalThis, real);
     await Promise.allSettled([front?.stop(), gateway?.stop()]);

@@ -15,14 +15,14 @@ describe.skipIf(lacking !== undefined)(`the portal over TLS${lacking ? ` (${lack
   beforeAll(async () => {
     [browser, kubecast] = await Promise.all([launch(), Kubecast.start()]);
     await kubecast.speakTLS();
-  }, 180_000);
+  });
 
   afterAll(async () => {
     await Promise.allSettled([browser?.close(), kubecast?.stop()]);
   });
 
   // Over HTTP/1.1 a browser opens six connections to a host, and the seventh tab's stream would wait for ever.
-  test('seven tabs are live at once, and come back when the gateway is killed', { timeout: 120_000 }, async () => {
+  test('seven tabs are live at once, and come back when the gateway is killed', async () => {
     const token = await kubecast.token('mara.lindqvist', ['platform']);
     const { page, complaints } = await openPage(browser, { ignoreHTTPSErrors: true });
     const tabs = [page];

@@ -27,6 +27,7 @@ const network = 'Failed to load resource: ';
 
 export async function openPage(browser: Browser, options: BrowserContextOptions = {}): Promise<WatchedPage> {
   const context = await browser.newContext({ viewport: { width: 1440, height: 860 }, ...options });
+  context.setDefaultTimeout(60_000);
   // What the content security policy forbids is an error to nobody but the page that wanted it.
   await context.addInitScript(() => {
     document.addEventListener('securitypolicyviolation', (event) => {

@@ -86,7 +86,7 @@ async function webkit(): Promise<Engine> {
     return value;
   };
   try {
-    await vi.waitFor(() => ask('GET', '/status'), { timeout: 20_000 });
+    await vi.waitFor(() => ask('GET', '/status'), { timeout: 60_000 });
     const options = { binary: miniBrowserPath, args: ['--automation'] };
     const { sessionId } = await ask<{ sessionId: string }>('POST', '/session', { capabilities: { alwaysMatch: { 'webkitgtk:browserOptions': options } } });
     const session = `/session/${sessionId}`;

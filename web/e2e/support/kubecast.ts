@@ -41,7 +41,7 @@ export class Kubecast {
   readonly #cluster: Program;
   #gateway: Program | undefined;
   #line: Line | undefined;
-  #address = '127.0.0.1:0';
+  #address = '';
   #scheme = 'http';
 
   /** `auth` is told the gateway's address. */
@@ -50,9 +50,9 @@ export class Kubecast {
     const cluster = new Program('devcluster', devclusterPath, ['up', '--dir', join(dir, 'cluster'), '--nodes', '10', '--jobs', String(jobsPerSecond)]);
     const kubecast = new Kubecast(dir, cluster);
     try {
-      if (auth) kubecast.#address = await freeAddress();
+      kubecast.#address = await freeAddress(); // a gateway that is killed comes back there
       const more = await auth?.(kubecast.url);
-      await cluster.says(/^ready$/m, 120_000);
+      await cluster.says(/^ready$/m, 180_000);
       await kubecast.#layLine();
       await kubecast.token('nobody'); // makes the key
       const issuer = { issuer: 'https://kubecast.local', audiences: ['kubecast'], publicKeyFile: join(dir, 'key.pem.pub'), trusted: 'same' };
@@ -116,8 +116,7 @@ export class Kubecast {
     this.#gateway = new Program('gateway', gatewayPath, [
       'serve', '--kubeconfig', kubeconfig, '--config', config, '--listen', this.#address, '--ops-listen', '127.0.0.1:0',
     ]);
-    const [, address = ''] = await this.#gateway.says(/msg=listening addr=(\S+)/);
-    this.#address = address;
+    await this.#gateway.says(/msg=listening addr=/);
   }
 
   async killGateway(): Promise<void> {
@@ -177,8 +176,14 @@ export class Kubecast {
     await this.kubectl(['create', '-f', '-'], JSON.stringify(job));
   }
 
+  /** The pods of a job that was submitted start now, or end now, whatever it said: as soon as a test has seen what was before. */
+  async now(what: 'start' | 'end', namespace: string, job: string): Promise<void> {
+    const annotation = `devcluster.kubecast.io/${what === 'start' ? 'start' : 'run'}-seconds=0`;
+    await this.kubectl(['annotate', '--overwrite', 'pods', '--namespace', namespace, '--selector', `batch.kubernetes.io/job-name=${job}`, annotation]);
+  }
+
   async waitComplete(namespace: string, name: string): Promise<void> {
-    await this.kubectl(['wait', '--namespace', namespace, '--for=condition=complete', `job/${name}`, '--timeout=60s']);
+    await this.kubectl(['wait', '--namespace', namespace, '--for=condition=complete', `job/${name}`, '--timeout=120s']);
   }
 
   async stop(): Promise<void> {

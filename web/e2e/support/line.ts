@@ -1,21 +1,23 @@
 // A line to an address that can be cut: whoever is connected is cut off, and nobody gets through until it is mended.
 
 import { createServer, connect, type Server, type Socket } from 'node:net';
+import { freeAddress } from './processes.ts';
 
 export class Line {
   readonly #server: Server;
   readonly #open = new Set<Socket>();
-  #address: string;
+  /** Where it begins; the same for ever. */
+  readonly address: string;
 
   /** To `host:port`. */
   static async to(target: string): Promise<Line> {
-    const line = new Line(target);
+    const line = new Line(target, await freeAddress());
     await line.mend();
     return line;
   }
 
-  private constructor(target: string) {
-    this.#address = '127.0.0.1:0';
+  private constructor(target: string, address: string) {
+    this.address = address;
     const [host, port] = target.split(':');
     this.#server = createServer((near) => {
       const far = connect(Number(port), host);
@@ -32,11 +34,6 @@ export class Line {
     });
   }
 
-  /** Where it begins; the same for ever. */
-  get address(): string {
-    return this.#address;
-  }
-
   async cut(): Promise<void> {
     const closed = new Promise((resolve) => this.#server.close(resolve));
     for (const socket of this.#open) socket.destroy();
@@ -44,9 +41,7 @@ export class Line {
   }
 
   async mend(): Promise<void> {
-    const [host, port] = this.#address.split(':');
+    const [host, port] = this.address.split(':');
     await new Promise<void>((resolve, reject) => this.#server.once('error', reject).listen(Number(port), host, resolve));
-    const at = this.#server.address();
-    if (at !== null && typeof at === 'object') this.#address = `127.0.0.1:${at.port}`;
   }
 }

@@ -29,7 +29,7 @@ export class Nginx {
         await fetch(nginx.url);
         return nginx;
       } catch (error) {
-        if (tries < 200) await new Promise((resolve) => setTimeout(resolve, 50));
+        if (tries < 1_200) await new Promise((resolve) => setTimeout(resolve, 50));
         else throw new Error(`nginx does not answer:\n${nginx.#program.output}`, { cause: error });
       }
     }

@@ -4,6 +4,7 @@ import { createReadStream, existsSync, statSync } from 'node:fs';
 import { extname, join, normalize } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { MockGateway, type Fallback } from '../../mock/gateway.ts';
+import { freeAddress } from './processes.ts';
 
 const dist = fileURLToPath(new URL('../../portal/dist', import.meta.url));
 // The real gateway's (internal/http/headers.go, whose test compares the two).
@@ -31,7 +32,7 @@ export async function startMock(): Promise<MockGateway> {
   const gateway = new MockGateway();
   gateway.fallback = files;
   gateway.retry = 200;
-  await gateway.start();
+  await gateway.start(Number((await freeAddress()).split(':')[1])); // it is stopped and started there
   return gateway;
 }
 

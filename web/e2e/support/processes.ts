@@ -1,7 +1,7 @@
 // Programs that a test starts, and that must not outlive it, however it ends.
 
 import { spawn, type ChildProcess } from 'node:child_process';
-import { createServer, type AddressInfo } from 'node:net';
+import { createServer } from 'node:net';
 
 const running = new Set<ChildProcess>();
 
@@ -80,11 +80,18 @@ export class Program {
   }
 }
 
-/** An address on loopback at which nobody listens, for who must be known by it before he does. */
+/**
+ * An address on loopback at which nobody listens, for who must be known by it before he does, or listens there again. Its port is outside of the
+ * range of ephemeral ports: nobody else gets it in between, and no client that tries again connects to itself.
+ */
 export async function freeAddress(): Promise<string> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return `127.0.0.1:${port}`;
+  for (let tries = 0; tries < 100; tries++) {
+    const port = 15_000 + Math.floor(Math.random() * 15_000);
+    const server = createServer();
+    const free = await new Promise<boolean>((resolve) => server.once('error', () => resolve(false)).listen(port, '127.0.0.1', () => resolve(true)));
+    if (!free) continue;
+    await new Promise((resolve) => server.close(resolve));
+    return `127.0.0.1:${port}`;
+  }
+  throw new Error('no port is free');
 }
