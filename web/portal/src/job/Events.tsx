@@ -60,19 +60,28 @@ export interface EventRow {
   readonly count: number;
 }
 
-/** Those of a job and of its pods, which have the job's name before their own. */
-export function ofJob(all: readonly ClusterEvent[], job: string): ClusterEvent[] {
-  return all.filter(({ involvedObject: { kind = '', name = '' } = {} }) => (kind === 'Job' && name === job) || (kind === 'Pod' && name.startsWith(`${job}-`)));
+/**
+ * Those of a job and of its pods, by their uids: a name says nothing, since `train-2` is another job than `train`, and a name is used again. The names of pods that
+ * are gone, of which nothing else is known, are told by the job's own Events. Without a uid it is the job of this name that was spoken of last.
+ */
+export function ofJob(all: readonly ClusterEvent[], name: string, uid: string | undefined, pods: Iterable<string>): ClusterEvent[] {
+  const about = (event: ClusterEvent): NonNullable<ClusterEvent['involvedObject']> => event.involvedObject ?? {};
+  const job = uid ?? [...all].filter((event) => about(event).kind === 'Job' && about(event).name === name).sort((a, b) => (whenOf(a) ?? 0) - (whenOf(b) ?? 0)).map((event) => about(event).uid).at(-1);
+  const uids = new Set([...(job ? [job] : []), ...pods]);
+  const made = new Set(all.flatMap(({ involvedObject, reason, message = '' }) => (job && involvedObject?.uid === job && reason === 'SuccessfulCreate' ? [/^Created pod: (\S+)$/.exec(message)?.[1]] : [])));
+  return all.filter((event) => uids.has(about(event).uid ?? '') || (about(event).kind === 'Pod' && made.has(about(event).name ?? '')));
 }
 
-/** Those of one run of a name, by the uids of the job and its pods. */
-export const ofRun = (all: readonly ClusterEvent[], uids: ReadonlySet<string>): ClusterEvent[] => all.filter(({ involvedObject: { uid = '' } = {} }) => uids.has(uid));
+/** Events are named after what they are about, whose name may be cut to this, before what makes it unique. */
+export const eventsName = (name: string): string => name.slice(0, 50);
+
+const whenOf = (event: ClusterEvent): number | undefined => timeOf(event.series?.lastObservedTime ?? event.lastTimestamp ?? event.eventTime ?? event.metadata.creationTimestamp);
 
 export function eventRows(all: readonly ClusterEvent[], kind: string, self: string): EventRow[] {
   return all
     .map((event) => ({
       uid: event.metadata.uid,
-      at: timeOf(event.series?.lastObservedTime ?? event.lastTimestamp ?? event.eventTime ?? event.metadata.creationTimestamp),
+      at: whenOf(event),
       type: event.type ?? '',
       reason: event.reason ?? '',
       about: event.involvedObject?.kind === kind ? self : (event.involvedObject?.name ?? ''),

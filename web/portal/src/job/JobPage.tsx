@@ -8,17 +8,17 @@ import { Lasted } from '../age/Elapsed.tsx';
 import { timesOf } from '../jobs/RunTime.tsx';
 import { jobRow, type JobRow } from '../jobs/job.ts';
 import { Progress } from '../jobs/Progress.tsx';
-import { Owners } from '../object/CommonFacts.tsx';
 import { Conditions } from '../object/Conditions.tsx';
 import { Facts, ObjectFrame } from '../object/ObjectFrame.tsx';
 import { podFields, podRow, type Pod } from '../pods/pod.ts';
 import { JobPlace } from '../queues/JobPlace.tsx';
 import { StateMark } from '../state/StateMark.tsx';
 import { linkTo, type View } from '../view/view.ts';
-import { Events, eventFields, ofJob, ofRun } from './Events.tsx';
+import { Events, eventFields, eventsName, ofJob } from './Events.tsx';
 import { KeptLog, KeptSpec, usePastJob } from './Kept.tsx';
 import { LogView } from '../log/LogView.tsx';
 import { Parts, pastFacts, PastMark, Why } from './PastFacts.tsx';
+import { OwnerTree } from './OwnerTree.tsx';
 import { PodsEver, PodsNow } from './Pods.tsx';
 import { Runs, useOtherRuns } from './Runs.tsx';
 import { Timeline } from './Timeline.tsx';
@@ -45,7 +45,7 @@ export function JobPage({ view, namespace, name, uid: asked, token }: JobPagePro
   const watched = useWatch(jobs, { namespace, name });
   const past = useFollow(transitions(jobs, { namespace, name, uid: asked, limit: 500 }));
   const ofPods = useWatch(pods, { namespace, labels: `batch.kubernetes.io/job-name=${name}`, fields: ofRuns });
-  const said = useWatch(events, { namespace, search: name, fields: eventFields });
+  const said = useWatch(events, { namespace, search: eventsName(name), fields: eventFields });
 
   const named = watched.data[0];
   // Another one may have the name now.
@@ -61,8 +61,8 @@ export function JobPage({ view, namespace, name, uid: asked, token }: JobPagePro
   const kept = usePastJob(jobs, namespace, name, uid, uid && `${life.transitions.at(-1)?.seq} ${ends} ${podRows.length}`);
   const states = useMemo(() => withCause(life, kept), [life, kept]);
   const about = useMemo(
-    () => (asked === undefined ? ofJob(said.data, name) : ofRun(said.data, new Set([asked, ...podRows.map((pod) => pod.uid), ...(kept?.pods ?? []).map((pod) => pod.uid)]))),
-    [said.data, name, asked, podRows, kept],
+    () => ofJob(said.data, name, uid ?? job?.metadata.uid, [...podRows, ...(kept?.pods ?? [])].map((pod) => pod.uid)),
+    [said.data, name, uid, job, podRows, kept],
   );
   const others = useOtherRuns(namespace, name, uid, `${named?.metadata.uid} ${life.transitions.length}`);
   const compares = view.tab === 'compare' || others.items.length > 0;
@@ -94,7 +94,6 @@ export function JobPage({ view, namespace, name, uid: asked, token }: JobPagePro
                 ],
                 [t.owner, <span key="owner" translate="no">{kept?.owner || row?.owner || '–'}</span>],
                 Boolean(kept?.queue || row?.queue) && [t.queue, <span key="queue" translate="no">{kept?.queue || row?.queue}</span>],
-                job && (job.metadata.ownerReferences?.length ?? 0) > 0 && [t.ownedBy, <Owners key="owners" object={job} view={view} />],
                 [t.created, <Age key="created" since={row?.created ?? kept?.createdAt} in={t.ago} />],
                 ...times(kept, row),
                 ...pastFacts(kept, view),
@@ -106,6 +105,7 @@ export function JobPage({ view, namespace, name, uid: asked, token }: JobPagePro
               {row.message}
             </p>
           )}
+          {(uid ?? job?.metadata.uid) !== undefined && <OwnerTree namespace={namespace} name={name} uid={uid ?? job?.metadata.uid ?? ''} job={job} past={kept} pods={podRows} view={view} />}
           <Parts past={kept} signal={states.transitions.at(-1)?.seq} view={view} />
           <h2>{t.happened}</h2>
           <Timeline life={states} status={past.status} message={past.error?.message} />

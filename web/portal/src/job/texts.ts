@@ -5,7 +5,7 @@ export const t = texts({
   en: {
     tabs: { logs: 'Logs', pods: 'Pods', conditions: 'Conditions', events: 'Events', compare: 'Compare', yaml: 'YAML' },
     jobs: 'Jobs',
-    ownedBy: 'Belongs to',
+    tree: { title: 'What it belongs to', more: (count: number) => plural(count, { one: '{} more pod', other: '{} more pods' }) },
     loading: 'Loading…',
     progress: 'Progress',
     failed: (count: number) => plural(count, { other: '{} failed' }),
@@ -75,7 +75,7 @@ export const t = texts({
   'zh-CN': {
     tabs: { logs: '日志', pods: 'Pod', conditions: '状况', events: '事件', compare: '比较', yaml: 'YAML' },
     jobs: '作业',
-    ownedBy: '隶属于',
+    tree: { title: '隶属关系', more: (count) => plural(count, { other: '另有 {} 个 Pod' }) },
     loading: '正在加载…',
     progress: '进度',
     failed: (count) => plural(count, { other: '失败 {} 次' }),
