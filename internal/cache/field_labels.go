@@ -47,7 +47,7 @@ func (p Paths) labelled(field string) (fieldTerm, error) {
 	case is:
 		term.field = label.path
 	}
-	if term.field == StatusPath {
+	if isDerived(term.field) {
 		return term, nil
 	}
 	var err error

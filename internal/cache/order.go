@@ -99,10 +99,14 @@ func (v *value) sortValue(o *cluster.Object) SortValue {
 	if v.derived == nil {
 		return sortValue(o.Path(v.path))
 	}
-	if text := v.derived(o); text != "" {
+	switch text := v.derived(o); {
+	case text == "":
+		return SortValue{Class: SortMissing}
+	case v.amount:
+		return sortText(text)
+	default:
 		return SortValue{Class: SortText, Text: prefix(text)}
 	}
-	return SortValue{Class: SortMissing}
 }
 
 func sortValue(r gjson.Result) SortValue {

@@ -17,27 +17,57 @@ type Paths struct {
 	Resource schema.GroupResource
 	// Status derives the value at $status from an object; nil: it is "".
 	Status func(*cluster.Object) string
+	// Requests returns what derives the value at $requests.NAME, of a name of a resource, from an
+	// object: a quantity, or "" if it requests none; nil: it is "".
+	Requests func(name string) func(*cluster.Object) string
 }
 
 // StatusPath is the path of what is derived from an object: what it is doing, in a word.
 const StatusPath = "$status"
 
+// requestsPath begins the paths of how much an object requests of a resource: all of it, by the
+// rule of Kubernetes' scheduler, wherever in the object that is written.
+const requestsPath = "$requests."
+
+// isDerived reports whether what is at a path is derived from all of an object.
+func isDerived(path string) bool { return path == StatusPath || strings.HasPrefix(path, requestsPath) }
+
 // value is where a value of an object is: at a path of its JSON, or derived from all of it.
 type value struct {
 	path    string                       // for gjson
 	derived func(*cluster.Object) string // in place of the path, unless it is nil
+	amount  bool                         // what is derived is a quantity, or ""
 }
+
+func nothing(*cluster.Object) string { return "" }
 
 // parse reads one path.
 func (p Paths) parse(text string) (value, error) {
-	if strings.TrimSpace(text) != StatusPath {
-		path, err := fieldPath(text)
-		return value{path: path}, err
+	text = strings.TrimSpace(text)
+	switch {
+	case text == StatusPath && p.Status == nil:
+		return value{derived: nothing}, nil
+	case text == StatusPath:
+		return value{derived: p.Status}, nil
+	case strings.HasPrefix(text, requestsPath):
+		return p.requested(text)
 	}
-	if p.Status == nil {
-		return value{derived: func(*cluster.Object) string { return "" }}, nil
+	path, err := fieldPath(text)
+	return value{path: path}, err
+}
+
+// requested reads a path of what is requested of a resource.
+func (p Paths) requested(text string) (value, error) {
+	keys, err := SplitPath(text)
+	switch {
+	case err != nil:
+		return value{}, err
+	case len(keys) != 2:
+		return value{}, fmt.Errorf("%q names no resource (a dot within a name is written \\.)", text)
+	case p.Requests == nil:
+		return value{derived: nothing, amount: true}, nil
 	}
-	return value{derived: p.Status}, nil
+	return value{derived: p.Requests(keys[1]), amount: true}, nil
 }
 
 // text is an object's value as selectors and counts compare it; "" if it has none.

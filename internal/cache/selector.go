@@ -20,13 +20,19 @@ type Selector struct {
 	fields []fieldTerm     // all must hold
 	search string          // part of the name, in lower case
 
-	status   value       // what is derived, once for all terms on it
-	statuses []fieldTerm // on the status; all must hold
+	derived []derivedTerms // by what is derived, once for all terms on it
 
 	onePair bool // labels asks for exactly one pair
 
 	tree *terms // all fields, looked up in one reading of an object; nil for fewer than two
 	step func(bytes int) bool
+}
+
+// derivedTerms are terms on one value that is derived; all must hold.
+type derivedTerms struct {
+	field string
+	value value
+	terms []fieldTerm
 }
 
 type fieldTerm struct {
@@ -63,12 +69,13 @@ const (
 	maxRequirements   = 64   // on labels, and as many on fields
 	maxValues         = 1000 // of all requirements on labels
 	maxPathKeys       = 64
+	maxDerived        = 4 // values, each of which takes a look at all of an object
 	tooManyConditions = "%d requirements are more than the %d that one may have"
 )
 
 // Selector reads both selectors in Kubernetes' syntax; either may be empty. A field by which the API
 // server selects objects of that kind has the value that it has there. Any other is a path of the
-// object, or $status; a dot within a key is written \. in it. A path that an object lacks has the
+// object, or $status or $requests.NAME; a dot within a key is written \. in it. A path that an object lacks has the
 // value "".
 func (p Paths) Selector(labelSelector, fieldSelector string) (Selector, error) {
 	s := Selector{text: strconv.Quote(labelSelector) + strconv.Quote(fieldSelector)}
@@ -108,17 +115,31 @@ func (p Paths) Selector(labelSelector, fieldSelector string) (Selector, error) {
 			return Selector{}, fmt.Errorf("unable to parse fieldSelector: %w", err)
 		}
 		term.want, term.not = r.Value, r.Operator == selection.NotEquals
-		if term.field == StatusPath {
-			s.statuses = append(s.statuses, term)
-		} else {
+		if !isDerived(term.field) {
 			s.fields = append(s.fields, term)
+			continue
 		}
-	}
-	if len(s.statuses) > 0 {
-		s.status, _ = p.parse(StatusPath)
+		if s.derived, err = p.withDerived(s.derived, term); err != nil {
+			return Selector{}, fmt.Errorf("unable to parse fieldSelector: %w", err)
+		}
 	}
 	s.tree = newTerms(s.fields)
 	return s, nil
+}
+
+// withDerived adds a term on what is derived.
+func (p Paths) withDerived(all []derivedTerms, term fieldTerm) ([]derivedTerms, error) {
+	for i := range all {
+		if all[i].field == term.field {
+			all[i].terms = append(all[i].terms, term)
+			return all, nil
+		}
+	}
+	if len(all) == maxDerived {
+		return nil, fmt.Errorf("more than %d values that are derived", maxDerived)
+	}
+	at, err := p.parse(term.field)
+	return append(all, derivedTerms{term.field, at, []fieldTerm{term}}), err
 }
 
 // Stepping returns the selector for lists that take turns: before each object, List calls step with the number of
@@ -131,13 +152,14 @@ func (s Selector) Stepping(step func(bytes int) bool) Selector {
 // Cost is about how many bytes have to be looked at to match an object.
 func (s Selector) Cost(o *cluster.Object) int {
 	const known = 128 // bytes of the name and labels, which need no look at the JSON
-	switch {
-	case len(s.fields) == 0 && len(s.statuses) == 0:
-		return known
-	case len(s.fields) == 0 || len(s.statuses) == 0:
-		return known + o.Size()
+	looks := len(s.derived)
+	if len(s.fields) > 0 {
+		looks++
 	}
-	return known + 2*o.Size()
+	if looks == 0 {
+		return known
+	}
+	return known + looks*o.Size()
 }
 
 // Search narrows the selection to objects whose name contains a text; upper and lower case are the same. "" narrows
@@ -149,7 +171,7 @@ func (s Selector) Search(text string) Selector {
 
 // Empty reports whether everything is selected.
 func (s Selector) Empty() bool {
-	return s.labels == nil && len(s.fields) == 0 && len(s.statuses) == 0 && s.search == ""
+	return s.labels == nil && len(s.fields) == 0 && len(s.derived) == 0 && s.search == ""
 }
 
 // Key identifies what is selected. Selectors that are written differently may select the same, and have different keys.
@@ -164,25 +186,24 @@ func (s Selector) Matches(o *cluster.Object) bool {
 		return false
 	}
 	if s.tree != nil {
-		return s.tree.match(o) && s.hasStatus(o)
+		return s.tree.match(o) && s.hasDerived(o)
 	}
 	for i := range s.fields {
 		if !s.fields[i].holds(o) {
 			return false
 		}
 	}
-	return s.hasStatus(o)
+	return s.hasDerived(o)
 }
 
-// hasStatus reports whether the terms on the status hold.
-func (s Selector) hasStatus(o *cluster.Object) bool {
-	if len(s.statuses) == 0 {
-		return true
-	}
-	text := s.status.text(o)
-	for i := range s.statuses {
-		if !s.statuses[i].holdsFor(text) {
-			return false
+// hasDerived reports whether the terms on what is derived hold.
+func (s Selector) hasDerived(o *cluster.Object) bool {
+	for i := range s.derived {
+		text := s.derived[i].value.text(o)
+		for j := range s.derived[i].terms {
+			if !s.derived[i].terms[j].holdsFor(text) {
+				return false
+			}
 		}
 	}
 	return true

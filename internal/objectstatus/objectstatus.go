@@ -1,6 +1,7 @@
-// Package objectstatus says in a word what an object is doing: the value at the path $status.
+// Package objectstatus says in a word what an object is doing, the value at the path $status, and
+// how much it requests, those at $requests.NAME.
 //
-// It is a function of the object alone. So it can be selected, sorted and counted by, and what a
+// Both are functions of the object alone. So it can be selected, sorted and counted by them, and what a
 // stream has told of it changes with an event of that object only.
 package objectstatus
 

@@ -26,6 +26,16 @@ func requestsOf(spec gjson.Result) map[string]string {
 	return texts
 }
 
+// Request is what a pod requests of one resource, as its scheduler counts; "" if that is nothing.
+func Request(o *cluster.Object, name string) string {
+	all := resourcehelper.PodRequests(&corev1.Pod{Spec: Requesting(o.Path("spec"))}, resourcehelper.PodResourcesOptions{})
+	amount, there := all[corev1.ResourceName(name)]
+	if !there || amount.Sign() <= 0 {
+		return ""
+	}
+	return amount.String()
+}
+
 // Requesting is what of a pod's spec says what the pod requests. Nothing else is unmarshalled. What
 // is no such thing, as the API server never sends it of a pod, counts as nothing, nor does what
 // cannot be counted with.

@@ -113,7 +113,8 @@ func (t Target) GroupResource() schema.GroupResource {
 
 // Paths reads paths of the objects of the kind that is named.
 func (t Target) Paths() cache.Paths {
-	return cache.Paths{Resource: t.GroupResource(), Status: objectstatus.Of(t.GroupResource())}
+	kind := t.GroupResource()
+	return cache.Paths{Resource: kind, Status: objectstatus.Of(kind), Requests: objectstatus.Requests(kind)}
 }
 
 // Read is the target in the form of the audit log.

@@ -42,6 +42,9 @@ func ParseFields(of cache.Paths, text string) (*Fields, error) {
 			continue
 		}
 		keys, err := cache.SplitPath(path)
+		if err == nil && keys[0] == "$requests" {
+			err = fmt.Errorf("%q is no member: it is to select, sort and count by", path)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("fields: %w", err)
 		}

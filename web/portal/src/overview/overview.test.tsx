@@ -68,19 +68,22 @@ const showGpus = async (hash: string): Promise<void> => {
   );
   await pass(20);
 };
-/** Each pod has one GPU, of its first container; `beside`: the name of a container that is not looked at. */
-const countGpus = async (count: number, beside = ''): Promise<void> => {
+/** Each pod has one GPU. */
+const countGpus = async (count: number, namespaces?: readonly string[]): Promise<void> => {
   const counts = (path: string): object[] => {
-    const by = new URL(path, 'http://x').searchParams.get('countBy') ?? '';
-    if (by.includes('containers.2.name')) return [{ values: ['', beside], count }];
-    if (by.includes('containers.1.')) return [];
+    const params = new URL(path, 'http://x').searchParams;
+    const by = params.get('countBy') ?? '';
+    expect(by.split(',')[1]).toBe('$requests.nvidia\\.com/gpu');
+    expect(params.get('fieldSelector')).toContain('$requests.nvidia\\.com/gpu!=');
     return [{ values: [by.startsWith('metadata') ? 'team-a' : 'node-1', '1'], count }];
   };
   const ids: string[] = [];
   server.last.accept(
-    ...watchesOf(server.last.url).map(([name, path]) => {
+    ...watchesOf(server.last.url).flatMap(([name, path]) => {
       ids.push(`${name}-1`);
-      return frame(`${name}.counts`, `e.${ids.join('.')}`, { counts: counts(path), resourceVersion: '1' });
+      const id = `e.${ids.join('.')}`;
+      const narrowed = namespaces ? [frame(`${name}.narrowed`, id, { namespaces, names: {} })] : [];
+      return [...narrowed, frame(`${name}.counts`, id, { counts: counts(path), resourceVersion: '1' })];
     }),
   );
   await pass(20);
@@ -97,7 +100,7 @@ test('how many GPUs are in use is not said before that is known, nor to who may 
   expect(page.element.textContent).toBe('');
 });
 
-test('GPUs that other containers may hold make the number a least one, and a namespace is named', async () => {
+test('GPUs of pods that may not be seen make the number a least one, and a namespace is named', async () => {
   await showGpus('#overview');
   await countGpus(3);
   expect(titles()).toEqual(['GPUs: 3 of 64 in use', 'GPUs by node']);
@@ -105,6 +108,6 @@ test('GPUs that other containers may hold make the number a least one, and a nam
   await pass(60_000);
   await showGpus('#overview?ns=team-a');
   expect(watchesOf(server.last.url).every(([, path]) => path.startsWith('/api/v1/namespaces/team-a/pods'))).toBe(true);
-  await countGpus(3, 'proxy');
+  await countGpus(3, ['team-a']);
   expect(titles()).toEqual(['GPUs: at least 3 of 64 in use in team-a', 'GPUs by node in team-a, at least']);
 });
