@@ -1,6 +1,6 @@
 // How the cluster's jobs fare: what there is now, how what was ended, how long jobs wait and run, and who uses how much.
 
-import { pastEnds, pastUsage, transitions } from '@kubecast/sdk';
+import { pastEnds, pastUsage, transitions, type Transition } from '@kubecast/sdk';
 import { useCount, useFollow, useKubecast } from '@kubecast/sdk/react';
 import { useCallback, useMemo, type ReactNode } from 'react';
 import { Age } from '../age/Age.tsx';
@@ -19,6 +19,7 @@ import { formatDuration, formatNumber } from '../texts/format.ts';
 import { formatView, linkTo, linkToRun, parseView, setView, type View } from '../view/view.ts';
 import { Chart } from './Chart.tsx';
 import { Teams } from './Teams.tsx';
+import { Wall, wallTab } from './Wall.tsx';
 import { Wrong } from './Wrong.tsx';
 import { t } from './texts.ts';
 import { endsAt, spans, stepOf, stepsUntil } from './spans.ts';
@@ -81,14 +82,42 @@ export function OverviewPage({ view }: { view: View }): ReactNode {
     ends.retry();
   };
   const failed = useAway() || none ? undefined : (times.error ?? ends.error);
+  const why = failed && t.old;
+  const endsChart = (
+    <Chart
+      title={t.ends}
+      as="bars"
+      steps={steps}
+      series={[
+        { name: t.endedWell, tone: 'done', values: ended.succeeded },
+        { name: t.failed, tone: 'failed', values: ended.failed },
+        { name: t.cancelled, tone: 'cancelled', values: ended.cancelled },
+      ]}
+      summary={ends.data ? t.endsOf(all(ended.succeeded), all(ended.failed), all(ended.cancelled)) : t.loading}
+    />
+  );
+  if (view.tab === wallTab) {
+    return (
+      <Wall view={view} why={why}>
+        <div className="overview">
+          <Now view={view} />
+          <Wrong view={view} since={since} signal={last} />
+          {none ? <p className="chart-says">{t.noHistory}</p> : over.status !== 'denied' && <div className="charts">{endsChart}</div>}
+        </div>
+      </Wall>
+    );
+  }
   return (
     <>
       <div className="toolbar">
         <h1 className="toolbar-title">{t.title}</h1>
         <NamespaceFilter selected={namespace} visible={over.namespaces} />
         <Choice label={t.since} value={since} options={Object.entries(t.spans)} onChoose={(one) => setView({ since: one === '24h' ? '' : one })} />
+        <a className="button to-wall" href={formatView({ ...view, tab: wallTab })}>
+          {t.wall}
+        </a>
       </div>
-      <Dated asOf={times.at} why={failed && t.old}>
+      <Dated asOf={times.at} why={why}>
         <div className="overview" tabIndex={-1}>
           <Now view={view} />
           <Wrong view={view} since={since} signal={last} />
@@ -99,53 +128,50 @@ export function OverviewPage({ view }: { view: View }): ReactNode {
           ) : (
             <>
               <div className="charts">
-                <Chart
-                  title={t.ends}
-                  as="bars"
-                  steps={steps}
-                  series={[
-                    { name: t.endedWell, tone: 'done', values: ended.succeeded },
-                    { name: t.failed, tone: 'failed', values: ended.failed },
-                    { name: t.cancelled, tone: 'cancelled', values: ended.cancelled },
-                  ]}
-                  summary={ends.data ? t.endsOf(all(ended.succeeded), all(ended.failed), all(ended.cancelled)) : t.loading}
-                />
+                {endsChart}
                 <Chart title={t.waits} as="lines" steps={steps} series={timesAt.waits} format={inSeconds} />
                 <Chart title={t.runs} as="lines" steps={steps} series={timesAt.runs} format={inSeconds} />
               </div>
               <Teams namespace={namespace} since={since} signal={last} />
-              <section className="overview-failures" aria-label={t.failures}>
-                <h2>
-                  {t.failures} <a href={formatView({ ...parseView('#history'), namespace, state: 'Failed' })}>{t.allFailures}</a>
-                </h2>
-                {failures.length === 0 ? (
-                  <p className="none">{failing.status === 'loading' ? t.loading : t.noFailures}</p>
-                ) : (
-                  <ul>
-                    {failures.map((one) => (
-                      <li key={one.seq} data-name={one.name}>
-                        <a className="row-link" href={linkToRun(one, view)}>
-                          <CutName text={one.name} />
-                        </a>
-                        <span className="state-detail" translate="no">
-                          {[one.namespace, one.owner].filter(Boolean).join(' · ')}
-                        </span>
-                        <span className="failure-why" translate="no">
-                          {whyOf(one)}
-                        </span>
-                        <span className="failure-at">
-                          <Age since={one.at} in={t.ago} />
-                        </span>
-                      </li>
-                    ))}
-                  </ul>
-                )}
-              </section>
+              <Failures rows={failures} loading={failing.status === 'loading'} view={view} />
             </>
           )}
         </div>
       </Dated>
     </>
+  );
+}
+
+/** The newest ends that were no good ones. */
+function Failures({ rows, loading, view }: { readonly rows: readonly Transition[]; readonly loading: boolean; readonly view: View }): ReactNode {
+  return (
+    <section className="overview-failures" aria-label={t.failures}>
+      <h2>
+        {t.failures} <a href={formatView({ ...parseView('#history'), namespace: view.namespace, state: 'Failed' })}>{t.allFailures}</a>
+      </h2>
+      {rows.length === 0 ? (
+        <p className="none">{loading ? t.loading : t.noFailures}</p>
+      ) : (
+        <ul>
+          {rows.map((one) => (
+            <li key={one.seq} data-name={one.name}>
+              <a className="row-link" href={linkToRun(one, view)}>
+                <CutName text={one.name} />
+              </a>
+              <span className="state-detail" translate="no">
+                {[one.namespace, one.owner].filter(Boolean).join(' · ')}
+              </span>
+              <span className="failure-why" translate="no">
+                {whyOf(one)}
+              </span>
+              <span className="failure-at">
+                <Age since={one.at} in={t.ago} />
+              </span>
+            </li>
+          ))}
+        </ul>
+      )}
+    </section>
   );
 }
 

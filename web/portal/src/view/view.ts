@@ -3,6 +3,7 @@
 // `#jobs/team-a/train@UID` is that run of the name, for ever, whatever has the name now; with `?tab=compare&compare=UID` beside another one.
 // `#queues/team-a/gpu` is a queue, `#queues/all` one of the whole cluster.
 // `#kinds/deployments.apps` is the table of a kind, `#kinds/deployments.apps/team-a/web` one of its objects, `#kinds/nodes/node-1` one of no namespace.
+// `#overview?tab=wall` is the overview for a screen on a wall.
 // Fragments never reach a server's log.
 
 import { useSyncExternalStore } from 'react';
@@ -87,7 +88,7 @@ export function formatView(view: View): string {
   for (const name of filterNames) if (view[name]) params.set(parameters[name], view[name]);
   const sort = (view.sort.descending ? '-' : '') + view.sort.column;
   if (sort !== defaultSort) params.set('sort', sort);
-  if (view.object && view.tab) params.set('tab', view.tab);
+  if ((view.object || view.page === 'overview') && view.tab) params.set('tab', view.tab);
   if (view.object && view.compare) params.set('compare', view.compare);
   const query = params.toString();
   const parts = [view.kind, view.object?.namespace ?? '', view.object?.name ?? ''].filter((part) => part !== '');

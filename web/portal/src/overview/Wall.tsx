@@ -1,0 +1,92 @@
+// The overview on a screen that hangs somewhere: nothing but what is there now, large, the time, and at once whether it is of now.
+
+import { useConnection } from '@kubecast/sdk/react';
+import { useEffect, useLayoutEffect, type ReactNode } from 'react';
+import { useNow } from '../age/clock.ts';
+import { describe } from '../connection/describe.ts';
+import { formatTime, formatWeekday } from '../texts/format.ts';
+import { formatView, type View } from '../view/view.ts';
+import { t } from './texts.ts';
+import './wall.css';
+
+/** What `tab` of the overview's address says for it. */
+export const wallTab = 'wall';
+
+export function Wall({ view, why, children }: { readonly view: View; /** Why a part of it is old, beside the connection. */ readonly why: string | undefined; readonly children: ReactNode }): ReactNode {
+  useLayoutEffect(() => {
+    document.documentElement.dataset.wall = '';
+    return () => {
+      delete document.documentElement.dataset.wall;
+    };
+  }, []);
+  useEffect(keepAwake, []);
+  return (
+    <div className="wall">
+      <header className="wall-top">
+        <h1>{view.namespace === '' ? t.title : <span translate="no">{view.namespace}</span>}</h1>
+        <Clock />
+        <a className="wall-leave" href={formatView({ ...view, tab: '' })}>
+          {t.leaveWall}
+        </a>
+      </header>
+      <Freshness why={why} />
+      {children}
+    </div>
+  );
+}
+
+function Clock(): ReactNode {
+  const now = useNow();
+  return (
+    <p className="wall-clock">
+      <span>{formatWeekday(now)}</span> <time dateTime={new Date(now).toISOString()}>{formatTime(now)}</time>
+    </p>
+  );
+}
+
+/** There at once, unlike what other pages say: nobody who walks by can tell a number of now from one of an hour ago. */
+function Freshness({ why }: { readonly why: string | undefined }): ReactNode {
+  const state = useConnection();
+  const now = useNow();
+  const said = state && state.phase !== 'live' ? describe(state, formatTime) : undefined;
+  const label = said?.label ?? why;
+  const minutes = state && state.since > 0 ? Math.floor((now - state.since) / 60_000) : 0;
+  return (
+    <div role="alert" className="wall-fresh">
+      {label !== undefined && (
+        <p data-tone={said?.tone ?? 'stale'}>
+          <strong>{label}</strong> {said?.detail} {said && minutes > 0 && <span aria-hidden="true">{t.oldFor(minutes)}</span>}
+        </p>
+      )}
+    </div>
+  );
+}
+
+interface Lock {
+  readonly release: () => Promise<void>;
+}
+
+/** Asks the browser to leave the screen on; one that cannot or will not does as it is set up. */
+function keepAwake(): (() => void) | undefined {
+  const { wakeLock } = navigator as { readonly wakeLock?: { readonly request: (type: 'screen') => Promise<Lock> } };
+  if (!wakeLock) return undefined;
+  let held: Lock | undefined;
+  let over = false;
+  const take = (): void => {
+    if (document.visibilityState !== 'visible') return; // it is lost while hidden
+    void wakeLock.request('screen').then(
+      (lock) => {
+        if (over) void lock.release();
+        else held = lock;
+      },
+      () => undefined,
+    );
+  };
+  take();
+  document.addEventListener('visibilitychange', take);
+  return () => {
+    over = true;
+    document.removeEventListener('visibilitychange', take);
+    void held?.release();
+  };
+}
