@@ -43,7 +43,7 @@ const show = async (): Promise<void> => {
 };
 const tile = (name: string): string | null | undefined => [...page.element.querySelectorAll('.tile')].find((one) => one.querySelector('.tile-name')?.textContent === name)?.querySelector('.tile-count')?.textContent;
 const put = (name: string, phase: string): { readonly metadata: { readonly uid: string } } =>
-  gateway.cluster.put('pods', { metadata: { name, namespace: 'a' }, $status: phase, status: { phase } });
+  gateway.cluster.put('pods', { metadata: { name, namespace: 'a' }, ...{ $status: phase }, status: { phase } });
 const alarm = (): string => page.element.querySelector('[role=alert]')?.textContent ?? '';
 
 test('a wall that is left open for a day tells what is there, and grows in nothing', { timeout: 120_000 }, async () => {
