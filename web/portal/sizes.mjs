@@ -4,7 +4,7 @@
 import { readFileSync, readdirSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 
-const most = 64 * 1024;
+const most = 60 * 1024;
 const dist = new URL('./dist/', import.meta.url);
 const size = (file) => gzipSync(readFileSync(new URL(file, dist)), { level: 9 }).length;
 const loads = (text, pattern) => [...text.matchAll(pattern)].map(([, file]) => file);

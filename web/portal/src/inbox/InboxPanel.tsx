@@ -9,9 +9,11 @@ import { StateIcon } from '../state/StateMark.tsx';
 import { whyOf } from '../state/why.ts';
 import { urgency } from '../state/tone.ts';
 import { linkToRun, type View } from '../view/view.ts';
-import { Settings } from './Settings.tsx';
+import { page, Waiting } from '../pages/page.tsx';
 import { stateName } from '../state/texts.ts';
 import { t } from './texts.tsx';
+
+const Settings = page(() => import('./Settings.tsx').then((settings) => settings.Settings));
 
 /** So many stand there at first, and come at a click. */
 const some = 50;
@@ -63,7 +65,9 @@ export function InboxPanel({ view, user }: { view: View; user: string }): ReactN
         </p>
       )}
       {adjusting ? (
-        <Settings user={user} items={items} />
+        <Waiting>
+          <Settings user={user} items={items} />
+        </Waiting>
       ) : items.length === 0 ? (
         <p className="inbox-none">{status === 'loading' ? t.unknown : t.none}</p>
       ) : (

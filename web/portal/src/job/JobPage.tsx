@@ -2,7 +2,7 @@
 
 import { transitions, type PastJob } from '@kubecast/sdk';
 import { useFollow, useWatch } from '@kubecast/sdk/react';
-import { lazy, Suspense, useMemo, type ReactNode } from 'react';
+import { useMemo, type ReactNode } from 'react';
 import { Age } from '../age/Age.tsx';
 import { Lasted } from '../age/Elapsed.tsx';
 import { timesOf } from '../jobs/RunTime.tsx';
@@ -23,13 +23,14 @@ import { PodsEver, PodsNow } from './Pods.tsx';
 import { Runs, useOtherRuns } from './Runs.tsx';
 import { Timeline } from './Timeline.tsx';
 import { latestLife, withCause } from './life.ts';
+import { page, Waiting } from '../pages/page.tsx';
 import { events, jobs, pods } from './resources.ts';
 import { Yaml } from './Yaml.tsx';
 import { t } from './texts.ts';
 
 const ofRuns = [...podFields, 'metadata.labels.batch\\.kubernetes\\.io/controller-uid'];
 
-const Compare = lazy(() => import('../compare/Compare.tsx').then(({ Compare: found }) => ({ default: found })));
+const Compare = page(() => import('../compare/Compare.tsx').then((compare) => compare.Compare));
 
 interface JobPageProps {
   readonly view: View;
@@ -136,7 +137,7 @@ export function JobPage({ view, namespace, name, uid: asked, token }: JobPagePro
         },
         { id: 'conditions', title: tabs.conditions, content: () => <Conditions object={job} status={watched.status} /> },
         { id: 'events', title: tabs.events, content: () => <Events all={about} kind="Job" self={t.events.theJob} status={said.status} message={said.error?.message} /> },
-        ...(kept && compares ? [{ id: 'compare', title: tabs.compare, content: () => <Suspense fallback={<p className="job-none">{t.loading}</p>}><Compare here={kept} others={others.items} named={named} view={view} /></Suspense> }] : []),
+        ...(kept && compares ? [{ id: 'compare', title: tabs.compare, content: () => <Waiting><Compare here={kept} others={others.items} named={named} view={view} /></Waiting> }] : []),
         { id: 'yaml', title: tabs.yaml, content: () => (!job && watched.status === 'live' && uid !== undefined && kept?.spec ? <KeptSpec key={uid} of={jobs} namespace={namespace} name={name} uid={uid} /> : <Yaml object={job} status={watched.status} />) },
       ]}
     />

@@ -1,27 +1,13 @@
 // Every page, each loaded when it is first gone to.
 
-import { lazy, Suspense, type FunctionComponent, type ReactNode } from 'react';
+import type { ReactNode } from 'react';
 import { tableOf, type PageName, type View } from '../view/view.ts';
-import { t } from './texts.ts';
+import { page, Waiting, type Page } from './page.tsx';
 
 export interface RouteProps {
   readonly view: View;
   /** What a request has to carry beside cookies. */
   readonly token: string | undefined;
-}
-
-interface Begun {
-  /** Loads it, if that has not begun. */
-  readonly begin: () => void;
-}
-
-type Page<P> = FunctionComponent<P> & Begun;
-
-/** A page, or a word of why there is none: the gateway may be away, or a newer one with other files. */
-function page<P extends object>(load: () => Promise<FunctionComponent<P>>): Page<P> {
-  const made = lazy(() => load().then((found) => ({ default: found }), () => ({ default: NotLoaded as FunctionComponent<P> })));
-  const begin = (): void => void load().catch(() => undefined); // who shows it says so
-  return Object.assign(made as unknown as FunctionComponent<P>, { begin });
 }
 
 interface ObjectProps extends RouteProps {
@@ -58,16 +44,6 @@ export const LargeTable = page(() => import('../virtual/Tables.tsx').then((table
 export const KeysHelp = page(() => import('../shortcuts/Help.tsx').then(({ Help }) => Help));
 export const Palette = page(() => import('../palette/Palette.tsx').then((palette) => palette.Palette));
 
-/** What is shown until a page is there. */
-export function Waiting({ children }: { readonly children: ReactNode }): ReactNode {
-  return <Suspense fallback={<Wait />}>{children}</Suspense>;
-}
-
-/** In place of what is not known yet. */
-export function Wait(): ReactNode {
-  return <p className="page-wait">{t.loading}</p>;
-}
-
 export function Route({ view, token }: RouteProps): ReactNode {
   return <Waiting>{shown(view, token)}</Waiting>;
 }
@@ -90,15 +66,4 @@ export function loadPage(view: View): void {
   const table = tableOf(view);
   if (table) for (const one of [table === 'jobs' ? JobsTable : PodsTable, LargeTable]) one.begin();
   else (view.object ? objectPageOf(view) : pageOf(view)).begin();
-}
-
-function NotLoaded(): ReactNode {
-  return (
-    <div className="notice" role="alert">
-      <p>{t.notLoaded}</p>
-      <button type="button" className="button" onClick={() => location.reload()}>
-        {t.reload}
-      </button>
-    </div>
-  );
 }
