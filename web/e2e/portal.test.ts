@@ -48,7 +48,7 @@ describe.skipIf(lacking !== undefined)(`the portal${lacking ? ` (${lacking})` : 
         running: { active: 1, ready: 1 },
         complete: { succeeded: 1, conditions: [{ type: 'Complete', status: 'True' }] },
       }[state],
-    } as Parameters<MockGateway['cluster']['put']>[1]);
+    });
 
   const row = (name: string) => page.locator(`.table-body .table-row[data-name="${name}"]`);
   const names = () => page.locator('.table-body .table-row').evaluateAll((rows) => rows.map((item) => item.getAttribute('data-name')).sort());
