@@ -4,34 +4,38 @@ import { preact } from './portal/preact.ts';
 import { components } from './sdk/examples/compile.ts';
 import { guides } from './sdk/examples/guides.ts';
 
+/** Ends of waits: a busy machine may take long, and an end costs nothing where what is waited for comes. */
+const patient = { testTimeout: 60_000, hookTimeout: 60_000, expect: { poll: { timeout: 30_000 } } };
+
 export default defineConfig({
   test: {
     // Cases of the conformance suite wait more than they work.
     maxConcurrency: 60,
     projects: [
       {
-        test: { name: 'sdk', root: './sdk', include: ['src/**/*.test.ts', 'cli/*.test.ts'], environment: 'node' },
+        test: { ...patient, name: 'sdk', root: './sdk', include: ['src/**/*.test.ts', 'cli/*.test.ts'], environment: 'node' },
       },
       {
         resolve: { conditions: ['kubecast-source'] },
         ssr: { resolve: { conditions: ['kubecast-source', 'node', 'import', 'default'] } },
-        test: { name: 'conformance', root: './conformance', include: ['**/*.test.ts'], environment: 'node' },
+        test: { ...patient, name: 'conformance', root: './conformance', include: ['**/*.test.ts'], environment: 'node' },
       },
       {
         // Svelte and Solid have another build for servers.
         resolve: { conditions: ['kubecast-source', 'browser'] },
         plugins: [guides(), components()],
-        test: { name: 'examples', root: './sdk/examples', include: ['browser.test.ts', 'guides.test.ts', 'offline.test.ts', 'skip.test.ts'], testTimeout: 240_000, server: { deps: { inline: [/svelte/, /solid-js/] } } },
+        test: { ...patient, name: 'examples', root: './sdk/examples', include: ['browser.test.ts', 'guides.test.ts', 'offline.test.ts', 'skip.test.ts'], testTimeout: 240_000, server: { deps: { inline: [/svelte/, /solid-js/] } } },
       },
       {
         resolve: { conditions: ['kubecast-source'] },
         ssr: { resolve: { conditions: ['kubecast-source', 'node', 'import', 'default'] } },
         plugins: [guides(), components({ server: true })],
-        test: { name: 'examples on a server', root: './sdk/examples', include: ['server.test.ts', 'native.test.ts'], testTimeout: 120_000 },
+        test: { ...patient, name: 'examples on a server', root: './sdk/examples', include: ['server.test.ts', 'native.test.ts'], testTimeout: 120_000 },
       },
       {
         resolve: { conditions: ['kubecast-source'], alias: [{ find: /^react$/, replacement: fileURLToPath(new URL('./mock/react.mjs', import.meta.url)) }, ...preact] },
         test: {
+          ...patient,
           name: 'portal',
           root: './portal',
           include: ['src/**/*.test.{ts,tsx}'],

@@ -106,7 +106,7 @@ test('what is kept of a job that is gone is shown as it was written, and is no m
   expect(server.last.url).toBe('/history/apis/batch/v1/namespaces/n/jobs/j?uid=u&view=log');
   page.unmount();
   await shows(<KeptSpec {...gone} />, 200, '{"kind":"Job","metadata":{"name":"j","uid":"u"},"spec":{"parallelism":7}}');
-  await vi.waitFor(() => expect(page.element.textContent).toContain('parallelism: 7'));
+  await vi.waitFor(() => expect(page.element.textContent).toContain('parallelism: 7'), { timeout: 60_000 });
 });
 
 test('why nothing is shown of what is kept is said', async () => {

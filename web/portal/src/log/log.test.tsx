@@ -8,7 +8,6 @@ import { render, type Rendered } from '../../../mock/render.ts';
 import { pods } from '../job/resources.ts';
 import { Log } from './Log.tsx';
 
-vi.setConfig({ testTimeout: 60_000 });
 
 let server: ScriptedFetch;
 let kc: Kubecast;
@@ -139,9 +138,9 @@ test('lines of before the newest are read when somebody wants them, each once, u
   try {
     await open(() => event('started', { restart: 1 }), () => line('newest'), () => line('of the same time'), () => line('later', '2026-11-27T10:00:01Z'));
     page.act(() => page.button('Earlier lines ↑').click());
-    await vi.waitFor(() => page.button('2 earlier lines ↑'));
+    await vi.waitFor(() => page.button('2 earlier lines ↑'), { timeout: 60_000 });
     page.act(() => page.button('2 earlier lines ↑').click());
-    await vi.waitFor(() => expect(page.element.querySelector('.log-earlier')).toBeNull());
+    await vi.waitFor(() => expect(page.element.querySelector('.log-earlier')).toBeNull(), { timeout: 60_000 });
     expect(asked).toEqual([
       '/logs/api/v1/namespaces/n/pods/p?view=lines&container=main&limit=0&time=2026-11-27T10%3A00%3A01Z',
       '/logs/api/v1/namespaces/n/pods/p?view=lines&container=main&from=2&limit=1000',

@@ -54,6 +54,6 @@ test('a tab is told at once when somebody else has signed in in another, and not
   tellUser(await of('mara'));
   tellUser(new Session({ fetch: () => Promise.reject(new Error('unused')) })); // nobody
   tellUser(await of('bob'));
-  await vi.waitFor(() => expect(told.sort()).toEqual(['carol', 'carol', 'mara']));
+  await vi.waitFor(() => expect(told.sort()).toEqual(['carol', 'carol', 'mara']), { timeout: 60_000 });
   for (const stop of stops) stop();
 });

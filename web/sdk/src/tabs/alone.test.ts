@@ -59,7 +59,7 @@ async function openTabs(count: number): Promise<Open[]> {
 async function openAll(tabs: readonly Open[], answer = (n: number): void => void server.requests[n]?.accept(': here\n\n')): Promise<string[]> {
   const from = server.requests.length;
   const opening = Promise.allSettled(tabs.map((open) => open()));
-  await vi.waitFor(() => expect(server.requests.length).toBeGreaterThan(from), { timeout: 2_000 });
+  await vi.waitFor(() => expect(server.requests.length).toBeGreaterThan(from), { timeout: 60_000 });
   await new Promise((resolve) => setTimeout(resolve, 150));
   for (let n = from; n < server.requests.length; n++) answer(n);
   return (await opening).map((one) => (one.status === 'fulfilled' ? 'open' : String((one.reason as { reason?: string }).reason)));

@@ -8,7 +8,6 @@ import { createKubecast, defineResource, queue, type Kubecast, type KubeObject, 
 import { tabs } from './index.ts';
 
 // Fifty tabs are much for a machine that has other things to do.
-vi.setConfig({ testTimeout: 60_000 });
 
 const pods = defineResource()({ group: '', version: 'v1', plural: 'pods' });
 const jobs = defineResource()({ group: 'batch', version: 'v1', plural: 'jobs' });
