@@ -97,7 +97,6 @@ describe.skipIf(lacking !== undefined)(`the portal on a real gateway${lacking ? 
   });
 
   test("a job's page has its states, each line once, and its end, over a gateway that is killed; what it was stays when it is gone", async () => {
-    await page.setViewportSize({ width: 1280, height: 1600 }); // so that all lines are in the document
     await open('#jobs?q=paged');
     await kubecast.submit(namespace, 'paged', { start: 2, run: 600 });
     await row('paged').getByText('Running').waitFor();
@@ -119,7 +118,9 @@ describe.skipIf(lacking !== undefined)(`the portal on a real gateway${lacking ? 
     await page.locator('.log-ended').waitFor();
     const printed = await kubecast.kubectl(['logs', '--namespace', namespace, 'job/paged']);
     const shown = () => page.locator('.log-line.log-line:has(time)').evaluateAll((lines) => lines.map((line) => (line.textContent ?? '').replace(/^\S+ /, '')));
-    await expect.poll(shown).toEqual(printed.trimEnd().split('\n'));
+    const lines = printed.trimEnd().split('\n');
+    await page.setViewportSize({ width: 1280, height: 1_600 + 18 * lines.length }); // so that all of them are in the document, however long it ran
+    await expect.poll(shown).toEqual(lines);
     const downloaded = page.waitForEvent('download');
     await page.getByRole('button', { name: 'Download' }).click();
     expect(await readFile(await (await downloaded).path(), 'utf8')).toBe(printed);

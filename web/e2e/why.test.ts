@@ -211,7 +211,7 @@ describe.skipIf(lacking !== undefined)(`why a job ended${lacking ? ` (${lacking}
 
     const others = page.getByRole('region', { name: 'Other runs of this name' });
     await expect.poll(() => others.locator('li').count()).toBe(1);
-    await others.getByRole('link').click();
+    await others.getByRole('link', { name: /^Succeeded/ }).click();
     await page.locator('.job-head').getByText('Succeeded').waitFor();
     expect(page.url()).toContain(`nightly@${uids.Succeeded}`);
     await others.locator(`li[data-uid="${uids.Failed}"]`).getByText(why).waitFor();

@@ -127,7 +127,13 @@ export function addressOf(method: string, path: string): Found | 'other' | undef
   for (const route of routes) {
     const match = route.matches.exec(path);
     if (!match) continue;
-    if (route.method === method) return { address: route.address, named: Object.fromEntries(Object.entries(match.groups ?? {}).map(([name, text]) => [name, decodeURIComponent(text)])) };
+    if (route.method === method) {
+      try {
+        return { address: route.address, named: Object.fromEntries(Object.entries(match.groups ?? {}).map(([name, text]) => [name, decodeURIComponent(text)])) };
+      } catch {
+        return undefined; // an escape that is none
+      }
+    }
     other = true;
   }
   return other ? 'other' : undefined;

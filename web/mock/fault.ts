@@ -10,7 +10,7 @@ export class MockFaults {
   readonly #gateway: MockGateway;
   readonly #lasting = new Set<Heal>();
   /** By how many milliseconds what is answered is late. */
-  #late = 0;
+  #late = { by: 0 };
   #stale: { readonly since: string; readonly reason: string } | undefined;
   /** What every request is refused with. */
   #refused: { readonly reason: 'drain' | 'limit'; readonly status: number; readonly detail: string; readonly retryAfter: number } | undefined;
@@ -39,16 +39,20 @@ export class MockFaults {
     this.#stale = stale;
     for (const stream of this.#gateway.streams) stream.freshness('stale', stale);
     return this.#lasts(() => {
-      this.#stale = undefined;
       release();
+      if (this.#stale !== stale) return; // it is so for another reason by now
+      this.#stale = undefined;
       for (const stream of this.#gateway.streams) stream.freshness('live', { since: new Date().toISOString(), reason: 'live' });
     });
   }
 
   /** All that is answered or told is so many milliseconds late. */
   slow(milliseconds: number): Heal {
-    this.#late = milliseconds;
-    return this.#lasts(() => (this.#late = 0));
+    const late = { by: milliseconds };
+    this.#late = late;
+    return this.#lasts(() => {
+      if (this.#late === late) this.#late = { by: 0 };
+    });
   }
 
   /** Nobody is let in with a token any more, and its streams end at once. @param token undefined: each */
@@ -100,7 +104,7 @@ export class MockFaults {
     let due = 0;
     const later = (what: () => void): void => {
       const now = performance.now();
-      due = Math.max(due, now + this.#late);
+      due = Math.max(due, now + this.#late.by);
       if (due <= now) what();
       else setTimeout(what, due - now);
     };

@@ -104,7 +104,7 @@ export class MockPast extends MockLog {
     const of = (row: Row): object => {
       if (view === 'transitions') return seen(row, asker);
       if (view === 'runs') return row;
-      return { ...upToNow(row), ...(query.has('uid') && { pods: [...this.runs.values()].filter(({ job }) => (job as { uid: string }).uid === row.uid).reverse().slice(0, 100) }) };
+      return { ...upToNow(row), ...(query.has('uid') && !query.get('uid')?.includes(',') && { pods: [...this.runs.values()].filter(({ job }) => (job as { uid: string }).uid === row.uid).reverse().slice(0, 100) }) };
     };
     return { ...page, items: page.items.map(of) };
   }

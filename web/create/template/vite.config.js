@@ -4,6 +4,6 @@ import { defineConfig } from 'vitest/config';
 const gateway = process.env.KUBECAST_GATEWAY ?? 'http://127.0.0.1:8080';
 
 export default defineConfig({
-  server: { proxy: Object.fromEntries(['/stream', '/apis', '/api', '/auth', '/history', '/logs'].map((path) => [path, gateway])) },
+  server: { proxy: Object.fromEntries(['/stream', '/apis', '/api', '/auth', '/history', '/logs', '/queues', '/notifications', '/clusters'].map((path) => [path, gateway])) },
   test: { environment: 'happy-dom' },
 });

@@ -175,6 +175,12 @@ test('other runtimes: a program says what runs, until it is stopped', async () =
 });
 
 describe('server rendering', () => {
+  /** How long the guide's pages wait; by themselves two seconds, which a busy machine may need. */
+  let waits: () => AbortSignal;
+  beforeEach(() => {
+    waits = () => new AbortController().signal;
+    vi.spyOn(AbortSignal, 'timeout').mockImplementation(() => waits());
+  });
   /** Of the stream that was asked for last. */
   const position = (): string | undefined => gateway.requests.at(-1)?.lastEventId;
 
@@ -189,6 +195,7 @@ describe('server rendering', () => {
     await expect.poll(() => document.querySelector('#app')?.textContent, patiently).toBe('train </script>eval');
     expect(position()).not.toBe('');
     gateway.away = true;
+    waits = () => AbortSignal.abort();
     document.documentElement.innerHTML = await page('', 'let-me-in'); // what cannot be had is left to the browser
     expect(document.querySelector('#app')?.textContent).toBe('');
   });

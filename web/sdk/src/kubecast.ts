@@ -359,7 +359,9 @@ export class Kubecast {
     // If it was one of them, it was in these words. If it was none, it was what they are together.
     const alone = answers.filter(Boolean).length < 2;
     const none = !answers.some(Boolean);
-    for (const [n, entry] of asked.entries()) entry.refused = none || (answers[n] && alone) ? { reason, message } : answers[n];
+    // Without those that nobody looks at any more there may be few enough.
+    const spare = none && asked.some(({ subscribers }) => subscribers === 0);
+    for (const [n, entry] of spare ? [] : asked.entries()) entry.refused = none || (answers[n] && alone) ? { reason, message } : answers[n];
     this.#settle();
   }
 

@@ -148,6 +148,19 @@ describe('a component that selects', () => {
     expect(at.textContent).toBe('job-a of 2');
   });
 
+  test('lists of a live page, which are other ones each time, is rendered as often as they change', async () => {
+    mount(() => {
+      const { data, total } = useLivePage(jobs, { limit: 2 }, { select: (rows) => rows.map(({ metadata }) => [metadata.name]) });
+      return rendered(`${data.join()} of ${total}`);
+    });
+    await settle();
+    const body = server.last.accept(frame('w0.added', 'e', job('a', 1)) + frame('w0.page', 'e.w0-1', { uids: ['a'], offset: 0, total: 2, resourceVersion: '1' }));
+    await settle();
+    body.push(frame('w0.added', 'e.w0-1', job('b', 1)) + frame('w0.page', 'e.w0-2', { uids: ['a', 'b'], offset: 0, total: 2, resourceVersion: '2' }));
+    await settle();
+    expect(renders).toEqual([' of undefined', 'job-a of 2', 'job-a,job-b of 2']);
+  });
+
   test('that throws, throws in the component', async () => {
     mount(() => {
       const { data } = useWatch(jobs, {}, { select: (all) => all.map((one) => (one as unknown as { spec: { x: string } }).spec.x) });

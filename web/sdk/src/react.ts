@@ -212,9 +212,12 @@ export function useLivePage<T extends KubeObject, const F extends readonly strin
 ): Skippable<Selected<Shown<Watch<Only<T, F>, PagePlace>>, S>>;
 export function useLivePage<T extends KubeObject, const F extends readonly string[]>(resource: Resource<T>, query: PageQuery<T, F> | Skip, options?: Options): never {
   const now = useFollowed(isSkip(query) ? query : page<T, F>(resource, query), options);
-  const [before, setBefore] = useState(now);
-  if (now.status !== 'loading' && (now.data !== before.data || now.status !== before.status || now.total !== before.total)) setBefore(now);
-  return held(before, now) as never;
+  // Not as a state that is set here: what a function selects that is written in the component is another one each time that it is rendered.
+  const [last] = useState<{ page?: typeof now }>({});
+  useEffect(() => {
+    if (now.status !== 'loading') last.page = now;
+  });
+  return held(last.page ?? now, now) as never;
 }
 
 /** What the containers of a pod, or of an object's pods, write. */

@@ -4,7 +4,7 @@
 export interface Selecting<D, S> {
   /** Given `data`, also while that is empty or undefined. Its result takes the place of `data`; what it throws, the component throws. */
   readonly select?: ((data: D) => S) | undefined;
-  /** Whether equal lists and objects of `select` are the same, as those before are kept then; by default they are. With `false`, only what is identical is no change. */
+  /** Whether equal lists and objects of `select` are the same, as those before are kept then; by default they are. With `false`, only what is identical is no change: so for what refers to itself. */
   readonly structuralSharing?: boolean | undefined;
 }
 

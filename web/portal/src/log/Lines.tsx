@@ -52,9 +52,10 @@ export function Lines({ rows, search, named, wrap, times, goTo }: LinesProps): R
     const element = scroller.current;
     if (element && top < before.current) {
       setAtEnd(false);
-      element.scrollTop += (before.current - top) * rowHeight;
+      element.scrollTop += indexOf(rows, before.current) * rowHeight; // of a filter's rows the numbers are not all
     }
     before.current = top;
+    // eslint-disable-next-line react-hooks/exhaustive-deps -- as often as something comes in front
   }, [top]);
   const onScroll = (): void => {
     const element = scroller.current;

@@ -3,6 +3,7 @@
 import { pathOf, type KubeObject, type LogEntry, type Resource } from '@kubecast/sdk';
 import { useState } from 'react';
 import { base } from '../session/base.ts';
+import { t } from './texts.ts';
 
 /** So many come at once. */
 const step = 1_000;
@@ -23,6 +24,8 @@ interface Answer {
   readonly first?: string;
   readonly items: readonly Item[];
   readonly index?: number;
+  /** Why it has less than was asked for: `size` of the answer, or what the gateway reads for a question. */
+  readonly stopped?: string;
 }
 
 export interface UseEarlier {
@@ -54,14 +57,22 @@ export function useEarlier(of: Resource<KubeObject>, namespace: string, name: st
   const placeOfFirst = async (time: string): Promise<number> => {
     const next = tail.findIndex((entry, n) => n > at && entry.type === 'line' && entry.time !== time);
     const known = tail[next];
-    const { index = 0 } = await ask(`&limit=0&time=${encodeURIComponent(known?.type === 'line' ? known.time : time)}`);
+    const { index = 0, stopped } = await ask(`&limit=0&time=${encodeURIComponent(known?.type === 'line' ? known.time : time)}`);
+    if (stopped) throw new Error(t.tooLong);
     return Math.max(0, index - (known ? next - at : 0));
   };
   const read = async (): Promise<void> => {
     if (line?.type !== 'line') return;
     const end = earlier?.left ?? (await placeOfFirst(line.time));
-    const from = Math.max(0, end - step);
-    const answer = end > 0 ? await ask(`&from=${from}&limit=${end - from}`) : { items: [] };
+    let wanted = Math.min(end, step);
+    const stretch = (): Promise<Answer> | Answer => (wanted > 0 ? ask(`&from=${end - wanted}&limit=${wanted}`) : { items: [] });
+    let answer = await stretch();
+    // Where not all have room in an answer it has the first of them; the last ones are those that join.
+    while (answer.stopped && answer.items.length < wanted) {
+      if (answer.stopped !== 'size' || wanted === 1) throw new Error(t.tooLong);
+      wanted = Math.ceil(wanted / 2);
+      answer = await stretch();
+    }
     // Lines were rotated away meanwhile: all places are others.
     if (earlier && answer.first !== undefined && earlier.first !== '' && answer.first !== earlier.first) {
       setKept(undefined);

@@ -154,3 +154,61 @@ test('lines of before the newest are read when somebody wants them, each once, u
     vi.unstubAllGlobals();
   }
 });
+
+test('a log too long to be placed is not told to have no earlier lines', async () => {
+  vi.stubGlobal('fetch', () => Promise.resolve(new Response(JSON.stringify({ first: 'a', from: 0, items: [], count: 700_000, complete: false, stopped: 'bytes' }))));
+  try {
+    await open(() => event('started', { restart: 1 }), () => line('newest'), () => line('later', '2026-11-27T10:00:01Z'));
+    page.act(() => page.button('Earlier lines ↑').click());
+    await pass();
+    expect(page.element.querySelector('.log-earlier')).not.toBeNull();
+  } finally {
+    vi.unstubAllGlobals();
+  }
+});
+
+test('of an answer that is cut the lines are asked for again that join the newest', async () => {
+  const item = (text: string): object => ({ type: 'line', namespace: 'n', pod: 'p', container: 'main', text, time: '2026-11-27T09:00:00Z' });
+  const all = Array.from({ length: 2_000 }, (_, n) => item(`before ${n}`));
+  const asked: string[] = [];
+  vi.stubGlobal('fetch', (url: string) => {
+    asked.push(url);
+    const q = new URL(url, 'http://x').searchParams;
+    const [from, limit] = [Number(q.get('from')), Number(q.get('limit'))];
+    if (q.has('time')) return Promise.resolve(new Response(JSON.stringify({ first: 'a', items: [], count: 2002, index: 2001, complete: false })));
+    const items = all.slice(from, from + Math.min(limit, 600)); // of 4 MiB there are 600
+    return Promise.resolve(new Response(JSON.stringify({ first: 'a', from, items, count: from + items.length, complete: false, ...(limit > 600 && { stopped: 'size' }) })));
+  });
+  try {
+    await open(() => event('started', { restart: 1 }), () => line('newest'), () => line('later', '2026-11-27T10:00:01Z'));
+    page.act(() => page.button('Earlier lines ↑').click());
+    for (let n = 0; n < 20; n++) await pass();
+    expect(asked.slice(1).map((url) => url.replace(/.*&from/, 'from'))).toEqual(['from=1000&limit=1000', 'from=1500&limit=500']);
+    expect(page.element.querySelector('.log-earlier')?.textContent).toBe('1,500 earlier lines ↑');
+  } finally {
+    vi.unstubAllGlobals();
+  }
+});
+
+test('what comes in front moves nothing, also where a filter shows a part of it', async () => {
+  localStorage.setItem('kubecast.log', JSON.stringify({ level: 'error' }));
+  const item = (text: string): object => ({ type: 'line', namespace: 'n', pod: 'p', container: 'main', text, time: '2026-11-27T09:00:00Z' });
+  const answers = [{ count: 1002, index: 1001 }, { count: 1000, first: 'a', items: Array.from({ length: 1_000 }, (_, n) => item(n % 100 === 0 ? 'ERROR x' : 'INFO x')) }];
+  let n = 0;
+  vi.stubGlobal('fetch', () => Promise.resolve(new Response(JSON.stringify(answers[n++]))));
+  try {
+    await open(() => event('started', { restart: 1 }), () => line('ERROR newest'), () => line('ERROR later', '2026-11-27T10:00:01Z'));
+    const scroller = page.element.querySelector('.log-lines');
+    vi.spyOn(HTMLElement.prototype, 'scrollHeight', 'get').mockReturnValue(1_000_000);
+    page.act(() => {
+      if (scroller) scroller.scrollTop = 0;
+      scroller?.dispatchEvent(new Event('scroll'));
+    });
+    const before = scroller?.scrollTop ?? 0;
+    page.act(() => page.button('Earlier lines ↑').click());
+    for (let k = 0; k < 20; k++) await pass();
+    expect((scroller?.scrollTop ?? 0) - before).toBeLessThanOrEqual(10 * 18);
+  } finally {
+    vi.unstubAllGlobals();
+  }
+});

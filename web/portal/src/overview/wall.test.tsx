@@ -82,7 +82,7 @@ test('a wall says at once that it is not of now, for how long, and no longer onc
   gateway.away = true;
   gateway.cutAll();
   await pass(100);
-  expect(alarm()).toMatch(/^Reconnecting, as of .*cannot be reached|ended/);
+  expect(alarm()).toMatch(/^Reconnecting, as of .*(cannot be reached|ended)/);
   await pass(5 * minute);
   expect(alarm()).toContain('(for 5 minutes)');
   gateway.away = false;

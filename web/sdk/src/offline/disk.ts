@@ -87,9 +87,14 @@ export class Disk {
   }
 
   /**
-   * What is there of the owner, and what was cleared last. Of the gateway's other users nothing stays, nor of anybody what is too old.
+   * What is there of the owner, and what was cleared last, with the texts of the watches that are wanted, as the head has them; undefined: not all of them
+   * are there. Of the gateway's other users nothing stays, nor of anybody what is too old.
    */
-  async begin(now: number, mark: string): Promise<{ head: Head | undefined; cleared: string }> {
+  async begin(
+    now: number,
+    mark: string,
+    wanted: (head: Head) => readonly WatchOnDisk[],
+  ): Promise<{ head: Head | undefined; cleared: string; watches: readonly WatchOnDisk[]; texts: string[][] | undefined }> {
     const tx = this.#db.transaction(all, 'readwrite');
     tx.done.catch(() => undefined); // which is told below, or by what failed first
     const heads = tx.objectStore('heads');
@@ -106,21 +111,15 @@ export class Disk {
       await tx.objectStore('cleared').put(mark, gateway);
     }
     const head = await heads.get([...this.owner]);
+    const watches = head ? wanted(head) : [];
+    // Within the same transaction: behind it another page may write.
+    const found = await Promise.all(watches.map(({ path }) => tx.objectStore('rows').getAll(this.#range(path))));
     await tx.done;
-    return { head, cleared };
-  }
-
-  /** The texts of a watch, as the head has them; undefined: not all of them are there. */
-  async read(watches: readonly WatchOnDisk[]): Promise<string[][] | undefined> {
-    const tx = this.#db.transaction('rows');
-    tx.done.catch(() => undefined);
-    const rows = tx.store;
-    const found = await Promise.all(watches.map(({ path }) => rows.getAll(this.#range(path))));
     const whole = watches.every(({ segments }, w) => segments.length === found[w]?.length && segments.every(([, length], n) => found[w]?.[n]?.length === length));
-    return whole ? found : undefined;
+    return { head, cleared, watches, texts: whole ? found : undefined };
   }
 
-  /** The same of one watch, with what the head says of it by now. */
+  /** The texts of one watch, with what the head says of it by now; undefined: not all of them are there. */
   async look(path: string): Promise<{ watch: WatchOnDisk; texts: string[]; expires: number } | undefined> {
     const tx = this.#db.transaction(['heads', 'rows']);
     tx.done.catch(() => undefined);
@@ -165,11 +164,12 @@ export class Disk {
     return mark === cleared;
   }
 
-  /** Nothing of the owner stays, and nobody who has begun before writes any more, but who knows the mark. */
-  async clear(mark: string): Promise<void> {
+  /** Nothing of the owner stays, and nobody who has begun before writes any more, but who knows the mark. Returns what was cleared last before. */
+  async clear(mark: string): Promise<string> {
     const tx = this.#db.transaction(all, 'readwrite');
     tx.done.catch(() => undefined); // which is told below, or by what failed first
     const [gateway, user] = this.owner;
+    const before = (await tx.objectStore('cleared').get(gateway)) ?? '';
     const writes = [
       tx.objectStore('cleared').put(mark, gateway),
       tx.objectStore('heads').delete([gateway, user]),
@@ -177,6 +177,7 @@ export class Disk {
     ];
     for (const write of writes) write.catch(() => undefined);
     await tx.done;
+    return before;
   }
 
   close(): void {

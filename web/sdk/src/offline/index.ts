@@ -6,8 +6,8 @@
  */
 
 import type { Kubecast } from '../kubecast.ts';
-import { Disk } from './disk.ts';
-import { Keeper } from './keeper.ts';
+import { Disk, type Owner } from './disk.ts';
+import { Keeper, removed } from './keeper.ts';
 
 /** Whose rows are kept, which, and for how long. */
 export interface OfflineOptions {
@@ -32,7 +32,7 @@ export interface OfflineOptions {
  * - `unavailable`: there is no IndexedDB, as in some private windows, it does not open, or it is of a newer form
  * - `full`: the browser has no room; what was there is removed
  * - `failed`: it cannot be written
- * - `cleared`: by this page, or by another one: its user has signed out, or somebody else has signed in
+ * - `cleared`: by this page, or by another one: its user has signed out, somebody else has signed in, or permissions have changed, and another page keeps what may still be seen. So it is no sign-out by itself
  * - `closed`: by the page, or since another page wants to renew its form
  */
 export type OfflineEnd = 'unavailable' | 'full' | 'failed' | 'cleared' | 'closed';
@@ -50,8 +50,8 @@ export interface Offline {
 }
 
 /**
- * To be called once, before anything is watched. Resolves once what is on disk is there to be shown, in a few milliseconds mostly, and in two seconds at
- * most; where nothing can be kept, with an {@link Offline} that says why. It never rejects.
+ * To be called once, before anything is watched. Resolves once what is on disk is there to be shown, in a few milliseconds mostly; a disk
+ * that does not open is waited for two seconds at most. Where nothing can be kept, with an {@link Offline} that says why. It never rejects.
  *
  * ```ts
  * const kc = createKubecast({ token });
@@ -67,14 +67,15 @@ export interface Offline {
 export async function keepOffline(kc: Kubecast, options: OfflineOptions): Promise<Offline> {
   let keeper: Keeper | undefined;
   let disk: Disk | undefined;
+  const owner: Owner = [kc.inside.options.gateway ?? '', options.user];
   try {
-    disk = await Disk.open([kc.inside.options.gateway ?? '', options.user], () => keeper?.close());
+    disk = await Disk.open(owner, () => keeper?.close());
     keeper = new Keeper(kc, disk, options);
     await keeper.begin();
     return keeper;
   } catch {
     disk?.close();
-    const done = (): Promise<void> => Promise.resolve();
-    return { end: 'unavailable', save: done, clear: done, close: () => undefined };
+    // What is there from before is removed all the same.
+    return { end: 'unavailable', save: () => Promise.resolve(), clear: () => removed(owner), close: () => undefined };
   }
 }

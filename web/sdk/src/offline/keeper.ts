@@ -7,12 +7,14 @@ import type { Entry, Kubecast, WatchSnapshot } from '../kubecast.ts';
 import type { KubeObject } from '../object.ts';
 import { isFinal, type ConnectionState } from '../state.ts';
 import type { Sink } from '../store.ts';
-import { Disk, type Change, type Head, type WatchOnDisk } from './disk.ts';
+import { Disk, type Change, type Head, type Owner, type WatchOnDisk } from './disk.ts';
 import type { Offline, OfflineEnd, OfflineOptions } from './index.ts';
 import { plan, type Segment } from './segments.ts';
 
 /** How long what is on disk is watched before anybody looks at it, in milliseconds: parts of a page may come to life later. */
 const patience = 5_000;
+/** Up to how many watches of a page, of which a stream takes 32, what is on disk is watched before anybody looks at it. */
+const mostWatches = 16;
 /** For how long texts are made at a time, in milliseconds. */
 const slice = 8;
 /** How many writings may fail one after the other. */
@@ -22,6 +24,13 @@ const day = 24 * 3_600_000;
 const random = (): string => Math.random().toString(36).slice(2);
 const secret = /^(\/clusters\/[^/]+)?\/api\/v1\/(namespaces\/[^/]+\/)?(secrets|configmaps)\b/;
 const none = { watch: '', id: '' } as const;
+
+/** Nothing of an owner stays on disk, also of what pages that are open would write. */
+export async function removed(owner: Owner): Promise<void> {
+  if (!(globalThis as { readonly indexedDB?: unknown }).indexedDB) return; // nor is there anything
+  const disk = await Disk.open(owner, () => undefined);
+  await disk.clear(random()).finally(() => disk.close());
+}
 
 /** What is known at one moment, and up to where. */
 interface Taken {
@@ -88,15 +97,13 @@ export class Keeper implements Offline {
   }
 
   async begin(): Promise<void> {
-    const { head, cleared } = await this.#disk.begin(Date.now(), random());
-    this.#cleared = cleared;
-    const watches = (head?.watches ?? []).filter((watch) => this.#isFresh(watch));
     // The rest of the objects is read when somebody looks at it.
-    const wanted = watches.filter(({ name, objects }) => name !== undefined || !objects);
-    const texts = await this.#disk.read(wanted);
+    const { head, cleared, watches, texts } = await this.#disk.begin(Date.now(), random(), (there) =>
+      there.watches.filter((watch) => this.#isFresh(watch) && (watch.name !== undefined || !watch.objects)));
+    this.#cleared = cleared;
     if (texts) this.#head = head;
     else await this.#purge();
-    this.#restore(head?.position ?? '', head?.names ?? 0, new Map(texts && wanted.map((watch, n) => [watch.path, { watch, texts: texts[n] ?? [] }])));
+    this.#restore(head?.position ?? '', head?.names ?? 0, new Map(texts && watches.map((watch, n) => [watch.path, { watch, texts: texts[n] ?? [] }])));
     this.#attend();
   }
 
@@ -110,9 +117,7 @@ export class Keeper implements Offline {
     // Another page may have written since this one has ended.
     const gone = this.#over.signal.aborted || (await this.#disk.clear(random()).then(() => false, () => true));
     this.#stop();
-    if (!gone) return;
-    const disk = await Disk.open(this.#disk.owner, () => undefined);
-    await disk.clear(random()).finally(() => disk.close());
+    if (gone) await removed(this.#disk.owner);
   }
 
   close(): void {
@@ -137,12 +142,15 @@ export class Keeper implements Offline {
       nameOf: (path) => (begins && !begun ? found.get(path)?.watch.name : undefined),
       begin: () => {
         if (begun) return undefined;
+        const { entries } = kc.inside;
         for (const { path, objects } of begins ? named : []) {
           if (!objects) continue; // a page or counts, whose sinks their readers bring
+          if (!entries.has(path) && entries.size >= mostWatches) continue; // nobody looks at it, and the rest of the page wants room
           const leave = kc.follow({ path, objects, sink: (changed) => new WatchedCollection<KubeObject>(changed) }).subscribe(() => undefined);
           setTimeout(leave, patience);
         }
         begun = true;
+        found.clear(); // which nobody reads any more
         return begins ? { lastEventId: position, asOf: named[0]?.asOf } : undefined;
       },
       fill: (path, sink) => {
@@ -190,6 +198,7 @@ export class Keeper implements Offline {
 
   #attend(): void {
     const { signal } = this.#over;
+    if (signal.aborted) return;
     const timer = setInterval(() => void this.#queue(false), this.#every);
     const unsubscribe = this.#kc.connection.subscribe(() => this.#look());
     signal.addEventListener('abort', () => {
@@ -246,9 +255,13 @@ export class Keeper implements Offline {
   /** Nothing stays on disk. What is known from here on may be written. */
   async #purge(): Promise<void> {
     this.#forget(undefined);
+    const known = this.#cleared;
     this.#cleared = random();
     try {
-      await this.#disk.clear(this.#cleared);
+      if ((await this.#disk.clear(this.#cleared)) === known) return;
+      // Its user has signed out in another page.
+      this.end ??= 'cleared';
+      this.#stop();
     } catch {
       this.end ??= 'failed';
     }

@@ -376,7 +376,7 @@ test('where the disk is full nothing is kept, and the page goes on', async () =>
 test.each([
   ['there is no IndexedDB', (): void => void vi.stubGlobal('indexedDB', undefined)],
   ['it may not be opened', (): void => void vi.spyOn(indexedDB, 'open').mockImplementation(() => { throw new DOMException('no', 'SecurityError'); })],
-  ['it never opens', (): void => void vi.spyOn(indexedDB, 'open').mockImplementation(() => Object.assign(new EventTarget(), {}) as unknown as IDBOpenDBRequest)],
+  ['it never opens', (): void => void vi.spyOn(indexedDB, 'open').mockImplementation(() => new IDBOpenDBRequest())],
 ])('where %s the page works without', async (_, break_) => {
   put('a');
   break_();
@@ -387,7 +387,58 @@ test.each([
   await pass();
   expect(names(watch)).toEqual(['a']);
   await offline.save();
-  await offline.clear();
+  // What may be there from before cannot be removed either, which who signs out is told.
+  const cleared = soon(offline.clear());
+  await ((globalThis as { indexedDB?: unknown }).indexedDB ? expect(cleared).rejects.toThrow() : cleared);
+});
+
+test('who signs out leaves nothing behind, also where the disk did not open when the page began', async () => {
+  await visited();
+  const opening = vi.spyOn(indexedDB, 'open').mockImplementation(() => new IDBOpenDBRequest());
+  const { offline } = await begin();
+  expect(offline.end).toBe('unavailable');
+  opening.mockRestore();
+  await soon(offline.clear());
+  expect(await onDisk()).not.toMatch(/mara|\\"name\\"/);
+});
+
+test('a page that is open as another one’s user signs out writes no more, also where permissions change behind that', async () => {
+  put('a');
+  const [one, other] = [await begin(), await begin()];
+  for (const { kc } of [one, other]) kc.watch(jobs).subscribe(nobody);
+  await pass();
+  await soon(one.offline.save());
+  one.kc.close();
+  await soon(one.offline.clear());
+  gateway.epoch = 'e2';
+  gateway.cutAll();
+  await pass(60_000);
+  await soon(other.offline.save());
+  expect(other.offline.end).toBe('cleared');
+  expect(await onDisk()).not.toMatch(/mara|\\"name\\"/);
+});
+
+test('a page that is opened while another one writes takes nothing from it', async () => {
+  for (const name of ['a', 'b']) put(name);
+  const one = await begin();
+  one.kc.watch(jobs).subscribe(nobody);
+  await pass();
+  await soon(one.offline.save());
+  gateway.cluster.remove('jobs', 'b');
+  await pass();
+  // It comes between any two transactions of the one that begins.
+  const real = IDBDatabase.prototype.transaction; // eslint-disable-line @typescript-eslint/unbound-method -- called on each database
+  let writing: Promise<void> | undefined;
+  vi.spyOn(IDBDatabase.prototype, 'transaction').mockImplementation(function (this: IDBDatabase, ...args) {
+    const begun = real.apply(this, args);
+    writing ??= one.offline.save();
+    return begun;
+  });
+  await begin();
+  await soon(Promise.resolve(writing));
+  put('c');
+  await pass(60_000);
+  expect(one.offline.end).toBeUndefined();
 });
 
 test('a newer form on disk is left alone, and a page of a newer form is let in', async () => {
@@ -425,6 +476,20 @@ test('a refusal of one watch takes what is on disk with it, and what is left is 
   expect(await onDisk()).not.toContain('\\"name\\"');
   await pass(20_000);
   expect(await onDisk()).toContain('\\"p\\"');
+});
+
+test('what was watched before leaves the page room on its stream', async () => {
+  put('a');
+  const one = await begin();
+  for (let n = 0; n < 20; n++) one.kc.watch(jobs, { namespace: `n${n}` }).subscribe(nobody);
+  await pass();
+  await soon(one.offline.save());
+  close(one);
+  const { kc } = await begin();
+  const watches = Array.from({ length: 20 }, (_, n) => kc.watch(jobs, { namespace: `m${n}` }));
+  for (const watch of watches) watch.subscribe(nobody);
+  await pass(60_000);
+  expect(watches[0]?.getSnapshot().status).toBe('live');
 });
 
 test('tabs that share a stream go on from the disk, too: the first one takes the gateway’s position along, and the second its rows', async () => {
