@@ -15,6 +15,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubecast/kubecast/e2e/harness"
 )
 
 // Under Kueue's own controllers, a queue has a past: short jobs that came, waited, ran and ended, as the gateway recorded them. Those that
@@ -133,7 +135,7 @@ func (p *past) submit(t *testing.T, queue, name string, jobs, cpus int) {
 // ended waits until so many jobs have.
 func (p *past) ended(t *testing.T, want int) {
 	t.Helper()
-	eventually(t, fmt.Sprintf("%d jobs have ended", want), func() error {
+	harness.Eventually(t, fmt.Sprintf("%d jobs have ended", want), 3*time.Minute, func() error {
 		all, err := p.stage.kube.BatchV1().Jobs("team-a").List(t.Context(), metav1.ListOptions{})
 		if err != nil {
 			return err
@@ -170,7 +172,7 @@ func (p *past) history(t *testing.T, token, question string) (jobs []pastJob, er
 // recorded waits until the history has the ends of so many jobs. It asks for no jobs that wait, so the queue is not looked at.
 func (p *past) recorded(t *testing.T, want int) {
 	t.Helper()
-	eventually(t, fmt.Sprintf("the ends of %d jobs are recorded", want), func() error {
+	harness.Eventually(t, fmt.Sprintf("the ends of %d jobs are recorded", want), 3*time.Minute, func() error {
 		jobs, err := p.history(t, p.token, "?state=Succeeded&limit=500")
 		if err == nil && len(jobs) < want {
 			err = fmt.Errorf("%d are", len(jobs))

@@ -103,7 +103,8 @@ func (v *value) sortValue(o *cluster.Object) SortValue {
 	case text == "":
 		return SortValue{Class: SortMissing}
 	case v.amount:
-		return sortText(text)
+		q, _ := resource.ParseQuantity(text) // also one with an exponent, as 1e9 is stored
+		return SortValue{Class: SortNumber, Number: finite(q.AsApproximateFloat64())}
 	default:
 		return SortValue{Class: SortText, Text: prefix(text)}
 	}

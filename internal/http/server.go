@@ -185,6 +185,7 @@ func New(opts Options) (*Server, error) {
 	})
 	s.followed = logstream.New(logstream.Options{
 		Access: s.access, Feeds: s.feeds, Take: func(user string) (func(), error) { return s.logs.Take(user) },
+		Turns: s.turns, WriteTimeout: opts.Stream.WriteTimeout,
 	})
 	s.streams = eventstream.New(eventstream.Options{
 		Parsers: eventstream.Parsers{

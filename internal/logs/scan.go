@@ -18,34 +18,37 @@ type Scanned struct {
 type Scan struct {
 	body  io.ReadCloser
 	lines *lineReader
+	ended bool
 }
 
-// OpenScan begins to read. The Scan must be closed, and ends with the context. An error is the Source's.
-func OpenScan(ctx context.Context, source Source, run Run) (*Scan, error) {
+// OpenScan begins to read. Of a run that has ended nothing follows. The Scan must
+// be closed, and ends with the context. An error is the Source's.
+func OpenScan(ctx context.Context, source Source, run Run, ended bool) (*Scan, error) {
 	body, err := source.Read(ctx, run, Query{Tail: -1})
 	if err != nil {
 		return nil, err
 	}
-	return &Scan{body: body, lines: newLineReader(body)}, nil
+	return &Scan{body: body, lines: newLineReader(body), ended: ended}, nil
 }
 
 // Next returns the next line. At the end of the log the error is io.EOF; a NodeError where the node
 // says that it cannot tell the rest.
 func (s *Scan) Next() (Scanned, error) {
-	line, some, err := s.lines.next()
-	switch {
-	case some && !line.own:
-		if words := line.words(); words != "" {
-			return Scanned{}, &NodeError{words}
+	for {
+		line, some, err := s.lines.next()
+		switch {
+		case some && !line.own:
+			if said := notOwn(line, err); said != nil {
+				return Scanned{}, said
+			}
+		// A line without an end is one only if nothing can follow.
+		case some && (err == nil || s.ended && errors.Is(err, io.EOF)):
+			return Scanned{line.at, line.text, line.cut}, nil
 		}
-		if err == nil {
-			err = io.ErrUnexpectedEOF
+		if err != nil {
+			return Scanned{}, err
 		}
-		return Scanned{}, err
-	case some && (err == nil || errors.Is(err, io.EOF)):
-		return Scanned{line.at, line.text, line.cut}, nil
 	}
-	return Scanned{}, err
 }
 
 // Close gives up the connection.

@@ -18,7 +18,7 @@ func Requests(kind schema.GroupResource) func(name string) func(*cluster.Object)
 	}
 	return func(name string) func(*cluster.Object) string {
 		return func(o *cluster.Object) string {
-			if !strings.Contains(o.JSON(), name) { // as it is of most pods and most resources
+			if !strings.Contains(o.JSON(), `"`+name+`"`) { // as it is of most pods and most resources
 				return ""
 			}
 			return jobpods.Request(o, name)

@@ -32,7 +32,7 @@ describe.skipIf(lacking !== undefined)(`other browsers${lacking ? ` (${lacking})
   const told = (tab: Tab): Promise<Told> => tab.evaluate<Told>('window.told()');
   const write = (n: string): Promise<string> => kubecast.kubectl(['apply', '-f', '-'], configMap(n));
   const seen = (tabs: readonly Tab[], row: string): Promise<unknown> =>
-    Promise.all(tabs.map((tab) => expect.poll(async () => await told(tab), { interval: 20 }).toMatchObject({ status: 'live', rows: [`counted ${row}`] })));
+    Promise.all(tabs.map((tab) => expect.poll(async () => await told(tab), { interval: 20, timeout: 30_000 }).toMatchObject({ status: 'live', rows: [`counted ${row}`] })));
 
   describe.each(usable)('$name', ({ name, launch }) => {
     let engine: Engine;

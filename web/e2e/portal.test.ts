@@ -297,7 +297,7 @@ describe.skipIf(lacking !== undefined)(`the portal${lacking ? ` (${lacking})` : 
         tabs.push(tab);
       }
       await expect.poll(() => gateway.streams.size).toBe(1);
-      const seen = (name: string) => Promise.all(tabs.map((tab) => tab.locator(`.table-row[data-name="${name}"]`).waitFor()));
+      const seen = (name: string) => Promise.all(tabs.map((tab) => tab.locator(`.table-row[data-name="${name}"]`).waitFor({ timeout: 30_000 }))); // silence alone finds a dead stream after 37 s
       putJob('meanwhile');
       await seen('meanwhile');
       await tabs.shift()?.close(); // which came first, and leads

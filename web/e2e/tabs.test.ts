@@ -47,8 +47,10 @@ describe.skipIf(lacking !== undefined)(`tabs on one connection${lacking ? ` (${l
     return pages;
   };
   const told = (page: Page): Promise<Told> => page.evaluate(() => (window as unknown as { told: () => Told }).told());
+  /** Well below the 37 s after which silence alone finds that a stream is dead, so that a lost hand-over is a failure. */
+  const handOver = 30_000;
   const seen = (pages: readonly Page[], row: string): Promise<unknown> =>
-    Promise.all(pages.map((page) => page.waitForFunction((row) => (window as unknown as { told: () => Told }).told().rows.join() === row, row, { polling: 20 })));
+    Promise.all(pages.map((page) => page.waitForFunction((row) => (window as unknown as { told: () => Told }).told().rows.join() === row, row, { polling: 20, timeout: handOver })));
   const write = (n: string): Promise<string> => kubecast.kubectl(['apply', '-f', '-'], configMap(n));
   /** A tab that is gone does not say that its stream is. */
   const leaders = (pages: readonly Page[]): Page[] => [...streams].map((request) => request.frame().page()).filter((page) => pages.includes(page));

@@ -5,13 +5,16 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/http/conn"
 	"github.com/kubecast/kubecast/internal/http/reply"
+	"github.com/kubecast/kubecast/internal/http/request"
 )
 
 // Views of a log that are answered at once, and not followed.
@@ -82,6 +85,11 @@ func parseAsk(path string, query url.Values) (a ask, err error) {
 	a.view = given["view"]
 	a.from = number("from", 0, 1<<31-1)
 	a.context = number("context", 0, maxContext)
+	for _, name := range map[string][]string{viewLines: {"search", "ignoreCase", "context"}, viewSearch: {"time"}}[a.view] {
+		if query.Has(name) {
+			return a, reply.BadRequest("%s: there is no such parameter of view=%s", name, a.view)
+		}
+	}
 	switch a.view {
 	case viewLines:
 		a.limit = number("limit", defaultItems, maxItems)
@@ -111,10 +119,19 @@ func parseAsk(path string, query url.Values) (a ask, err error) {
 // Answer answers a question about logs: a stretch of their lines, or which of them contain a text.
 // It reads them while its caller waits, and keeps nothing.
 func (h *Handler) Answer(w http.ResponseWriter, r *http.Request, id auth.Identity) error {
-	a, err := parseAsk(r.URL.Path, r.URL.Query())
+	query, err := request.Query(r)
 	if err != nil {
 		return err
 	}
+	a, err := parseAsk(r.URL.Path, query)
+	if err != nil {
+		return err
+	}
+	release, err := h.opts.Turns.Take(r.Context(), id.QuotaOwner())
+	if err != nil {
+		return err
+	}
+	defer release()
 	ctx, cancel := context.WithTimeout(r.Context(), answerWithin)
 	defer cancel()
 	opened, err := h.open(ctx, id, "", a.question, true)
@@ -145,7 +162,26 @@ func (h *Handler) Answer(w http.ResponseWriter, r *http.Request, id auth.Identit
 	if r.Context().Err() != nil {
 		return r.Context().Err()
 	}
-	return reply.JSON(w, body)
+	return h.send(w, r, body)
+}
+
+// sentAtOnce is how much of an answer is sent under one deadline, in bytes.
+const sentAtOnce = 16 << 10
+
+// send sends an answer, for which a slow client may need long.
+func (h *Handler) send(w http.ResponseWriter, r *http.Request, body any) error {
+	text := reply.MustJSON(body)
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	to := conn.NewPatientWriter(w, r, h.opts.WriteTimeout)
+	for len(text) > 0 {
+		n := min(len(text), sentAtOnce)
+		if _, err := to.Write([]byte(text[:n])); err != nil {
+			return err // what was sent does not look complete
+		}
+		text = text[n:]
+	}
+	return nil
 }
 
 // present are the containers of which there is a log now.
@@ -263,7 +299,7 @@ func (a *ask) find(m *merge) searchAnswer {
 		}
 		open = still
 		if place >= a.from && len(answer.Matches) < a.limit && next.isLine() && a.contains(next.Text) {
-			found := &match{Index: place, Item: *next, Before: append([]item(nil), before...)}
+			found := &match{Index: place, Item: *next, Before: slices.Clone(before[max(0, len(before)-a.context):])}
 			for _, one := range found.Before {
 				size += one.size()
 			}
@@ -274,8 +310,8 @@ func (a *ask) find(m *merge) searchAnswer {
 			}
 		}
 		if a.context > 0 {
-			if before = append(before, *next); len(before) > a.context {
-				before = append(before[:0:0], before[1:]...)
+			if before = append(before, *next); len(before) > 8*a.context { // a copy for each line would take most of the time
+				before = append(before[:0], before[len(before)-a.context:]...)
 			}
 		}
 		if size > maxAnswer {

@@ -15,10 +15,12 @@ package logstream
 import (
 	"context"
 	"net/url"
+	"time"
 
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/eventstream"
+	"github.com/kubecast/kubecast/internal/http/ratelimit"
 	"github.com/kubecast/kubecast/internal/logs"
 )
 
@@ -27,7 +29,9 @@ type Options struct {
 	Access *access.Access
 	Feeds  *logs.Feeds
 	// Take counts a connection on which a question reads; it fails if a user has too many, or all have. What it returns ends that.
-	Take func(user string) (leave func(), err error)
+	Take         func(user string) (leave func(), err error)
+	Turns        *ratelimit.Turns // bounds the questions of a user that are answered at a time
+	WriteTimeout time.Duration    // a client that takes no byte for so long is cut
 }
 
 // Handler opens streams of logs.

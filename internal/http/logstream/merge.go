@@ -31,7 +31,16 @@ func (i *item) isLine() bool { return i.Type == "line" }
 
 // size is about how many bytes it takes in an answer.
 func (i *item) size() int {
-	return len(i.Text) + len(i.Namespace) + len(i.Pod) + len(i.Container) + 128
+	n := len(i.Text) + len(i.Message) + len(i.Namespace) + len(i.Pod) + len(i.Container) + 128
+	for at := range len(i.Text) { // what JSON has in more bytes
+		switch c := i.Text[at]; {
+		case c < 0x20, c == '<', c == '>', c == '&':
+			n += 5
+		case c == '"', c == '\\':
+			n++
+		}
+	}
+	return n
 }
 
 // merge reads the logs of containers from their beginnings, by their times.
@@ -96,7 +105,9 @@ func (m *merge) next() (next *item, ok bool) {
 		return nil, false
 	}
 	next, from.head = from.head, nil
-	m.read += next.size()
+	if next.isLine() {
+		m.read += len(next.Text) + len(time.RFC3339Nano)
+	}
 	if m.first == "" && next.isLine() {
 		m.first = next.Time.Format(time.RFC3339Nano)
 	}
@@ -114,7 +125,7 @@ func (m *merge) ahead(r *reading) *item {
 	c.run = now.restart
 	told := item{Namespace: c.namespace, Pod: c.pod, Container: c.name, sorted: r.last}
 	if r.scan == nil {
-		scan, err := logs.OpenScan(m.ctx, m.source, c.of(m.cluster))
+		scan, err := logs.OpenScan(m.ctx, m.source, c.of(m.cluster), now.ended)
 		if err != nil {
 			r.runs = r.runs[1:]
 			return told.missing(err)

@@ -64,11 +64,10 @@ func New(opts Options) *Handler {
 	return h
 }
 
-// Drain lets no new answers begin, and ends the running ones at random moments within
 // SetLimits changes Options.Limits.
 func (h *Handler) SetLimits(limits Limits) { h.quota.set(limits) }
 
-// Options.Drain. It returns when all have ended, or the context has.
+// Drain lets no new answers begin, and ends the running ones at random moments within Options.Drain. It returns when all have ended, or the context has.
 func (h *Handler) Drain(ctx context.Context) {
 	h.quota.close()
 	h.drain()

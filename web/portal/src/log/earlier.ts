@@ -16,12 +16,10 @@ interface Earlier {
   readonly entries: readonly LogEntry[];
   /** How many there are before these. */
   readonly left: number;
-  readonly first: string;
 }
 
 type Item = Omit<LogEntry, 'number'>;
 interface Answer {
-  readonly first?: string;
   readonly items: readonly Item[];
   readonly index?: number;
   /** Why it has less than was asked for: `size` of the answer, or what the gateway reads for a question. */
@@ -53,19 +51,20 @@ export function useEarlier(of: Resource<KubeObject>, namespace: string, name: st
     if (!response.ok) throw new Error(said.detail ?? `HTTP ${response.status}`);
     return said;
   };
-  /** Others may have the time of the first line: it is found by the next one that has another. */
-  const placeOfFirst = async (time: string): Promise<number> => {
-    const next = tail.findIndex((entry, n) => n > at && entry.type === 'line' && entry.time !== time);
-    const known = tail[next];
-    const { index = 0, stopped } = await ask(`&limit=0&time=${encodeURIComponent(known?.type === 'line' ? known.time : time)}`);
-    if (stopped) throw new Error(t.tooLong);
-    return Math.max(0, index - (known ? next - at : 0));
-  };
   const read = async (): Promise<void> => {
     if (line?.type !== 'line') return;
-    const end = earlier?.left ?? (await placeOfFirst(line.time));
+    // Others may have the time of the first line: its place is found by the next one that has another.
+    const next = tail.findIndex((entry, n) => n > at && entry.type === 'line' && entry.time !== line.time);
+    const known = tail[next];
+    const time = `&time=${encodeURIComponent(known?.type === 'line' ? known.time : line.time)}`;
+    const placeOfFirst = ({ index = 0, stopped }: Answer): number => {
+      if (stopped) throw new Error(t.tooLong);
+      return Math.max(0, index - (known ? next - at : 0));
+    };
+    const loaded = earlier?.entries ?? [];
+    const end = earlier?.left ?? placeOfFirst(await ask(`&limit=0${time}`));
     let wanted = Math.min(end, step);
-    const stretch = (): Promise<Answer> | Answer => (wanted > 0 ? ask(`&from=${end - wanted}&limit=${wanted}`) : { items: [] });
+    const stretch = (): Promise<Answer> | Answer => (wanted > 0 ? ask(`&from=${end - wanted}&limit=${wanted}${time}`) : { items: [] });
     let answer = await stretch();
     // Where not all have room in an answer it has the first of them; the last ones are those that join.
     while (answer.stopped && answer.items.length < wanted) {
@@ -73,15 +72,14 @@ export function useEarlier(of: Resource<KubeObject>, namespace: string, name: st
       wanted = Math.ceil(wanted / 2);
       answer = await stretch();
     }
-    // Lines were rotated away meanwhile: all places are others.
-    if (earlier && answer.first !== undefined && earlier.first !== '' && answer.first !== earlier.first) {
+    // Lines were rotated away meanwhile, or came in between: all places are others.
+    if (wanted > 0 && placeOfFirst(answer) !== end + loaded.length) {
       setKept(undefined);
       return;
     }
-    const loaded = earlier?.entries ?? [];
     const newest = loaded[0]?.number ?? line.number;
     const entries = answer.items.map((item, n) => ({ ...item, number: newest - answer.items.length + n }) as LogEntry);
-    setKept({ before: line.number, entries: [...entries, ...loaded], left: loaded.length + entries.length >= most ? 0 : end - answer.items.length, first: answer.first ?? earlier?.first ?? '' });
+    setKept({ before: line.number, entries: [...entries, ...loaded], left: loaded.length + entries.length >= most ? 0 : end - answer.items.length });
   };
   return {
     all: earlier ? [...earlier.entries, ...tail.slice(at)] : tail,

@@ -128,8 +128,8 @@ test('lines of before the newest are read when somebody wants them, each once, u
   const item = (text: string): object => ({ type: 'line', namespace: 'n', pod: 'p', container: 'main', text, time: '2026-11-27T09:00:00Z' });
   const answers = [
     { count: 1005, index: 1004 }, // two lines behind the first
-    { count: 1002, first: 'a', items: Array.from({ length: 1_000 }, (_, n) => item(`before ${n + 2}`)) },
-    { count: 2, first: 'a', items: [item('before 0'), item('before 1')] },
+    { count: 1002, index: 1004, items: Array.from({ length: 1_000 }, (_, n) => item(`before ${n + 2}`)) },
+    { count: 2, index: 1004, items: [item('before 0'), item('before 1')] },
   ];
   vi.stubGlobal('fetch', (url: string) => {
     asked.push(url);
@@ -143,13 +143,36 @@ test('lines of before the newest are read when somebody wants them, each once, u
     await vi.waitFor(() => expect(page.element.querySelector('.log-earlier')).toBeNull(), { timeout: 60_000 });
     expect(asked).toEqual([
       '/logs/api/v1/namespaces/n/pods/p?view=lines&container=main&limit=0&time=2026-11-27T10%3A00%3A01Z',
-      '/logs/api/v1/namespaces/n/pods/p?view=lines&container=main&from=2&limit=1000',
-      '/logs/api/v1/namespaces/n/pods/p?view=lines&container=main&from=0&limit=2',
+      '/logs/api/v1/namespaces/n/pods/p?view=lines&container=main&from=2&limit=1000&time=2026-11-27T10%3A00%3A01Z',
+      '/logs/api/v1/namespaces/n/pods/p?view=lines&container=main&from=0&limit=2&time=2026-11-27T10%3A00%3A01Z',
     ]);
     const input = page.element.querySelector('input');
     if (input) page.type(input, 'before');
     await pass();
     expect(page.element.querySelector('.log-count')?.textContent).toBe('– of 1,002');
+  } finally {
+    vi.unstubAllGlobals();
+  }
+});
+
+test('lines whose places have become others are not put before those that are there', async () => {
+  const item = (text: string): object => ({ type: 'line', namespace: 'n', pod: 'p', container: 'main', text, time: '2026-11-27T09:00:00Z' });
+  const places = [2001, 2001, 1990, 1990, 1990]; // of the line by whose time it is asked: eleven were rotated away behind the second question
+  let n = 0;
+  vi.stubGlobal('fetch', (url: string) => {
+    const q = new URL(url, 'http://x').searchParams;
+    const [from, limit] = [Number(q.get('from')), Number(q.get('limit'))];
+    const index = places[n++];
+    return Promise.resolve(new Response(JSON.stringify({ items: Array.from({ length: limit }, (_, k) => item(`line ${from + k + 2001 - (index ?? 0)}`)), index })));
+  });
+  try {
+    await open(() => event('started', { restart: 1 }), () => line('newest'), () => line('later', '2026-11-27T10:00:01Z'));
+    page.act(() => page.button('Earlier lines ↑').click());
+    await vi.waitFor(() => page.button('1,000 earlier lines ↑'), { timeout: 60_000 });
+    page.act(() => page.button('1,000 earlier lines ↑').click());
+    await vi.waitFor(() => page.button('Earlier lines ↑'), { timeout: 60_000 }); // it begins anew
+    page.act(() => page.button('Earlier lines ↑').click());
+    await vi.waitFor(() => page.button('989 earlier lines ↑'), { timeout: 60_000 });
   } finally {
     vi.unstubAllGlobals();
   }
@@ -175,15 +198,15 @@ test('of an answer that is cut the lines are asked for again that join the newes
     asked.push(url);
     const q = new URL(url, 'http://x').searchParams;
     const [from, limit] = [Number(q.get('from')), Number(q.get('limit'))];
-    if (q.has('time')) return Promise.resolve(new Response(JSON.stringify({ first: 'a', items: [], count: 2002, index: 2001, complete: false })));
+    if (limit === 0) return Promise.resolve(new Response(JSON.stringify({ items: [], count: 2002, index: 2001, complete: false })));
     const items = all.slice(from, from + Math.min(limit, 600)); // of 4 MiB there are 600
-    return Promise.resolve(new Response(JSON.stringify({ first: 'a', from, items, count: from + items.length, complete: false, ...(limit > 600 && { stopped: 'size' }) })));
+    return Promise.resolve(new Response(JSON.stringify({ from, items, count: from + items.length, complete: false, ...(limit > 600 ? { stopped: 'size' } : { index: 2001 }) })));
   });
   try {
     await open(() => event('started', { restart: 1 }), () => line('newest'), () => line('later', '2026-11-27T10:00:01Z'));
     page.act(() => page.button('Earlier lines ↑').click());
     for (let n = 0; n < 20; n++) await pass();
-    expect(asked.slice(1).map((url) => url.replace(/.*&from/, 'from'))).toEqual(['from=1000&limit=1000', 'from=1500&limit=500']);
+    expect(asked.slice(1).map((url) => url.replace(/.*&from/, 'from').replace(/&time.*/, ''))).toEqual(['from=1000&limit=1000', 'from=1500&limit=500']);
     expect(page.element.querySelector('.log-earlier')?.textContent).toBe('1,500 earlier lines ↑');
   } finally {
     vi.unstubAllGlobals();
@@ -193,7 +216,7 @@ test('of an answer that is cut the lines are asked for again that join the newes
 test('what comes in front moves nothing, also where a filter shows a part of it', async () => {
   localStorage.setItem('kubecast.log', JSON.stringify({ level: 'error' }));
   const item = (text: string): object => ({ type: 'line', namespace: 'n', pod: 'p', container: 'main', text, time: '2026-11-27T09:00:00Z' });
-  const answers = [{ count: 1002, index: 1001 }, { count: 1000, first: 'a', items: Array.from({ length: 1_000 }, (_, n) => item(n % 100 === 0 ? 'ERROR x' : 'INFO x')) }];
+  const answers = [{ count: 1002, index: 1001 }, { count: 1000, index: 1001, items: Array.from({ length: 1_000 }, (_, n) => item(n % 100 === 0 ? 'ERROR x' : 'INFO x')) }];
   let n = 0;
   vi.stubGlobal('fetch', () => Promise.resolve(new Response(JSON.stringify(answers[n++]))));
   try {
