@@ -4,7 +4,7 @@ import { useConnection } from '@kubecast/sdk/react';
 import { useEffect, useLayoutEffect, type ReactNode } from 'react';
 import { useNow } from '../age/clock.ts';
 import { describe } from '../connection/describe.ts';
-import { formatTime, formatWeekday } from '../texts/format.ts';
+import { formatDay, formatTime } from '../texts/format.ts';
 import { formatView, type View } from '../view/view.ts';
 import { t } from './texts.ts';
 import './wall.css';
@@ -39,7 +39,7 @@ function Clock(): ReactNode {
   const now = useNow();
   return (
     <p className="wall-clock">
-      <span>{formatWeekday(now)}</span> <time dateTime={new Date(now).toISOString()}>{formatTime(now)}</time>
+      <span>{formatDay(now)}</span> <time dateTime={new Date(now).toISOString()}>{formatTime(now)}</time>
     </p>
   );
 }

@@ -49,6 +49,8 @@ const alarm = (): string => page.element.querySelector('[role=alert]')?.textCont
 test('a wall that is left open for a day tells what is there, and grows in nothing', { timeout: 120_000 }, async () => {
   await show();
   expect(document.documentElement.dataset.wall).toBe('');
+  const clock = page.element.querySelector('.wall-clock')?.textContent ?? '';
+  expect([clock.match(/\d+:\d+/g)?.length, clock]).toEqual([1, expect.stringContaining('Jan')]);
   const measured: { readonly nodes: number; readonly timers: number; readonly streams: number }[] = [];
   for (let n = 1; n <= 24 * 12; n++) {
     const { metadata } = put(`p-${n}`, 'Running');

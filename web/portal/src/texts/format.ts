@@ -12,7 +12,8 @@ export const inZone = (format: Intl.DateTimeFormatOptions): Intl.DateTimeFormat 
 const hours = { hour: '2-digit', minute: '2-digit' } as const;
 const times = inZone({ ...hours, second: '2-digit' });
 const dates = inZone({ dateStyle: 'medium', timeStyle: utc ? 'long' : 'medium' });
-const days = inZone({ weekday: 'short', ...hours });
+const weekdays = inZone({ weekday: 'short', ...hours });
+const days = inZone({ weekday: 'short', day: 'numeric', month: 'short' });
 
 const significant = new Intl.NumberFormat(locale, { maximumSignificantDigits: 2 });
 
@@ -29,7 +30,9 @@ export function plural(count: number, forms: { readonly other: string } & Partia
 /** All times are in milliseconds since the epoch. */
 export const formatTime = (time: number): string => times.format(time);
 export const formatDate = (time: number): string => dates.format(time);
-export const formatWeekday = (time: number): string => days.format(time);
+export const formatWeekday = (time: number): string => weekdays.format(time);
+/** The day alone, as beside a clock. */
+export const formatDay = (time: number): string => days.format(time);
 
 const unit = (name: 'second' | 'minute' | 'hour' | 'day', unitDisplay: 'narrow' | 'long'): Intl.NumberFormat => new Intl.NumberFormat(locale, { style: 'unit', unit: name, unitDisplay });
 
