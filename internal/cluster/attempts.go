@@ -18,6 +18,7 @@ import (
 type attempts struct {
 	mu     sync.Mutex
 	status int       // of the newest answer; 0: there is none, or a later attempt failed without one
+	epoch  string    // that the newest answer tells; see HistoryHeader
 	began  time.Time // when the attempt began that is under way; zero: none is
 }
 
@@ -54,10 +55,17 @@ func (a *attempts) end(ctx context.Context, response *http.Response, err error) 
 	a.began = time.Time{}
 	switch {
 	case err == nil:
-		a.status = response.StatusCode
+		a.status, a.epoch = response.StatusCode, response.Header.Get(HistoryHeader)
 	case ctx.Err() == nil:
 		a.status = 0
 	}
+}
+
+// history is what the newest answer says of the history that it is of; "" if it says nothing.
+func (a *attempts) history() string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.epoch
 }
 
 // late says what is known of a request that takes longer than it should: the API server answers, but not as it should,

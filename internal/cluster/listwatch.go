@@ -137,12 +137,13 @@ const (
 func (lw *ListWatch) list(ctx context.Context, options metav1.ListOptions) (*ObjectList, error) {
 	ctx, noted := noteAttempts(ctx)
 	answered := lw.tellIfLate(ctx, noted)
-	body, err := lw.get(ctx, options)
+	body, err := lw.get(ctx, options, "")
 	answered()
 	if err != nil {
 		return nil, err
 	}
 	defer body.Close()
+	lw.resumeGuard.answered(noted.history())
 	list, err := decodeList(lw.kind, body)
 	if err != nil {
 		return nil, fmt.Errorf("reading the list of %s: %w", lw.kind, err)
@@ -153,7 +154,7 @@ func (lw *ListWatch) list(ctx context.Context, options metav1.ListOptions) (*Obj
 // WatchWithContext begins a watch. If the API server is away or busy, it tries again until the watch is accepted (see
 // repeat).
 func (lw *ListWatch) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-	return repeat(ctx, mayWatchLater, func() (watch.Interface, error) {
+	return repeat(ctx, lw.mayWatchLater, func() (watch.Interface, error) {
 		_, span := lw.span(ctx, "upstream watch") // until it is accepted; the watch itself is in no span
 		w, err := lw.watchOnce(ctx, options)
 		span.EndWith(err)
@@ -169,7 +170,7 @@ func (lw *ListWatch) watchOnce(ctx context.Context, options metav1.ListOptions) 
 	ctx, cancel := context.WithCancel(ctx)
 	asking, noted := noteAttempts(ctx)
 	stand := lw.tellIfLate(ctx, noted)
-	body, err := lw.watch(asking, options)
+	body, err := lw.watch(asking, noted, options)
 	stand()
 	if err != nil {
 		lw.resumeGuard.interrupted()
@@ -238,15 +239,29 @@ func (lw *ListWatch) tellIfLate(ctx context.Context, noted *attempts) (stop func
 	}
 }
 
-func (lw *ListWatch) watch(ctx context.Context, options metav1.ListOptions) (_ io.ReadCloser, err error) {
-	if options.ResourceVersion, err = lw.resumeGuard.resume(ctx, lw, options.ResourceVersion); err != nil {
+func (lw *ListWatch) watch(ctx context.Context, noted *attempts, options metav1.ListOptions) (io.ReadCloser, error) {
+	from, history, err := lw.resumeGuard.resume(ctx, lw, options.ResourceVersion)
+	if err != nil {
 		return nil, err
 	}
-	options.Watch = true
-	return lw.get(ctx, options)
+	options.ResourceVersion, options.Watch = from, true
+	body, err := lw.get(ctx, options, history)
+	if err != nil {
+		return nil, err
+	}
+	switch now := noted.history(); {
+	case history == "":
+		lw.resumeGuard.answered(now)
+	case now == history:
+		lw.resumeGuard.resumed()
+	default:
+		body.Close()
+		return nil, apierrors.NewResourceExpired(fmt.Sprintf("the watch of %s was interrupted at version %s, and now tells of another history", lw.kind, from))
+	}
+	return body, nil
 }
 
-func (lw *ListWatch) get(ctx context.Context, options metav1.ListOptions) (io.ReadCloser, error) {
+func (lw *ListWatch) get(ctx context.Context, options metav1.ListOptions, history string) (io.ReadCloser, error) {
 	client := lw.lists
 	if options.Watch {
 		client = lw.client
@@ -258,6 +273,9 @@ func (lw *ListWatch) get(ctx context.Context, options metav1.ListOptions) (io.Re
 		request.SetHeader("Accept", metadataOnly)
 	case lw.metadata:
 		request.SetHeader("Accept", metadataListOnly)
+	}
+	if history != "" {
+		request.SetHeader(HistoryHeader, history)
 	}
 	warnings := warnings{}
 	body, err := request.WarningHandlerWithContext(&warnings).Stream(ctx)

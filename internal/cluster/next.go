@@ -66,5 +66,5 @@ func (lw *ListWatch) briefly(ctx context.Context, version uint64) (io.ReadCloser
 	seconds := int64(nextWithin / time.Second)
 	return lw.get(ctx, metav1.ListOptions{
 		Watch: true, ResourceVersion: strconv.FormatUint(version, 10), TimeoutSeconds: &seconds, AllowWatchBookmarks: true,
-	})
+	}, "")
 }

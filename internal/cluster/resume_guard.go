@@ -24,6 +24,11 @@ import (
 // bookmark, since nothing proves what lies between. If the object is not the same, the answer is "expired", upon
 // which client-go lists everything.
 //
+// An API server that is another gateway says of which history its answers are (HistoryHeader), and is told of which
+// one the watch has to be: it answers "expired" itself if that has ended. So its restart interrupts no watch for good,
+// also where the newest object has changed meanwhile, as in a busy kind it always has. Only what shows that versions
+// went back counts for more than its word: the newest object at an older version.
+//
 // A watch that ends as planned may end in the midst of a revision: when a lease ends, etcd deletes all that was bound
 // to it in one revision. A watch from that version would not be told the rest. So if the last event was a deletion,
 // the next watch goes on from the version before it. A deletion that is told twice changes nothing.
@@ -34,7 +39,13 @@ type resumeGuard struct {
 	open    uint64  // version of the last event if that was a deletion whose revision may hold more events; else 0
 
 	greatest uint64 // the greatest version that was seen, as far as the server knows
+	history  string // of which the newest answer was, as another gateway says it; "" if the server does not
 }
+
+// HistoryHeader is a header of lists and watches in Kubernetes' own form, by which a gateway says to another one of
+// which history it tells, and as what visible part: EPOCH or EPOCH-VISIBILITY. In the request of a watch it says of
+// which history the client's version is.
+const HistoryHeader = "Kubecast-History"
 
 // listed records that everything was listed anew, and returns the version at which that was.
 //
@@ -85,6 +96,27 @@ func (t *resumeGuard) isOpen(version uint64) bool {
 	return t.open == version
 }
 
+// answered records of which history an answer was.
+func (t *resumeGuard) answered(history string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.history = history
+}
+
+// knowsHistory reports whether the server says of which history its answers are.
+func (t *resumeGuard) knowsHistory() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.history != ""
+}
+
+// resumed records that a watch goes on in the history of the one before, by the server's word.
+func (t *resumeGuard) resumed() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.suspect = false
+}
+
 // interrupted records that a watch ended before its time, or could not begin.
 func (t *resumeGuard) interrupted() {
 	t.mu.Lock()
@@ -99,44 +131,55 @@ func (t *resumeGuard) forgotten() {
 	t.greatest = 0
 }
 
-// resume returns the version from which a watch is to go on that client-go asks for from the given one. An error says
-// that it cannot, or not now.
-func (t *resumeGuard) resume(ctx context.Context, lw *ListWatch, version string) (string, error) {
+// resume returns the version from which a watch is to go on that client-go asks for from the given one. If history is
+// not "", the server has to say that this is the history of which the watch tells. An error says that it cannot go on,
+// or not now.
+func (t *resumeGuard) resume(ctx context.Context, lw *ListWatch, version string) (from, history string, err error) {
 	t.mu.Lock()
-	suspect, newest, open := t.suspect, t.newest, t.open
+	suspect, newest, open, history := t.suspect, t.newest, t.open, t.history
 	t.mu.Unlock()
+	from = version
+	if open > 1 && version == strconv.FormatUint(open, 10) {
+		from = strconv.FormatUint(open-1, 10)
+	}
 	if !suspect {
-		if open > 1 && version == strconv.FormatUint(open, 10) {
-			return strconv.FormatUint(open-1, 10), nil
+		return from, "", nil
+	}
+	if newest != nil {
+		now, err := lw.again(ctx, newest)
+		switch {
+		case err != nil:
+			return "", "", err
+		case now == nil:
+		case now.Version() == newest.Version() && now.JSON() == newest.JSON():
+			t.resumed()
+			return newest.GetResourceVersion(), "", nil
+		case now.Version() <= newest.Version():
+			history = ""
 		}
-		return version, nil
 	}
-	if newest == nil {
-		return "", apierrors.NewResourceExpired(fmt.Sprintf("the watch of %s was interrupted at version %s, of which nothing "+
-			"shows that history is still the same", lw.kind, version))
+	if history != "" {
+		return from, history, nil
 	}
+	return "", "", apierrors.NewResourceExpired(fmt.Sprintf("the watch of %s was interrupted at version %s, and nothing "+
+		"shows that history is still the same", lw.kind, version))
+}
+
+// again reads an object as it is now; nil if it is no more, or cannot be read: the gateway may only list and watch.
+func (lw *ListWatch) again(ctx context.Context, o *Object) (*Object, error) {
 	path := lw.kind.Path()
-	if namespace := newest.GetNamespace(); namespace != "" {
+	if namespace := o.GetNamespace(); namespace != "" {
 		path = lw.kind.pathIn(namespace)
 	}
-	body, err := lw.client.Get().AbsPath(path, newest.GetName()).DoRaw(ctx)
+	body, err := lw.client.Get().AbsPath(path, o.GetName()).DoRaw(ctx)
 	switch {
-	case apierrors.IsNotFound(err), apierrors.IsForbidden(err): // or the gateway may only list and watch
+	case apierrors.IsNotFound(err), apierrors.IsForbidden(err):
+		return nil, nil
 	case err != nil:
-		return "", err
-	default:
-		compact := compactor{kind: lw.kind}
-		if now, err := compact.object(body); err != nil {
-			return "", err
-		} else if now.Version() == newest.Version() && now.JSON() == newest.JSON() {
-			t.mu.Lock()
-			defer t.mu.Unlock()
-			t.suspect = false
-			return newest.GetResourceVersion(), nil
-		}
+		return nil, err
 	}
-	return "", apierrors.NewResourceExpired(fmt.Sprintf("the watch of %s was interrupted at version %s, and %s has changed since, "+
-		"or cannot be read", lw.kind, version, newest.Key()))
+	compact := compactor{kind: lw.kind}
+	return compact.object(body)
 }
 
 // watchTime is how long a watch must last for its end to count as planned. It is a second less than what was asked

@@ -42,7 +42,8 @@ func mayListLater(err error) bool {
 }
 
 // mayWatchLater reports whether a watch may succeed when it is asked for again. After any other failure, client-go
-// decides: it may list anew.
-func mayWatchLater(err error) bool {
-	return utilnet.IsConnectionRefused(err) || apierrors.IsTooManyRequests(err)
+// decides: it may list anew. Of another gateway, which shows that its history is still the same, nothing is to be
+// listed anew as long as it is away, or not ready yet.
+func (lw *ListWatch) mayWatchLater(err error) bool {
+	return utilnet.IsConnectionRefused(err) || apierrors.IsTooManyRequests(err) || lw.resumeGuard.knowsHistory() && mayListLater(err)
 }

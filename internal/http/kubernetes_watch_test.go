@@ -16,14 +16,16 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/cluster"
 )
 
 // watched is a watch in Kubernetes' own form.
 type watched struct {
-	t     testing.TB
-	code  int
-	lines *bufio.Reader
-	close func()
+	t      testing.TB
+	code   int
+	header http.Header
+	lines  *bufio.Reader
+	close  func()
 }
 
 func (g *gateway) watch(path string, headers ...string) *watched {
@@ -34,7 +36,7 @@ func (g *gateway) watch(path string, headers ...string) *watched {
 	if err != nil {
 		g.t.Fatal(err)
 	}
-	w := &watched{t: g.t, code: response.StatusCode, lines: bufio.NewReader(response.Body), close: func() { response.Body.Close() }}
+	w := &watched{t: g.t, code: response.StatusCode, header: response.Header, lines: bufio.NewReader(response.Body), close: func() { response.Body.Close() }}
 	g.t.Cleanup(w.close)
 	if kind := response.Header.Get("Content-Type"); kind != "application/json" {
 		g.t.Errorf("Content-Type: %s", kind)
@@ -162,6 +164,33 @@ func TestKubernetesWatchThatMissedSomethingIs410(t *testing.T) {
 			t.Errorf("%s: %s", version, reason)
 		}
 		w.end()
+	}
+}
+
+// Another gateway watches on from a version of the history, and of the visible part, that it was told before, and of no other one.
+func TestKubernetesWatchOfAGatewayGoesOnInItsOwnHistoryOnly(t *testing.T) {
+	g := newGateway(t)
+	g.access.permit("ann", in("team-a"))
+	g.api.Put("pods", "team-a/a")
+	list := g.get("/api/v1/pods", asAnn)
+	version, history := gjson.Get(list.body, "metadata.resourceVersion").String(), list.header.Get(cluster.HistoryHeader)
+	epoch, visible, narrowed := strings.Cut(history, "-")
+	if epoch == "" || visible == "" || !narrowed {
+		t.Fatalf("a list is of the history %q", history)
+	}
+	g.api.Put("pods", "team-a/a")
+	for claimed, goesOn := range map[string]bool{history: true, "": true, epoch: false, "other-" + visible: false, epoch + "-s1": false, "é.": false} {
+		w := g.watch("/api/v1/pods?watch=true&resourceVersion="+version, asAnn, cluster.HistoryHeader+": "+claimed)
+		if told := w.header.Get(cluster.HistoryHeader); told != history {
+			t.Errorf("with %q, a watch is of the history %q", claimed, told)
+		}
+		if goesOn {
+			w.expect("MODIFIED a")
+		} else {
+			w.expect("ERROR 410")
+			w.end()
+		}
+		w.close()
 	}
 }
 

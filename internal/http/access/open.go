@@ -50,6 +50,15 @@ func (g Grant) Epoch(ctx context.Context) (string, error) {
 	return g.Kinds.Cluster().EpochOf(ctx, g.Store.Kind(), g.Store.Followed())
 }
 
+// History names, to another gateway, the history of which positions of what was granted are, in the epoch that Epoch said;
+// see cluster.HistoryHeader.
+func (g Grant) History(epoch string) string {
+	if name := g.Visible.Name(); name != "" {
+		return epoch + "-" + name
+	}
+	return epoch
+}
+
 // Open authorizes a verb on a target, and finds the store that serves it. The permission is checked first: a caller
 // who may not see a kind does not learn whether it exists.
 func (a *Access) Open(ctx context.Context, id auth.Identity, t Target, verb string) (g Grant, err error) {

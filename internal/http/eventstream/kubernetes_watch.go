@@ -147,8 +147,13 @@ func (h *Hub) Watch(w http.ResponseWriter, r *http.Request, id auth.Identity, t 
 	}
 	watch := newWatch(h.opts.Access, &id, req.watch, granted)
 	watch.pin()
+	if ss.position, err = historyOf(w, r, req.watch.after, watch); err != nil {
+		granted.Release()
+		giveUp()
+		return err
+	}
 	ss.sources, ss.openings = []Source{watch}, make([]opening, 1)
-	ss.age, ss.position = req.timeout, ""
+	ss.age = req.timeout
 	reply.Warn(w, granted.Store.Warnings())
 	if ss.out.to, err = conn.Open(w, r, "application/json"); err != nil || request.IsHead(r) {
 		granted.Release()
@@ -157,6 +162,29 @@ func (h *Hub) Watch(w http.ResponseWriter, r *http.Request, id auth.Identity, t 
 	}
 	h.start(r, ss, GoOn)
 	return nil
+}
+
+// historyOf tells a client that is a gateway of which history the watch is. If the client says of which one the version is
+// after which it watches on, it returns the position that this makes: in any other history, the version counts for nothing.
+func historyOf(w http.ResponseWriter, r *http.Request, after uint64, watch *watch) (position string, err error) {
+	epoch, err := watch.Epoch(r.Context())
+	claimed := r.Header.Get(cluster.HistoryHeader)
+	if claimed == "" || after == 0 {
+		if err == nil {
+			w.Header().Set(cluster.HistoryHeader, watch.History(epoch))
+		}
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	w.Header().Set(cluster.HistoryHeader, watch.History(epoch))
+	position, visibility, _ := strings.Cut(claimed, "-")
+	position += "." + strconv.FormatUint(after, 10)
+	if visibility != "" {
+		position += "-" + visibility
+	}
+	return position, nil
 }
 
 // newWatchEvents is the form in which a watch is told, once its store is as new as it has to be.

@@ -126,6 +126,9 @@ func (h *Handler) list(w http.ResponseWriter, r *http.Request, id auth.Identity,
 	}
 	setHeaders(w)
 	reply.Warn(w, store.Warnings())
+	if epoch != "" {
+		w.Header().Set(cluster.HistoryHeader, granted.History(epoch))
+	}
 	if page.whole() && reply.NotModified(w, r, etag(epoch, granted, contentOf(page.changed), req.View)) {
 		return nil
 	}
