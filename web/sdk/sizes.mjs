@@ -1,5 +1,5 @@
-// Tells what the SDK costs a page: bundled, minified, gzipped. Fails if that is more than is promised. What is promised leaves about a tenth
-// for what is to come: a promise that is full forbids to mend something.
+// Tells what the SDK costs a page: bundled, minified, gzipped. Fails if that is more than is promised, less a tenth for what is to come: a
+// promise that is full forbids to mend something.
 
 import { gzipSync } from 'node:zlib';
 import { build } from 'vite';
@@ -36,5 +36,8 @@ for (const { name, code, most, alone = false, beside } of promised) {
   const output = await build({ configFile: false, logLevel: 'error', plugins: [entry], build: { write: false, target: 'es2022', rollupOptions } });
   const bytes = gzipSync([output].flat().flatMap((one) => one.output.map((part) => part.code ?? '')).join('')).length;
   console.log(`${name}: ${bytes} bytes gzipped, of ${most}`);
-  if (bytes > most) process.exitCode = 1;
+  if (bytes > most * 0.9) {
+    console.error(`${name}: less than a tenth of what is promised is left`);
+    process.exitCode = 1;
+  }
 }

@@ -12,3 +12,10 @@ export function abort(controller: AbortController, reason: unknown): void {
 export function reasonOf(signal: AbortSignal): unknown {
   return (signal.reason as unknown) ?? reasons.get(signal) ?? new Error('aborted');
 }
+
+/** Calls `then` when `signal` is aborted, at once if it is; what it returns takes that back. */
+export function onAbort(signal: AbortSignal | undefined, then: () => void): () => void {
+  if (signal?.aborted) then();
+  signal?.addEventListener('abort', then);
+  return () => signal?.removeEventListener('abort', then);
+}

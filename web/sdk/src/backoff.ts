@@ -23,15 +23,12 @@ export interface Wait {
  */
 export function backoff(wait: Wait, random: () => number = Math.random): number {
   const floor = Math.max(wait.retry ?? 0, wait.retryAfter ?? 0);
-  if (wait.failures === 0 && wait.retry !== undefined) return Math.min(floor, longestDelay);
-  const window = Math.min(longestWindow, (wait.retry || firstDelay) * 2 ** wait.failures);
+  const window = wait.failures || wait.retry === undefined ? Math.min(longestWindow, (wait.retry || firstDelay) * 2 ** wait.failures) : 0;
   return Math.min(floor + random() * window, longestDelay);
 }
 
 /** `Retry-After` in milliseconds: seconds or a date (RFC 9110); undefined if absent or neither. */
 export function parseRetryAfter(header: string | null, now = Date.now()): number | undefined {
-  if (header === null) return undefined;
-  if (/^[0-9]+$/.test(header)) return Number(header) * 1_000;
-  const date = Date.parse(header);
-  return Number.isNaN(date) ? undefined : Math.max(0, date - now);
+  const wait = /^[0-9]+$/.test(header ?? '') ? Number(header) * 1_000 : Date.parse(header ?? '') - now;
+  return Number.isNaN(wait) ? undefined : Math.max(0, wait);
 }

@@ -31,7 +31,7 @@ export class Circumstances {
     if (type === 'bookmark' || type === 'synced') this.#behind = false;
     if (type === 'stale') this.#stale = { since: event.since, reason: event.reason };
     if (type === 'live') this.#stale = undefined;
-    if (type === 'narrowed' || type === 'widened') {
+    if ('namespaces' in event) {
       this.#namespaces = event.namespaces && [...new Set([...event.namespaces, ...Object.keys(event.names)])].filter(Boolean);
     }
     return this.#stale !== stale || this.#namespaces !== namespaces || this.#behind !== behind;

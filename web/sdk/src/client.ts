@@ -1,14 +1,14 @@
 // Keeps one event stream going: reconnects, resumes, renews the token, and says how it stands.
 
-import { abort, reasonOf } from './abort.ts';
+import { abort, onAbort, reasonOf } from './abort.ts';
 import { backoff } from './backoff.ts';
-import { Connection, type Connect, type Stream } from './connection.ts';
+import { connect, type Connect, type Stream } from './connection.ts';
 import { sleep, within } from './deadline.ts';
-import { Again, CallbackFailed, endOf, Goodbye, type End } from './end.ts';
+import { again, CallbackFailed, endOf, goodbye, type End } from './end.ts';
 import { decodeFrame, UnreadableFrame, type StreamEvent } from './events.ts';
 import { Lost, Refused, textOf } from './lost.ts';
 import type { Frame } from './parser.ts';
-import { isFinal, type ConnectionState, type Phase } from './state.ts';
+import { isFinal, isSame, type ConnectionState, type Phase } from './state.ts';
 
 /**
  * Why a token is asked for. `connect`: an attempt begins, a token at hand will do; `expiring`: the one in
@@ -67,8 +67,8 @@ interface Successor {
   outcome: { readonly connection: Stream; readonly frames: readonly Frame[] } | { readonly error: unknown } | undefined;
 }
 
-/** What the present stream has said; without frames, that it has ended, with the reason if there is one. */
-type Said = { readonly frames: readonly Frame[] } | { readonly frames: undefined; readonly error: unknown };
+/** What the present stream has said, or why it has ended. */
+type Said = { readonly frames: readonly Frame[] } | { readonly error: unknown };
 
 /** Follows one stream: connects, resumes behind what it was told, and says how current that is. {@link Kubecast} keeps what it tells. */
 export class Client {
@@ -127,9 +127,7 @@ export class Client {
     this.#lastEventId = options.lastEventId ?? '';
     this.#asOf = options.asOf;
     this.#state = { phase: this.#lostPhase, since: options.asOf ?? Date.now(), reason: '', message: '', retryAt: undefined };
-    const { signal } = options;
-    if (signal?.aborted) this.close();
-    signal?.addEventListener('abort', () => this.close(), { once: true, signal: this.#abort.signal });
+    onAbort(this.#abort.signal, onAbort(options.signal, () => this.close()));
     void this.#run();
   }
 
@@ -159,7 +157,7 @@ export class Client {
   close(): void {
     if (isFinal(this.#state)) return;
     this.#abort.abort();
-    this.#setState('closed', 'caller', '');
+    this.#setState('closed', 'caller');
   }
 
   /**
@@ -174,7 +172,7 @@ export class Client {
       this.#doubted = true;
       this.#ring();
     } else if (performance.now() - this.#attemptBegan > patience) {
-      if (this.#attempt) abort(this.#attempt, new Again()); // asked on a connection, or of a source, that may be dead as well
+      if (this.#attempt) abort(this.#attempt, again); // asked on a connection, or of a source, that may be dead as well
     }
   }
 
@@ -192,16 +190,16 @@ export class Client {
     if (url === this.#url) return;
     this.#url = url;
     if (this.#connection) this.#ring();
-    else if (this.#attempt) abort(this.#attempt, new Again());
+    else if (this.#attempt) abort(this.#attempt, again);
   }
 
   /** Lets go of the stream and keeps the position, until {@link resume}. */
   pause(): void {
     if (this.#paused || isFinal(this.#state)) return;
     this.#paused = true;
-    if (this.#attempt) abort(this.#attempt, new Again());
+    if (this.#attempt) abort(this.#attempt, again);
     this.#wake?.();
-    this.#setState('paused', 'caller', '');
+    this.#setState('paused', 'caller');
   }
 
   resume(): void {
@@ -222,14 +220,13 @@ export class Client {
     while (!this.#abort.signal.aborted) {
       while (this.#paused && !this.#abort.signal.aborted) await this.#sleep(undefined);
       if (this.#abort.signal.aborted) return;
-      if (this.#state.phase === 'paused') this.#setState(this.#lostPhase, '', '');
+      if (this.#state.phase === 'paused') this.#setState(this.#lostPhase);
       const end = await this.#try();
       if (this.#abort.signal.aborted) return;
-      if (end?.kind === 'again' && !this.#paused) await this.#wait(end);
-      if (end?.kind === 'final') {
+      if (end?.phase) {
         this.#abort.abort();
         this.#setState(end.phase, end.reason, end.message);
-      }
+      } else if (end && !this.#paused) await this.#wait(end);
     }
   }
 
@@ -250,14 +247,13 @@ export class Client {
       const connection = await this.#open(url, token, attempt.signal);
       if (attempt.signal.aborted) throw reasonOf(attempt.signal);
       this.#adopt(connection, url, token);
-      await this.#read(attempt.signal);
-      throw new Lost('ended', 'the server ended the stream');
+      return await this.#read(attempt.signal);
     } catch (thrown) {
       const error: unknown = attempt.signal.aborted ? reasonOf(attempt.signal) : thrown;
       const unauthorized = error instanceof Refused && error.status === 401;
       if (!unauthorized) this.#replaced = false;
-      if (error instanceof Again) return undefined;
-      if (error instanceof Goodbye && error.reason === 'expired') this.#tokenReason = 'expiring';
+      if (error === again) return undefined;
+      if (error instanceof Lost && error.reason === 'goodbye:expired') this.#tokenReason = 'expiring';
       if (error instanceof CallbackFailed) console.error(error.cause);
       if (error instanceof UnreadableFrame) this.#avoid();
       return unauthorized ? await this.#replaceToken(error, attempt.signal) : endOf(error, this.#delivered);
@@ -277,7 +273,7 @@ export class Client {
     this.#poisoned = this.#lastEventId;
   }
 
-  async #wait(end: End & { kind: 'again' }): Promise<void> {
+  async #wait(end: End): Promise<void> {
     this.#failures = end.failed ? this.#failures + 1 : 0;
     const wait = { failures: this.#failures, retry: this.#retry, retryAfter: end.retryAfter };
     const delay = backoff(wait, this.#options.random);
@@ -302,21 +298,18 @@ export class Client {
   /** Is aborted with its parent, at the latest. */
   #child(parent = this.#abort.signal): AbortController {
     const child = new AbortController();
-    const pass = (): void => abort(child, reasonOf(parent));
-    if (parent.aborted) pass();
-    parent.addEventListener('abort', pass);
-    child.signal.addEventListener('abort', () => parent.removeEventListener('abort', pass));
+    onAbort(child.signal, onAbort(parent, () => abort(child, reasonOf(parent))));
     return child;
   }
 
   #open(url: string, token: string | undefined, signal: AbortSignal): Promise<Stream> {
-    const { fetch: given } = this.#options;
+    const { token: bearer, session, share, fetch = (...all: Parameters<typeof globalThis.fetch>) => globalThis.fetch(...all) } = this.#options;
     const heartbeat = Math.min(Math.max(this.#options.heartbeat ?? 15_000, 5_000), 60_000);
     const request = {
       url: askFor(url, heartbeat),
       // A session is named, but not sent: the browser does that.
-      token: this.#options.token ? token : undefined,
-      cookies: !this.#options.token && this.#options.session !== undefined,
+      token: bearer && token,
+      cookies: !bearer && session !== undefined,
       openTimeout: this.#openTimeout,
       silence: heartbeat * 2.5,
       onGap: () => this.#stoodStill(),
@@ -324,9 +317,9 @@ export class Client {
       // What no header can carry is no position of Kubecast's, and fetch would throw at it for ever.
       lastEventId: /^[\x21-\x7e]*$/.test(this.#lastEventId) ? this.#lastEventId : '',
       // The global one is looked up per request, so that it may be replaced while the stream lives.
-      fetch: given ?? ((input: RequestInfo | URL, init?: RequestInit) => globalThis.fetch(input, init)),
+      fetch,
     };
-    return (this.#options.share?.(this.#options) ?? Connection.open)(request, signal);
+    return (share?.(this.#options) ?? connect)(request, signal);
   }
 
   #adopt(connection: Stream, url: string, token: string | undefined): void {
@@ -344,9 +337,9 @@ export class Client {
     this.#call(() => this.#options.onOpen?.(connection.resumed, url, behind));
   }
 
-  /** Reads until a clean end. While a successor is being opened, it decides which of the two goes on. */
-  async #read(attempt: AbortSignal): Promise<void> {
-    attempt.addEventListener('abort', () => this.#ring());
+  /** Reads until the end, which it throws. While a successor is being opened, it decides which of the two goes on. */
+  async #read(attempt: AbortSignal): Promise<never> {
+    onAbort(attempt, () => this.#ring());
     let said: Said | undefined;
     let reading = this.#next();
     for (;;) {
@@ -371,15 +364,14 @@ export class Client {
         }
         this.#survive(successor, successor.outcome.error);
       } else if (successor?.overdue && (this.#distrusted || !said) && this.#probes(successor)) {
-        this.#setState(this.#lostPhase, 'silent', ''); // unless one of the two says something
+        this.#setState(this.#lostPhase, 'silent'); // unless one of the two says something
         this.#distrusted &&= said !== undefined; // what comes from here on is new
       }
       if (!said || !this.#connection) continue;
-      if (!said.frames) {
-        if (!this.#successor && said.error === undefined) return;
+      if ('error' in said) {
         if (!this.#successor) throw said.error;
         // It is all there is.
-        const { reason, message } = endOf(said.error ?? new Lost('ended', ''), true);
+        const { reason, message } = endOf(said.error, true);
         this.#setState(this.#lostPhase, reason, message);
         continue;
       }
@@ -395,10 +387,9 @@ export class Client {
 
   async #next(): Promise<Said> {
     try {
-      const frames = await this.#connection?.next();
-      return frames ? { frames } : { frames, error: undefined };
+      return { frames: (await this.#connection?.next()) ?? [] };
     } catch (error) {
-      return { frames: undefined, error };
+      return { error };
     }
   }
 
@@ -432,13 +423,12 @@ export class Client {
     const connection = await this.#open(url, token, abort.signal);
     for (;;) {
       const frames = await connection.next();
-      if (!frames) throw new Lost('ended', 'the server ended the stream');
       const [first] = frames;
       if (!first) continue;
       const event = decodeFrame(first);
       if (event.type !== 'goodbye') return { connection, frames };
       this.#retry = connection.retry ?? this.#retry;
-      throw new Goodbye(event.reason);
+      throw goodbye(event.reason);
     }
   }
 
@@ -454,7 +444,7 @@ export class Client {
     const moves = successor.url !== this.#opened;
     this.#doubted = this.#distrusted = false;
     if (moves) this.#token = successor.token; // which is what was refused, if it was
-    if (moves || (this.#probes(successor) && error instanceof Lost)) throw error;
+    if (moves || (this.#probes(successor) && error instanceof Lost && !error.reason.startsWith('goodbye'))) throw error;
     this.#keepToken(successor, !refused);
   }
 
@@ -490,9 +480,9 @@ export class Client {
       this.#call(() => this.#options.onEvent(event, frame));
       this.#lastEventId = frame.id;
       if (attempt.aborted) throw reasonOf(attempt); // by the caller
-      if (event.type === 'goodbye') throw new Goodbye(event.reason);
+      if (event.type === 'goodbye') throw goodbye(event.reason);
       if (event.type === 'expiring') {
-        this.#renew(attempt);
+        void this.#renew(attempt);
         continue;
       }
       this.#proven = true;
@@ -507,8 +497,7 @@ export class Client {
   #tellFreshness(): void {
     const [oldest] = [...this.#stale.values()].sort((a, b) => a.since - b.since);
     this.#asOf = oldest?.since ?? Date.now();
-    if (oldest) this.#setState('stale', oldest.reason, '');
-    else this.#setState('live', '', '');
+    this.#setState(oldest ? 'stale' : 'live', oldest?.reason);
   }
 
   /** 401. A token that is not new would be refused again, and a flood of those helps nobody. */
@@ -516,35 +505,35 @@ export class Client {
     if (this.#replaced || !this.#source) return endOf(refused, false);
     this.#replaced = true;
     try {
-      const token = await this.#ask('refused', attempt);
-      if (token === undefined || token === this.#token) return endOf(refused, false);
-      this.#nextToken = token;
-      return undefined;
+      return (await this.#askAnew('refused', attempt)) ? undefined : endOf(refused, false);
     } catch (error) {
       this.#replaced = false;
-      return error instanceof Again ? undefined : endOf(error, false);
+      return error === again ? undefined : endOf(error, false);
     }
   }
 
   /** Asks until there is an answer, or the stream is over: whoever gives tokens may be away for a moment. */
-  #renew(attempt: AbortSignal): void {
+  async #renew(attempt: AbortSignal): Promise<void> {
     if (!this.#source || this.#renewing) return;
     this.#renewing = true;
-    const ask = async (): Promise<void> => {
-      for (let failures = 1; !attempt.aborted; failures++) {
-        try {
-          const token = await this.#ask('expiring', attempt);
-          if (token === undefined || token === this.#token) return;
-          this.#nextToken = token;
-          this.#tried = false;
-          this.#ring();
-          return;
-        } catch {
-          await sleep(backoff({ failures, retry: undefined }, this.#options.random), attempt);
-        }
+    for (let failures = 1; !attempt.aborted; failures++) {
+      try {
+        if (await this.#askAnew('expiring', attempt)) this.#ring();
+        break;
+      } catch {
+        await sleep(backoff({ failures, retry: undefined }, this.#options.random), attempt);
       }
-    };
-    void ask().finally(() => (this.#renewing = false));
+    }
+    this.#renewing = false;
+  }
+
+  /** Returns whether there is a token that is not the one in use. */
+  async #askAnew(reason: TokenReason, attempt: AbortSignal): Promise<boolean> {
+    const token = await this.#ask(reason, attempt);
+    if (token === undefined || token === this.#token) return false;
+    this.#nextToken = token;
+    this.#tried = false;
+    return true;
   }
 
   async #ask(reason: TokenReason, attempt: AbortSignal): Promise<string | undefined> {
@@ -566,13 +555,13 @@ export class Client {
     }
   }
 
-  #setState(phase: Phase, reason: string, message: string, retryAt?: number): void {
+  #setState(phase: Phase, reason = '', message = '', retryAt?: number): void {
     const old = this.#state;
     if (isFinal(old)) return;
-    const dated = phase === 'stale' || phase === 'reconnecting' || phase === 'paused';
-    const since = (dated ? this.#asOf : undefined) ?? (phase === old.phase ? old.since : Date.now());
-    if (phase === old.phase && reason === old.reason && message === old.message && retryAt === old.retryAt && since === old.since) return;
-    this.#state = { phase, since, reason, message, retryAt };
+    const since = (/stale|reconnecting|paused/.test(phase) ? this.#asOf : undefined) ?? (phase === old.phase ? old.since : Date.now());
+    const next = { phase, since, reason, message, retryAt };
+    if (isSame(next, old)) return;
+    this.#state = next;
     try {
       this.#options.onState?.(this.#state);
     } catch (error) {

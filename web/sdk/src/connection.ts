@@ -1,6 +1,6 @@
 // One HTTP request for an event stream: opening it, reading frames, and noticing when it is dead.
 
-import { abort as abortWith, reasonOf } from './abort.ts';
+import { abort as abortWith, onAbort, reasonOf } from './abort.ts';
 import { parseRetryAfter } from './backoff.ts';
 import { within } from './deadline.ts';
 import { lost, Lost, Refused } from './lost.ts';
@@ -32,8 +32,9 @@ export interface Stream {
   readonly lastEventId: string;
   /** The last `retry:` in milliseconds, if there was one. */
   readonly retry: number | undefined;
-  /** The frames completed by the next bytes, often none; undefined at a clean end. Throws {@link Lost}. */
-  next(): Promise<readonly Frame[] | undefined>;
+  /** The frames completed by the next bytes, often none. Throws {@link Lost}, also at a clean end. */
+  next(): Promise<readonly Frame[]>;
+  /** Is called however it ends. */
   close(): void;
 }
 
@@ -43,111 +44,86 @@ export type Connect = (request: ConnectionRequest, signal: AbortSignal) => Promi
 /** How often it is looked whether time has passed unseen, in milliseconds. */
 const glance = 5_000;
 
-export class Connection implements Stream {
-  readonly resumed: boolean;
-  readonly #abort: AbortController;
-  readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
-  readonly #parser: FrameParser;
-  readonly #silence: number;
-  readonly #onGap: () => void;
+/** Opens a stream of its own. */
+export const connect: Connect = async (request, signal) => {
+  const abort = new AbortController();
+  const { url, token, lastEventId, cookies } = request;
+  const headers: Record<string, string> = { Accept: 'text/event-stream' };
+  if (lastEventId !== '') headers['Last-Event-ID'] = lastEventId;
+  if (token !== undefined) headers['Authorization'] = `Bearer ${token}`;
+  const init: RequestInit = { headers, cache: 'no-store', credentials: cookies ? 'include' : 'same-origin', signal: abort.signal };
+  try {
+    // Read in full inside the time limit: a refusal's body may stall as well.
+    const body = await within(request.openTimeout, async () => bodyOf(await request.fetch(url, init)), signal);
+    return streamOf(body, abort, signal, request);
+  } catch (error) {
+    abort.abort();
+    throw lost(error);
+  }
+};
+
+function streamOf(body: ReadableStream<Uint8Array>, abort: AbortController, signal: AbortSignal, { lastEventId, silence, onGap }: ConnectionRequest): Stream {
+  const reader = body.getReader();
+  const parser = new FrameParser(lastEventId);
   // By the clock that nobody sets. It may stand still while the machine sleeps.
-  #lastByte = performance.now();
-  #watchdog: ReturnType<typeof setTimeout> | undefined;
-  /** What the clocks said when they were looked at last. */
-  #at = 0;
-  #wall = 0;
+  let lastByte = performance.now();
+  let watchdog: ReturnType<typeof setTimeout> | undefined;
+  // What the clocks said when they were looked at last.
+  let at = 0;
+  let wall = 0;
 
-  /** Throws {@link Refused} or {@link Lost}; nothing stays behind then. */
-  static async open(request: ConnectionRequest, signal: AbortSignal): Promise<Connection> {
-    const abort = new AbortController();
-    const { url, token, lastEventId, cookies } = request;
-    const headers: Record<string, string> = { Accept: 'text/event-stream' };
-    if (lastEventId !== '') headers['Last-Event-ID'] = lastEventId;
-    if (token !== undefined) headers['Authorization'] = `Bearer ${token}`;
-    const init: RequestInit = { headers, cache: 'no-store', credentials: cookies ? 'include' : 'same-origin', signal: abort.signal };
-    try {
-      // Read in full inside the time limit: a refusal's body may stall as well.
-      const body = await within(request.openTimeout, async () => bodyOf(await request.fetch(url, init)), signal);
-      return new Connection(body, abort, signal, request);
-    } catch (error) {
-      abort.abort();
-      throw lost(error);
-    }
-  }
-
-  private constructor(
-    body: ReadableStream<Uint8Array>,
-    abort: AbortController,
-    signal: AbortSignal,
-    request: ConnectionRequest,
-  ) {
-    this.#abort = abort;
-    this.#reader = body.getReader();
-    this.#parser = new FrameParser(request.lastEventId);
-    this.#silence = request.silence;
-    this.#onGap = request.onGap;
-    this.resumed = request.lastEventId !== '';
-    signal.addEventListener('abort', () => this.close(), { once: true, signal: abort.signal });
-    if (signal.aborted) this.close();
-    else this.#watch();
-  }
-
-  get lastEventId(): string {
-    return this.#parser.lastEventId;
-  }
-
-  get retry(): number | undefined {
-    return this.#parser.retry;
-  }
-
-  async next(): Promise<Frame[] | undefined> {
-    try {
-      const { done, value } = await this.#reader.read();
-      if (done) {
-        this.close();
-        return undefined;
-      }
-      // It may have waited here for as long as nobody listened.
-      if (this.#overslept()) this.#watch();
-      this.#lastByte = performance.now();
-      return this.#parser.push(value);
-    } catch (error) {
-      const reason = this.#abort.signal.aborted ? reasonOf(this.#abort.signal) : undefined;
-      this.close();
-      throw lost(reason instanceof Lost ? reason : error);
-    }
-  }
-
-  close(): void {
-    clearTimeout(this.#watchdog);
-    this.#abort.abort();
-    // An aborted request has no use for what a failing cancellation says.
-    this.#reader.cancel().catch(() => undefined);
-  }
+  // Whether they are looked at late, or the wall clock has moved otherwise: then nobody has listened for a while, silence proves nothing, and
+  // neither does what was heard. It is for the caller to find out.
+  const overslept = (): boolean => {
+    const moved = Date.now() - wall;
+    const late = Math.max(performance.now() - at, moved) > 2 * glance || moved < -glance;
+    if (late) onGap();
+    return late;
+  };
 
   // One timer that looks at the clocks when it fires, rather than one per chunk.
-  #watch(): void {
-    clearTimeout(this.#watchdog);
-    this.#at = performance.now();
-    this.#wall = Date.now();
-    this.#watchdog = setTimeout(() => {
-      if (!this.#overslept() && performance.now() - this.#lastByte >= this.#silence) {
-        abortWith(this.#abort, new Lost('silent', `no word within ${this.#silence / 1_000} s`));
-      }
-      if (!this.#abort.signal.aborted) this.#watch();
-    }, Math.min(glance, this.#lastByte + this.#silence - this.#at));
-  }
+  const watch = (): void => {
+    clearTimeout(watchdog);
+    at = performance.now();
+    wall = Date.now();
+    watchdog = setTimeout(() => {
+      if (!overslept() && performance.now() - lastByte >= silence) abortWith(abort, new Lost('silent', `no word within ${silence / 1_000} s`));
+      if (!abort.signal.aborted) watch();
+    }, Math.min(glance, lastByte + silence - at));
+  };
 
-  /**
-   * Whether they are looked at late, or the wall clock has moved otherwise: then nobody has listened for a while, silence proves nothing, and
-   * neither does what was heard. It is for the caller to find out.
-   */
-  #overslept(): boolean {
-    const moved = Date.now() - this.#wall;
-    const late = Math.max(performance.now() - this.#at, moved) > 2 * glance || moved < -glance;
-    if (late) this.#onGap();
-    return late;
-  }
+  const stream: Stream = {
+    resumed: lastEventId !== '',
+    get lastEventId() {
+      return parser.lastEventId;
+    },
+    get retry() {
+      return parser.retry;
+    },
+    next: async () => {
+      try {
+        const { done, value } = await reader.read();
+        if (done) throw new Lost('ended', 'the server ended the stream');
+        // It may have waited here for as long as nobody listened.
+        if (overslept()) watch();
+        lastByte = performance.now();
+        return parser.push(value);
+      } catch (error) {
+        const reason = abort.signal.aborted ? reasonOf(abort.signal) : undefined;
+        stream.close();
+        throw lost(reason instanceof Lost ? reason : error);
+      }
+    },
+    close: () => {
+      clearTimeout(watchdog);
+      abort.abort();
+      // An aborted request has no use for what a failing cancellation says.
+      reader.cancel().catch(() => undefined);
+    },
+  };
+  onAbort(abort.signal, onAbort(signal, () => stream.close()));
+  if (!signal.aborted) watch();
+  return stream;
 }
 
 async function bodyOf(response: Response): Promise<ReadableStream<Uint8Array>> {

@@ -1,6 +1,6 @@
 // Waiting for others, but not for ever.
 
-import { abort as abortWith, reasonOf } from './abort.ts';
+import { abort as abortWith, onAbort, reasonOf } from './abort.ts';
 import { Lost } from './lost.ts';
 
 /**
@@ -16,13 +16,12 @@ export async function within<T>(ms: number, what: (signal: AbortSignal) => Promi
       abortWith(abort, reason);
       done();
     };
-    const stop = (): void => giveUp((signal && reasonOf(signal)) as Error);
+    const leave = onAbort(signal, () => giveUp((signal && reasonOf(signal)) as Error));
     const timer = setTimeout(() => giveUp(new Lost('timeout', `no answer within ${ms / 1_000} s`)), ms);
     const done = (): void => {
       clearTimeout(timer);
-      signal?.removeEventListener('abort', stop);
+      leave();
     };
-    signal?.addEventListener('abort', stop);
     what(abort.signal).then(resolve, reject).finally(done);
   });
 }
@@ -30,13 +29,16 @@ export async function within<T>(ms: number, what: (signal: AbortSignal) => Promi
 /** Resolves after so many milliseconds, or when `signal` is aborted; with undefined only then. */
 export function sleep(ms: number | undefined, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
-    const wake = (): void => {
+    const timer =
+      ms === undefined
+        ? undefined
+        : setTimeout(() => {
+            leave();
+            resolve();
+          }, ms);
+    const leave = onAbort(signal, () => {
       clearTimeout(timer);
-      signal.removeEventListener('abort', wake);
       resolve();
-    };
-    const timer = ms === undefined ? undefined : setTimeout(wake, ms);
-    signal.addEventListener('abort', wake);
-    if (signal.aborted) wake();
+    });
   });
 }

@@ -103,85 +103,61 @@ export class UnreadableFrame extends Error {}
 
 /** Reads a frame; throws an {@link UnreadableFrame}. */
 export function decodeFrame(frame: Frame): StreamEvent {
-  const dot = frame.event.indexOf('.');
-  const watch = dot === -1 ? '' : frame.event.slice(0, dot);
-  const type = frame.event.slice(dot + 1);
-  const told = { watch, id: frame.id };
+  const { event, id } = frame;
+  const dot = event.indexOf('.');
+  const type = event.slice(dot + 1);
+  const told = { watch: event.slice(0, Math.max(dot, 0)), id };
+  const promised = <T>(value: T | undefined, what: string): T => {
+    if (value === undefined) throw new UnreadableFrame(`event ${event}: ${what}`);
+    return value;
+  };
+  const json = (): JsonObject => promised(parse(frame.data), 'data is no JSON object');
+  const part = (data: JsonObject, key: string): JsonObject => promised(objectOf(data[key]), `no ${key}`);
+  const string = (data: JsonObject, key: string): string => promised(typeof data[key] === 'string' ? data[key] : undefined, `no ${key}`);
   switch (type) {
     case 'added':
     case 'modified':
-    case 'deleted':
-      return { ...told, type, object: objectOf(frame) };
+    case 'deleted': {
+      const object = json();
+      const metadata = part(object, 'metadata');
+      string(metadata, 'uid');
+      string(metadata, 'name');
+      return { ...told, type, object: object as unknown as KubeObject };
+    }
     case 'patched': {
-      const data = jsonOf(frame);
-      const uid = stringOf(frame, data, 'uid');
-      return { ...told, type, uid, resourceVersion: stringOf(frame, data, 'resourceVersion'), patch: partOf(frame, data, 'patch') };
+      const data = json();
+      return { ...told, type, uid: string(data, 'uid'), resourceVersion: string(data, 'resourceVersion'), patch: part(data, 'patch') };
     }
     case 'synced':
     case 'bookmark':
-      return { ...told, type, resourceVersion: text(jsonOf(frame).resourceVersion) };
+      return { ...told, type, resourceVersion: text(json().resourceVersion) };
     case 'reset': {
-      const data = jsonOf(frame);
+      const data = json();
       return { ...told, type, reason: text(data.reason), data };
     }
     case 'goodbye':
-      return { ...told, type, reason: text(jsonOf(frame).reason) };
+      return { ...told, type, reason: text(json().reason) };
     case 'stale':
     case 'live': {
-      const data = jsonOf(frame);
-      return { ...told, type, since: timeOf(data.since), reason: text(data.reason) };
+      const { since, reason } = json();
+      return { ...told, type, since: timeOf(since), reason: text(reason) };
     }
     case 'narrowed':
     case 'widened': {
-      const { all, namespaces, names } = jsonOf(frame);
-      if (all !== true && !Array.isArray(namespaces)) throw unreadable(frame, 'no namespaces');
-      return { ...told, type, namespaces: all === true ? undefined : textsOf(namespaces), names: listsOf(names) };
+      const { all, namespaces, names } = json();
+      const lists = Object.entries(objectOf(names) ?? {}).map(([key, list]) => [key, textsOf(list) ?? []] as const);
+      return { ...told, type, namespaces: all === true ? undefined : promised(textsOf(namespaces), 'no namespaces'), names: Object.fromEntries(lists) };
     }
     case 'expiring':
-      return { ...told, type, at: timeOf(jsonOf(frame).at) };
+      return { ...told, type, at: timeOf(json().at) };
     default:
       return { ...told, type: 'unknown', name: type, data: frame.data };
   }
 }
 
-function unreadable(frame: Frame, what: string): UnreadableFrame {
-  return new UnreadableFrame(`event ${frame.event}: ${what}`);
-}
+const objectOf = (value: unknown): JsonObject | undefined => (isJsonObject(value) ? value : undefined);
 
-function jsonOf(frame: Frame): JsonObject {
-  const data = parse(frame.data);
-  if (!data) throw unreadable(frame, 'data is no JSON object');
-  return data;
-}
-
-function objectOf(frame: Frame): KubeObject {
-  const data = jsonOf(frame);
-  const metadata = partOf(frame, data, 'metadata');
-  stringOf(frame, metadata, 'uid');
-  stringOf(frame, metadata, 'name');
-  return data as unknown as KubeObject;
-}
-
-function partOf(frame: Frame, data: JsonObject, key: string): JsonObject {
-  const value = data[key];
-  if (!isJsonObject(value)) throw unreadable(frame, `no ${key}`);
-  return value;
-}
-
-function stringOf(frame: Frame, data: JsonObject, key: string): string {
-  const value = data[key];
-  if (typeof value !== 'string') throw unreadable(frame, `no ${key}`);
-  return value;
-}
-
-function textsOf(value: unknown): string[] {
-  return Array.isArray(value) ? value.filter((text) => typeof text === 'string') : [];
-}
-
-function listsOf(value: unknown): Record<string, string[]> {
-  if (!isJsonObject(value)) return {};
-  return Object.fromEntries(Object.entries(value).map(([key, list]) => [key, textsOf(list)]));
-}
+const textsOf = (value: unknown): string[] | undefined => (Array.isArray(value) ? value.filter((one) => typeof one === 'string') : undefined);
 
 // Reasons and times are told to people; a missing one is no reason to break the stream.
 function timeOf(value: unknown): number {

@@ -2,6 +2,7 @@
 
 import { Client, type ClientOptions } from './client.ts';
 import { none, WatchedCollection } from './collection.ts';
+import { messageOf } from './connection.ts';
 import { within } from './deadline.ts';
 import { isOverload } from './end.ts';
 import type { StreamEvent } from './events.ts';
@@ -9,7 +10,7 @@ import { Listeners } from './listeners.ts';
 import type { KubeObject } from './object.ts';
 import type { Only } from './paths.ts';
 import { pathOf, streamPath, type QueryOf, type Resource } from './resource.ts';
-import { isFinal, type ConnectionState } from './state.ts';
+import { isFinal, isSame, type ConnectionState } from './state.ts';
 import { Store, type Sink, type Source, type StoreOptions } from './store.ts';
 
 /** Which gateway, and as whom. */
@@ -203,13 +204,10 @@ export class Kubecast {
       subscribe: (listener) => {
         const joined = at();
         const leave = joined.listeners.subscribe(listener);
-        this.#join(joined);
-        let here = true;
+        clearTimeout(joined.timer);
+        if (joined.subscribers++ === 0) this.#settle();
         return () => {
-          if (!here) return;
-          here = false;
-          leave();
-          this.#leave(joined);
+          if (leave() && --joined.subscribers === 0) this.#expire(joined);
         };
       },
       getSnapshot: () => this.#entries.get(path)?.snapshot ?? nothing,
@@ -227,15 +225,6 @@ export class Kubecast {
     this.#entries.set(path, entry);
     this.#expire(entry); // it may have been made for nothing
     return entry;
-  }
-
-  #join(entry: Entry): void {
-    clearTimeout(entry.timer);
-    if (entry.subscribers++ === 0) this.#settle();
-  }
-
-  #leave(entry: Entry): void {
-    if (--entry.subscribers === 0) this.#expire(entry);
   }
 
   #expire(entry: Entry): void {
@@ -281,10 +270,9 @@ export class Kubecast {
     } else if (present && !isFinal(present.state)) {
       present.follow(url);
     } else {
-      const { gateway, linger, schedule, ...options } = this.#options;
       let fresh: readonly string[] | undefined;
       const client: Client = new Client({
-        ...options,
+        ...this.#options,
         url,
         lastEventId: from?.lastEventId,
         asOf: from?.asOf,
@@ -357,11 +345,12 @@ export class Kubecast {
     const answers = await Promise.all(asked.map(({ path }) => this.#refusal(path)));
     this.#sifting = false;
     // If it was one of them, it was in these words. If it was none, it was what they are together.
-    const alone = answers.filter(Boolean).length < 2;
-    const none = !answers.some(Boolean);
+    const count = answers.filter(Boolean).length;
     // Without those that nobody looks at any more there may be few enough.
-    const spare = none && asked.some(({ subscribers }) => subscribers === 0);
-    for (const [n, entry] of spare ? [] : asked.entries()) entry.refused = none || (answers[n] && alone) ? { reason, message } : answers[n];
+    const spare = count === 0 && asked.some(({ subscribers }) => subscribers === 0);
+    asked.forEach((entry, n) => {
+      if (!spare) entry.refused = count === 0 || (answers[n] && count === 1) ? { reason, message } : answers[n];
+    });
     this.#settle();
   }
 
@@ -374,10 +363,9 @@ export class Kubecast {
   /** Why a path is refused; undefined: it is not, or nobody knows, and then the stream is asked again. */
   async #refusal(path: string): Promise<{ reason: string; message: string } | undefined> {
     try {
-      const { status, statusText } = await this.request(path, { method: 'HEAD', headers: { Accept: 'text/event-stream' } }, (response) => response);
-      return status >= 400 && status < 500 && status !== 401 && status !== 429
-        ? { reason: `http:${status}`, message: `HTTP ${status} ${statusText}`.trim() }
-        : undefined;
+      const response = await this.request(path, { method: 'HEAD', headers: { Accept: 'text/event-stream' } }, (one) => one);
+      const reason = `http:${response.status}`;
+      return /:4(?!01|29)/.test(reason) ? { reason, message: messageOf('', response) } : undefined;
     } catch {
       return undefined;
     }
@@ -391,9 +379,10 @@ export class Kubecast {
     if (entry.since && !this.#client) return; // nothing is more recent
     const { items, phase, stale, ...more } = entry.collection.getSnapshot();
     if (phase === 'current') entry.since = undefined;
-    const next = { ...(entry.refused ? nothing : { ...more, data: items }), ...describe(entry, phase, stale, this.#client?.state) };
+    const [status, asOf, error] = describe(entry, phase, stale, this.#client?.state);
+    const next = { ...(entry.refused ? nothing : { ...more, data: items }), status, asOf, error };
     const { snapshot } = entry;
-    if ((Object.keys(next) as (keyof typeof next)[]).every((key) => next[key] === snapshot[key])) return;
+    if (isSame(next, snapshot)) return;
     entry.snapshot = next;
     entry.listeners.tell();
   }
@@ -406,18 +395,17 @@ function describe(
   phase: 'loading' | 'refreshing' | 'current',
   stale: { readonly since: number } | undefined,
   state: ConnectionState | undefined,
-): Pick<WatchSnapshot<never>, 'status' | 'asOf' | 'error'> {
-  const told = (status: WatchStatus, asOf?: number, error?: WatchSnapshot<never>['error']): ReturnType<typeof describe> => ({ status, asOf, error });
-  if (refused) return told('denied', undefined, refused);
-  if (aside) return told('reconnecting', since ?? state?.since, leftOut);
-  if (!state) return told('loading');
-  if (isFinal(state)) return told(state.phase as 'denied' | 'closed', undefined, state);
+): [status: WatchStatus, asOf?: number, error?: WatchSnapshot<never>['error']] {
+  if (refused) return ['denied', undefined, refused];
+  if (aside) return ['reconnecting', since ?? state?.since, leftOut];
+  if (!state) return ['loading'];
+  if (isFinal(state)) return [state.phase as 'denied' | 'closed', undefined, state];
   const error = state.reason === '' ? undefined : state;
-  if (phase === 'loading') return told('loading', undefined, error);
+  if (phase === 'loading') return [phase, undefined, error];
   // Another watch may be stale, and this one not.
-  if (state.phase !== 'live' && state.phase !== 'stale') return told(state.phase === 'connecting' ? 'reconnecting' : state.phase, since ?? state.since, error);
-  if (stale) return told('stale', Math.min(since ?? stale.since, stale.since), error);
-  return phase === 'current' ? told('live') : told('catching-up', since);
+  if (state.phase !== 'live' && state.phase !== 'stale') return [state.phase === 'connecting' ? 'reconnecting' : state.phase, since ?? state.since, error];
+  if (stale) return ['stale', Math.min(since ?? stale.since, stale.since), error];
+  return phase === 'current' ? ['live'] : ['catching-up', since];
 }
 
 /** One for a page: all its watches share one stream. */

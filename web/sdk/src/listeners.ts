@@ -4,7 +4,8 @@ export class Listeners {
   // A subscription is an object of its own: one function may be given twice, and taken back once.
   readonly #all = new Set<{ readonly listener: () => void }>();
 
-  readonly subscribe = (listener: () => void): (() => void) => {
+  /** What it returns takes the subscription back, and says whether it still was one. */
+  readonly subscribe = (listener: () => void): (() => boolean) => {
     const subscription = { listener };
     this.#all.add(subscription);
     return () => this.#all.delete(subscription);

@@ -68,14 +68,13 @@ export function named(name: string | undefined): void {
 /** A selector as text; the same for objects that mean the same. Throws at what none can say, since without it other objects would be shown. */
 export function selectorOf(selector: string | Labels | Where = '', isLabels = false): string {
   if (typeof selector === 'string') return selector;
-  const [paths, texts] = isLabels ? [/^[\w./-]+$/, /^[\w.-]*$/] : [/^([^=!,\\]|\\\.)+$/, /^/];
+  const [paths, texts] = isLabels ? [/^[\w./-]+$/, /^[snb]\w+ [\w.-]*$/] : [/^([^=!,\\]|\\\.)+$/, /^[snb]/]; // strings, numbers and booleans
   const terms = Object.keys(selector).sort().map((key) => {
     const given = selector[key];
     const { not } = Object(given) as { readonly not?: unknown };
     const values = [not ?? given].flat().sort() as (string | number | boolean)[];
     const isList = not === undefined && values.length > 1;
-    const isText = (one: string | number | boolean): boolean => /string|number|boolean/.test(typeof one) && texts.test(String(one));
-    if (!paths.test(key) || values.length < 1 || !values.every(isText) || (isList && !isLabels)) throw new Error(`no selector for ${key}: ${JSON.stringify(given)}`);
+    if (!paths.test(key) || values.length < 1 || !values.every((one) => texts.test(`${typeof one} ${one}`)) || (isList && !isLabels)) throw new Error(`no selector for ${key}: ${JSON.stringify(given)}`);
     if (isLabels && typeof given === 'boolean') return given ? key : `!${key}`;
     return isList ? `${key} in (${values.join()})` : values.map((one) => `${key}${not === undefined ? '=' : '!='}${String(one).replace(/[\\,=]/g, '\\$&')}`).join();
   });
@@ -87,29 +86,24 @@ export function pathOf(resource: Resource<KubeObject>, query: Query = {}): strin
   const { group, version, plural } = resource;
   const { namespace, name, cluster, labels, where, search, fields, deltas, conflate } = query;
   if (name !== undefined) named(name);
-  const path = [
-    ...(cluster ? ['clusters', cluster] : []),
-    ...(group ? ['apis', group] : ['api']),
-    version,
-    ...(namespace ? ['namespaces', namespace] : []),
-    plural,
-    ...(name ? [name] : []),
-  ];
-  const parameters = new URLSearchParams();
-  const selectors = { labelSelector: selectorOf(labels, true), fieldSelector: selectorOf(where), search };
-  for (const [key, value] of Object.entries(selectors)) if (value) parameters.set(key, value);
-  if (fields) parameters.set('fields', [...fields].sort().join());
-  if (deltas) parameters.set('deltas', 'merge-patch');
-  if (conflate) parameters.set('conflate', `${conflate}ms`);
-  const text = parameters.toString();
-  return `/${path.map(encodeURIComponent).join('/')}${text && `?${text}`}`;
+  const path = [cluster && 'clusters', cluster, group ? 'apis' : 'api', group, version, namespace && 'namespaces', namespace, plural, name];
+  const text = encoded({
+    labelSelector: selectorOf(labels, true),
+    fieldSelector: selectorOf(where),
+    search,
+    fields: fields && [...fields].sort().join(),
+    deltas: deltas && 'merge-patch',
+    conflate: conflate && `${conflate}ms`,
+  });
+  return `/${path.flatMap((part) => (part ? encodeURIComponent(part) : [])).join('/')}${text && `?${text}`}`;
 }
 
 /** The path of a stream of several watches, from their names to their paths. */
 export function streamPath(watches: { readonly [watch: string]: string | undefined }): string {
-  const query = new URLSearchParams();
-  for (const [name, path] of Object.entries(watches)) {
-    if (path !== undefined) query.set(name, path);
-  }
-  return `/stream?${query.toString()}`;
+  return `/stream?${encoded(watches)}`;
+}
+
+/** Those that are there and not empty, as the query of an address. */
+function encoded(parameters: { readonly [key: string]: unknown }): string {
+  return new URLSearchParams(Object.entries(parameters).filter(([, value]) => value) as [string, string][]).toString();
 }

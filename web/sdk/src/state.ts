@@ -32,7 +32,12 @@ export interface ConnectionState {
   readonly retryAt: number | undefined;
 }
 
+/** What all keys of `next` lead to is what they lead to in `old`. */
+export function isSame<T extends object>(next: T, old: T): boolean {
+  return (Object.keys(next) as (keyof T)[]).every((key) => next[key] === old[key]);
+}
+
 /** Nothing more comes: only another attempt of the user's, or a reload, helps. */
 export function isFinal(state: ConnectionState): boolean {
-  return state.phase === 'denied' || state.phase === 'closed';
+  return /denied|closed/.test(state.phase);
 }

@@ -1,6 +1,6 @@
 // A stream for this tab alone, where tabs cannot share one.
 
-import { Connection, type ConnectionRequest, type Stream } from '../connection.ts';
+import { connect, type ConnectionRequest, type Stream } from '../connection.ts';
 import { Lost } from '../lost.ts';
 
 /** Over HTTP/1.1 a browser has six connections to a gateway. With the last one taken nothing of it would load. */
@@ -21,7 +21,7 @@ export async function openAlone(request: ConnectionRequest, signal: AbortSignal)
   streams.add(number);
   const end = (): boolean => streams.delete(number);
   try {
-    const connection = await Connection.open(request, signal);
+    const connection = await connect(request, signal);
     // However it ends, it is closed.
     const close = connection.close.bind(connection);
     connection.close = () => {

@@ -6,7 +6,7 @@
  */
 
 import type { Share, TokenSource } from '../client.ts';
-import { Connection, type Connect, type ConnectionRequest, type Stream } from '../connection.ts';
+import { connect, type Connect, type ConnectionRequest, type Stream } from '../connection.ts';
 import { Lost } from '../lost.ts';
 import { Group, type Surroundings } from './group.ts';
 import { openAlone } from './alone.ts';
@@ -38,7 +38,7 @@ export function tabs({ caller: named = '', surroundings = browser() }: TabsOptio
     async (request, signal) => {
       const { token, session, heartbeat, openTimeout, fetch, random: spread } = options;
       const [gateway = '', query] = request.url.split('/stream?', 2);
-      if (query === undefined) return Connection.open(request, signal);
+      if (query === undefined) return connect(request, signal);
       const alone = (): Promise<Stream> => openAlone({ ...request, lastEventId: placeOf(request.lastEventId) ? '' : request.lastEventId }, signal);
       if (!surroundings) return alone();
       const caller = await callerOf(request, session).catch(() => undefined);

@@ -1,7 +1,7 @@
 // The one stream of all tabs, in the tab that leads them.
 
 import { Client, type ClientOptions } from '../client.ts';
-import { Connection, type Connect } from '../connection.ts';
+import { connect, type Connect } from '../connection.ts';
 import type { StreamEvent } from '../events.ts';
 import { streamPath } from '../resource.ts';
 import type { Frame } from '../parser.ts';
@@ -313,7 +313,7 @@ export class Leader {
 
   readonly #open: Connect = async (request, signal) => {
     let woken = -Infinity;
-    const connection = await Connection.open({
+    const connection = await connect({
       ...request,
       onGap: () => {
         woken = performance.now();
@@ -321,10 +321,10 @@ export class Leader {
       },
     }, signal);
     let proven = false;
-    const heard = async (): Promise<Frame[] | undefined> => {
+    const heard = async (): Promise<readonly Frame[]> => {
       const frames = await connection.next();
       // One that only says goodbye, as while its cluster is away, was never there.
-      const ends = !frames || frames.some(({ event }) => event === 'goodbye');
+      const ends = frames.some(({ event }) => event === 'goodbye');
       proven ||= !ends && frames.length > 0;
       // What comes at once when this page runs again may be from before it stood still.
       if (proven && !ends && performance.now() - woken > fresh) {

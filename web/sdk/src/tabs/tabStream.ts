@@ -99,7 +99,7 @@ export class TabStream implements Stream {
     this.#ring();
   }
 
-  async next(): Promise<readonly Frame[] | undefined> {
+  async next(): Promise<readonly Frame[]> {
     if (!this.#queue && !this.#error) await new Promise<void>((resolve) => (this.#ring = resolve));
     const queue = this.#queue;
     this.#queue = undefined;
