@@ -6,14 +6,13 @@ import { request } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { Gateway, gatewayPath, hasGateway } from './gateway.ts';
 import { Line } from './line.ts';
 import { freeAddress, Program } from './processes.ts';
 
-const bin = (name: string): string => fileURLToPath(new URL(`../../../bin/${name}`, import.meta.url));
-
-export const gatewayPath = process.env.KUBECAST_GATEWAY_BIN ?? bin('gateway');
-export const devclusterPath = process.env.KUBECAST_DEVCLUSTER_BIN ?? bin('devcluster');
-export const hasBinaries = existsSync(gatewayPath) && existsSync(devclusterPath);
+export { gatewayPath };
+export const devclusterPath = process.env.KUBECAST_DEVCLUSTER_BIN ?? fileURLToPath(new URL('../../../bin/devcluster', import.meta.url));
+export const hasBinaries = hasGateway && existsSync(devclusterPath);
 
 export interface JobOptions {
   /** Seconds until its pods are ready, and for how long they run then. */
@@ -39,25 +38,21 @@ export interface AuthOptions {
 export class Kubecast {
   readonly #dir: string;
   readonly #cluster: Program;
-  #gateway: Program | undefined;
+  readonly #gateway: Gateway;
   #line: Line | undefined;
-  #address = '';
-  #scheme = 'http';
 
   /** `auth` is told the gateway's address. */
   static async start(jobsPerSecond = 0, auth?: (url: string) => Promise<AuthOptions>): Promise<Kubecast> {
     const dir = await mkdtemp(join(tmpdir(), 'kubecast-web-e2e-'));
     const cluster = new Program('devcluster', devclusterPath, ['up', '--dir', join(dir, 'cluster'), '--nodes', '10', '--jobs', String(jobsPerSecond)]);
-    const kubecast = new Kubecast(dir, cluster);
+    const kubecast = new Kubecast(dir, cluster, new Gateway(dir, await freeAddress()));
     try {
-      kubecast.#address = await freeAddress(); // a gateway that is killed comes back there
       const more = await auth?.(kubecast.url);
       await cluster.says(/^ready$/m, 180_000);
       await kubecast.#layLine();
-      await kubecast.token('nobody'); // makes the key
-      const issuer = { issuer: 'https://kubecast.local', audiences: ['kubecast'], publicKeyFile: join(dir, 'key.pem.pub'), trusted: 'same' };
-      // JSON is YAML. A short retry, or the tests would mostly wait.
-      await writeFile(join(dir, 'gateway.yaml'), JSON.stringify({ auth: { ...more, jwt: [issuer, ...(more?.jwt ?? [])] }, stream: { retry: '500ms' }, history: { stateDir: dir } }));
+      const issuer = await kubecast.#gateway.issuer();
+      // A short retry, or the tests would mostly wait.
+      await kubecast.#gateway.write({ auth: { ...more, jwt: [issuer, ...(more?.jwt ?? [])] }, stream: { retry: '500ms' }, history: { stateDir: dir } });
       await kubecast.startGateway();
     } catch (error) {
       await kubecast.stop();
@@ -66,9 +61,10 @@ export class Kubecast {
     return kubecast;
   }
 
-  private constructor(dir: string, cluster: Program) {
+  private constructor(dir: string, cluster: Program, gateway: Gateway) {
     this.#dir = dir;
     this.#cluster = cluster;
+    this.#gateway = gateway;
   }
 
   /** Where the gateway keeps its history. */
@@ -77,23 +73,21 @@ export class Kubecast {
   }
 
   get url(): string {
-    return `${this.#scheme}://${this.#address}`;
+    return this.#gateway.url;
   }
 
   /** From now on the gateway speaks TLS, with the certificate of the API server, which is for loopback, too. */
   async speakTLS(): Promise<void> {
     const pki = (name: string): string => join(this.#dir, 'cluster', 'pki', name);
-    this.#scheme = 'https';
+    this.#gateway.scheme = 'https';
     await this.configure({ tls: { certFile: pki('apiserver.crt'), keyFile: pki('apiserver.key') } });
   }
 
   /** Starts the gateway anew with these sections of its configuration, and the others as they were. */
   async configure(sections: object): Promise<void> {
-    await this.#gateway?.stop();
-    const file = join(this.#dir, 'gateway.yaml');
-    const config = JSON.parse(await readFile(file, 'utf8')) as object;
-    await writeFile(file, JSON.stringify({ ...config, ...sections }));
-    await this.startGateway();
+    await this.#gateway.stop();
+    await this.#gateway.write(sections);
+    await this.#gateway.start();
   }
 
   /** The gateway's line to the API server. */
@@ -110,24 +104,17 @@ export class Kubecast {
   }
 
   /** Listens where it did before, if it did. */
-  async startGateway(): Promise<void> {
-    const config = join(this.#dir, 'gateway.yaml');
-    const kubeconfig = join(this.#dir, 'kubeconfig');
-    this.#gateway = new Program('gateway', gatewayPath, [
-      'serve', '--kubeconfig', kubeconfig, '--config', config, '--listen', this.#address, '--ops-listen', '127.0.0.1:0',
-    ]);
-    await this.#gateway.says(/msg=listening addr=/);
+  startGateway(): Promise<void> {
+    return this.#gateway.start();
   }
 
-  async killGateway(): Promise<void> {
-    await this.#gateway?.kill();
+  killGateway(): Promise<void> {
+    return this.#gateway.kill();
   }
 
   /** `groups`: `platform` sees all of the cluster, the name of a team its namespace. */
-  async token(user: string, groups: readonly string[] = [], ttl = '1h'): Promise<string> {
-    const args = ['token', '--key', join(this.#dir, 'key.pem'), '--user', user, '--ttl', ttl];
-    const output = await new Program('gateway token', gatewayPath, [...args, ...groups.flatMap((group) => ['--group', group])]).result();
-    return output.trim().split('\n').at(-1) ?? '';
+  token(user: string, groups: readonly string[] = [], ttl = '1h'): Promise<string> {
+    return this.#gateway.token(user, groups, ttl);
   }
 
   kubectl(args: readonly string[], input = ''): Promise<string> {
@@ -187,7 +174,7 @@ export class Kubecast {
   }
 
   async stop(): Promise<void> {
-    await this.#gateway?.stop();
+    await this.#gateway.stop();
     await this.#line?.cut();
     await this.#cluster.stop();
     await rm(this.#dir, { recursive: true, force: true });

@@ -20,6 +20,7 @@ import { isForbidden, useFollowedAgain, useReading } from '../polling/polling.ts
 import { useRested } from '../scheduling/useRested.ts';
 import { StateMark } from '../state/StateMark.tsx';
 import { stateName } from '../state/texts.ts';
+import { mayBeExplained, untilExplained } from '../state/why.ts';
 import { linkToRun, setView, type View } from '../view/view.ts';
 import { outcomeOf } from './outcome.ts';
 import { JobList } from './JobList.ts';
@@ -68,6 +69,9 @@ const columns: readonly PlainColumn<PastJob>[] = [
   { id: 'created', header: t.created, numeric: true, cell: ({ createdAt }) => <Age since={createdAt} in={t.ago} /> },
 ];
 
+/** Until what no state says has changed, in milliseconds. */
+const untilReadAgain = ({ items }: { readonly items: readonly PastJob[] }): number | undefined => (items.some(mayBeExplained) ? untilExplained : undefined);
+
 export function HistoryPage({ view }: { view: View }): ReactNode {
   const kc = useKubecast();
   const { namespace, state, owner, queue, cause, since } = view;
@@ -80,7 +84,7 @@ export function HistoryPage({ view }: { view: View }): ReactNode {
   const taken = useMemo(() => ofHistory(kc, query), [kc, query]);
   // Says that something has changed, and what of that which was read before.
   const past = useFollow(transitions(jobs, { namespace, owner, search, limit: 0, keep: 1_000 }));
-  const { data, at, error, retry } = useReading(list.newest, past.status === 'live' ? (past.data.at(-1)?.seq ?? 'live') : past.status === 'denied' ? 'denied' : undefined, 1_500);
+  const { data, at, error, retry } = useReading(list.newest, past.status === 'live' ? (past.data.at(-1)?.seq ?? 'live') : past.status === 'denied' ? 'denied' : undefined, 1_500, untilReadAgain);
   useFollowedAgain(past.status, at);
   const rows = useMemo(() => data && patched(data.items, past.data), [data, past.data]);
   const [leafing, setLeafing] = useState(false);

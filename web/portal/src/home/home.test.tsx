@@ -82,7 +82,7 @@ test('what waits says why, what runs and what has ended stand apart, and a chang
 });
 
 test('a job that was removed after its end has not ended by that', async () => {
-  past.record('kept', 'Deleted', { durations: { Running: 9 } });
+  past.record('kept', 'Deleted', { at: new Date(Date.now() - 60_000).toISOString(), durations: { Running: 9 } });
   past.record('swept', 'Deleted', { endedAt: new Date(Date.now() - 3_600_000).toISOString(), durations: { Running: 9, Failed: 60 } });
   await show();
   await answer();

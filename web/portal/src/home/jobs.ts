@@ -3,6 +3,7 @@
 import { pastJobs, type Kubecast, type PastJob } from '@kubecast/sdk';
 import { jobs } from '../job/resources.ts';
 import { Reading } from '../polling/polling.ts';
+import { mayBeExplained, untilExplained } from '../state/why.ts';
 
 export interface MyJobs {
   readonly running: readonly PastJob[];
@@ -26,9 +27,15 @@ const readings = new WeakMap<Kubecast, Reading<MyJobs>>();
 
 /** Always the same one: who comes back to the page sees what they saw, until it is read anew. */
 export function readingOf(kc: Kubecast): Reading<MyJobs> {
-  const reading = readings.get(kc) ?? new Reading(() => read(kc), leastGap, (known) => (known.waiting.length > 0 ? whileWaiting : undefined));
+  const reading = readings.get(kc) ?? new Reading(() => read(kc), leastGap, untilReadAgain);
   readings.set(kc, reading);
   return reading;
+}
+
+/** Until what no state says has changed, in milliseconds. */
+export function untilReadAgain({ ended, waiting }: Pick<MyJobs, 'ended' | 'waiting'>): number | undefined {
+  if (ended.some(mayBeExplained)) return untilExplained;
+  return waiting.length > 0 ? whileWaiting : undefined;
 }
 
 async function read(kc: Kubecast): Promise<MyJobs> {

@@ -7,6 +7,7 @@ import '../log/log.css';
 import { Written } from '../log/Line.tsx';
 import { t as log } from '../log/texts.ts';
 import { useReading, type Read } from '../polling/polling.ts';
+import { mayBeExplained, untilExplained } from '../state/why.ts';
 import { Yaml } from './Yaml.tsx';
 import { t } from './texts.ts';
 
@@ -30,9 +31,6 @@ export function usePastJob(of: Resource<KubeObject>, namespace: string, name: st
   return useReading(read, signal, 1_000, untilReadAgain).data;
 }
 
-/** So long after it came to its state more may be found out of why, in milliseconds. */
-const causesCome = 130_000;
-
 /** What changes of a job although it stays in its state: what it has used, why it waits, and for a while why it ended. */
 export function untilReadAgain(job: PastJob | undefined): number | undefined {
   switch (job?.state) {
@@ -42,7 +40,7 @@ export function untilReadAgain(job: PastJob | undefined): number | undefined {
       return undefined;
     case 'Failed':
     case 'Cancelled':
-      return job.cause?.pod || Date.now() - job.since > causesCome ? undefined : 4_000;
+      return mayBeExplained(job) ? untilExplained : undefined;
     case 'Running':
       return 15_000;
     default:

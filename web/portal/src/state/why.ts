@@ -26,3 +26,13 @@ export const whyNow = (job: Waiting): string => {
 
 /** What its object says, where that is not all in whyNow. */
 export const saidInFull = (job: Waiting): string => (outcomeOf(job) !== 'Succeeded' && job.message && !whyNow(job).includes(job.message) && !job.cause ? job.message : '');
+
+/** So long after a job ended more may be found out of why, in milliseconds. */
+const causesCome = 130_000;
+
+/** Whether it is found out still why it ended: what says so is read beside the job, and may come after its end. */
+export const mayBeExplained = ({ state, cause, since }: Pick<PastJob, 'state' | 'cause' | 'since'>): boolean =>
+  (state === 'Failed' || state === 'Cancelled') && !cause?.pod && Date.now() - since <= causesCome;
+
+/** Until it is asked again, in milliseconds. */
+export const untilExplained = 4_000;
