@@ -138,7 +138,7 @@ func TestAnAutoscalersEventIsWhyAJobWaits(t *testing.T) {
 			return nil
 		})
 	}
-	is("Pod", "too little cpu free")
+	is("Pod", "it asks for more cpu than there is on a node (all ")
 	say("kubelets", "kubelet", "TriggeredScaleUp", "pod triggered scale-up: [{kubelet 1->2 (max: 8)}]")
 	say("refused", "karpenter", "FailedScheduling", "Failed to schedule pod, all available instance types exceed limits for nodepool (NodePool=graviton)")
 	is("Event", "no node is added: NodePool graviton: its limit is reached")

@@ -50,12 +50,21 @@ var (
 	unfit = regexp.MustCompile(`^0/(\d{1,9}) nodes are available: `)
 	// ground is one of these: on how many nodes, and what it is. One that concerns all has no number.
 	ground = regexp.MustCompile(`^(\d{1,9}) (?:node\(s\) )?(.+)$`)
+	// helpless is how kube-scheduler counts the nodes on which the pod would not fit either if all others were gone.
+	helpless = regexp.MustCompile(`\b(\d{1,9}) Preemption is not helpful for scheduling`)
+)
+
+// lacking is the ground of a node that has too little of a resource; if it would have too little without any other pod, it is
+// moreThan.
+const (
+	lacking  = "Insufficient "
+	moreThan = "it asks for more %s than there is on a node"
 )
 
 // grounds are what the plugins of kube-scheduler say of nodes, in plain words. What ends with a space goes on with what the
 // plugin says after it, which takes the place of %s.
 var grounds = []struct{ said, means string }{
-	{"Insufficient ", "too little %s free"},
+	{lacking, "too little %s free"},
 	{"Too many pods", "as many pods as they take"},
 	{"had untolerated taint ", "taint %s is not tolerated"},
 	{"had untolerated taint(s)", "a taint is not tolerated"},
@@ -103,9 +112,13 @@ func scheduling(message string) string {
 		return ""
 	}
 	total, _ := strconv.Atoi(begin[1]) // nine digits
-	said, _, _ := strings.Cut(message[len(begin[0]):], " preemption: ")
+	said, preemption, _ := strings.Cut(message[len(begin[0]):], " preemption: ")
 	said, _, _ = strings.Cut(said, ". ") // what follows is said of claims and of preemption
-	told, more := wordsOf(total, strings.TrimSuffix(strings.TrimSpace(said), "."))
+	never := false
+	if counted := helpless.FindStringSubmatch(preemption); counted != nil {
+		never = counted[1] == begin[1]
+	}
+	told, more := wordsOf(total, strings.TrimSuffix(strings.TrimSpace(said), "."), never)
 	if len(told) == 0 {
 		return ""
 	}
@@ -115,36 +128,43 @@ func scheduling(message string) string {
 	return of + "no node fits: " + strings.Join(told, ", ") + classes
 }
 
-// wordsOf are the grounds of a message in words, those of most nodes first, and how many are left out.
-func wordsOf(total int, said string) (told []string, more int) {
+// wordsOf are the grounds of a message in words, those of most nodes first, and how many are left out. Never says that no
+// preemption helps on any node. If each node then has only one ground, a lack is one of the whole node.
+func wordsOf(total int, said string, never bool) (told []string, more int) {
 	type counted struct {
 		nodes int
-		text  string
+		said  string // without the number
+		whole string
 	}
 	var all []counted
+	sum := 0
 	for one := range strings.SplitSeq(said, ", ") {
 		parts := ground.FindStringSubmatch(one)
 		if one = strings.TrimSpace(one); parts == nil {
 			if one != "" {
-				all = append(all, counted{total, one})
+				all = append(all, counted{nodes: total, whole: one})
 			}
 			continue
 		}
 		nodes, _ := strconv.Atoi(parts[1])
-		means, known := meaning(parts[2])
-		switch {
-		case !known:
-			means = one
-		case nodes == total:
-			means = fmt.Sprintf("%s (all %d)", means, nodes)
-		default:
-			means = fmt.Sprintf("%s (%d of %d)", means, nodes, total)
-		}
-		all = append(all, counted{nodes, means})
+		sum += nodes
+		all = append(all, counted{nodes, parts[2], one})
 	}
 	slices.SortStableFunc(all, func(a, b counted) int { return cmp.Compare(b.nodes, a.nodes) })
 	for _, one := range all[:min(len(all), maxGrounds)] {
-		told = append(told, one.text)
+		means, known := meaning(one.said)
+		if resource, lacks := strings.CutPrefix(one.said, lacking); lacks && never && sum == total {
+			means = fmt.Sprintf(moreThan, resource)
+		}
+		switch {
+		case !known:
+			means = one.whole
+		case one.nodes == total:
+			means = fmt.Sprintf("%s (all %d)", means, one.nodes)
+		default:
+			means = fmt.Sprintf("%s (%d of %d)", means, one.nodes, total)
+		}
+		told = append(told, means)
 	}
 	return told, len(all) - len(told)
 }

@@ -62,7 +62,8 @@ export function Why({ past, view, there }: { past: PastJob; view: View; /** Whet
 /** The facts that only the history has. */
 export function pastFacts(past: PastJob | undefined, view: View): (readonly [string, ReactNode] | false)[] {
   if (!past) return [];
-  const { namespace, parent, attempt, podFailures, podCount, preemptions, deletedAt } = past;
+  const { namespace, parent, attempt, podFailures, podCount, preemptions, deletedAt, requests = {} } = past;
+  const requested = Object.entries(requests).sort(([a], [b]) => a.localeCompare(b));
   return [
     parent !== undefined && [
       t.partOf,
@@ -73,6 +74,16 @@ export function pastFacts(past: PastJob | undefined, view: View): (readonly [str
     [t.attempts, formatNumber(attempt)],
     typeof podFailures === 'number' && typeof podCount === 'number' && podCount > 0 && [t.podsFailed, <span key="failed" className={podFailures > 0 ? 'job-failed' : undefined}>{t.ofPods(podFailures, podCount)}</span>],
     typeof preemptions === 'number' && preemptions > 0 && [t.preemptions, formatNumber(preemptions)],
+    requested.length > 0 && [
+      t.requested,
+      <span key="requested" className="fact-list" translate="no">
+        {requested.map(([resource, amount]) => (
+          <span key={resource}>
+            {resource} {amount}
+          </span>
+        ))}
+      </span>,
+    ],
     [t.used, <Used key="used" past={past} />],
     deletedAt !== undefined && [t.removed, <Age key="removed" since={deletedAt} in={t.ago} />],
   ];

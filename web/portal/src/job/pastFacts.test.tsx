@@ -36,6 +36,8 @@ const facts = (job: PastJob): Record<string, string> => {
 test('what a job used is told with its units, little of it too, and no GPUs where there were none', () => {
   expect(facts(past())).toEqual({ Attempts: '2', 'Pods failed': '1 of 3', Used: '12.5 CPU hours0.0042 GiB hours' });
   page.unmount();
+  expect(facts(past({ requests: { 'nvidia.com/gpu': '64', cpu: '2' } }))).toMatchObject({ Requested: 'cpu 2nvidia.com/gpu 64' });
+  page.unmount();
   expect(facts(past({ hours: { cpu: 0, memory: 0, gpu: 1_234.56 }, preemptions: 2, deletedAt: 9 }))).toMatchObject({ Used: '0 CPU hours0 GiB hours1,234.6 GPU hours', Preemptions: '2', Removed: expect.any(String) as string });
 });
 
