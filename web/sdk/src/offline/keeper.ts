@@ -38,6 +38,8 @@ interface Taken {
   readonly names: number;
   readonly asOf: number;
   readonly watches: readonly TakenWatch[];
+  /** For which there is no room, by what their rows took. */
+  readonly left: readonly { readonly path: string; readonly width: number }[];
 }
 
 interface TakenWatch {
@@ -53,6 +55,8 @@ interface Made extends TakenWatch {
   readonly segments: readonly Segment[];
   readonly change: Change;
 }
+
+const sizeOf = (segments: readonly Segment[]): number => segments.reduce((sum, { length }) => sum + length, 0);
 
 type Listen = (type: string, listener: () => void, options: { signal: AbortSignal }) => void;
 interface Page {
@@ -76,6 +80,8 @@ export class Keeper implements Offline {
   readonly #segments = new Map<string, readonly Segment[]>();
   /** What of a watch was written last. */
   readonly #written = new Map<string, Snapshot<unknown>>();
+  /** Of watches for which there was no room: the characters that a row of them took. */
+  readonly #wide = new Map<string, number>();
   #cleared = '';
   /** Another one each time that what was taken before must not be written any more. */
   #era = 0;
@@ -325,8 +331,13 @@ export class Keeper implements Offline {
     this.#head = next;
     const there = new Set(next.watches.map(({ path }) => path));
     for (const path of this.#segments.keys()) if (!there.has(path)) this.#segments.delete(path);
-    for (const { entry, segments, snapshot } of made) {
-      if (!there.has(entry.path)) continue;
+    this.#wide.clear();
+    for (const { path, width } of taken.left) this.#wide.set(path, width);
+    for (const { entry, rows, segments, snapshot } of made) {
+      if (!there.has(entry.path)) {
+        this.#wide.set(entry.path, sizeOf(segments) / rows.length);
+        continue;
+      }
       this.#segments.set(entry.path, segments);
       this.#written.set(entry.path, snapshot);
     }
@@ -347,6 +358,8 @@ export class Keeper implements Offline {
     if (position === '' || /^~[^~]*$/.test(position)) return undefined;
     store.flush();
     const watches: TakenWatch[] = [];
+    const left: { path: string; width: number }[] = [];
+    let size = 0;
     for (const entry of entries.values()) {
       const { collection, path, name, refused } = entry;
       const snapshot = collection.getSnapshot();
@@ -355,9 +368,17 @@ export class Keeper implements Offline {
       const same = this.#written.get(path) === snapshot && this.#segments.get(path);
       const rows = same ? same.flatMap((segment) => segment.rows) : objects ? snapshot.items : (collection.told?.() ?? []);
       const visible = snapshot.namespaces ? (this.#visible.get(name) ?? this.#head?.watches.find((watch) => watch.path === path)?.visible ?? '') : '';
+      // No texts are made again and again for which there is no room.
+      const width = this.#wide.get(path);
+      const own = width === undefined ? sizeOf(this.#segments.get(path) ?? []) : width * rows.length;
+      if (width !== undefined && size + own > this.#maxSize) {
+        left.push({ path, width });
+        continue;
+      }
       watches.push({ entry, rows, objects, snapshot, visible });
+      size += own;
     }
-    return { position, names, asOf: client.asOf, watches };
+    return { position, names, asOf: client.asOf, watches, left };
   }
 
   async #make({ watches }: Taken, urgent: boolean): Promise<Made[]> {

@@ -302,6 +302,27 @@ test('of more than is to be kept, what was seen last is', async () => {
   expect(said).not.toContain('\\"c\\"');
 });
 
+test('what is more than is to be kept is not made into texts again and again, and is kept once there is room', async () => {
+  const uids = Array.from({ length: 100 }, (_, n) => put(`j${n}`).metadata.uid);
+  const { kc } = await begin({ maxSize: 4_000 });
+  kc.watch(jobs).subscribe(nobody);
+  kc.watch(pods).subscribe(nobody);
+  await pass(20_000);
+  const made: number[] = [];
+  const stringify = JSON.stringify.bind(JSON);
+  vi.spyOn(JSON, 'stringify').mockImplementation((value: unknown) => {
+    if (Array.isArray(value) && value.length > 50) made.push(value.length);
+    return stringify(value);
+  });
+  put('j1'); // so that there is something to be written
+  await pass(60_000);
+  expect(made).toEqual([]);
+  for (const uid of uids.slice(5)) gateway.cluster.remove('jobs', uid);
+  await pass(20_000);
+  expect(await onDisk()).toContain('\\"j4\\"');
+  expect(kc.watch(jobs).getSnapshot().data).toHaveLength(5);
+});
+
 test('only what has changed is written, and what rows there are does not matter', async () => {
   for (let n = 0; n < 2_000; n++) put(`j${n}`);
   const { kc, offline } = await begin();
