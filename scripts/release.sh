@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes everything of a release into dist/: binaries, the image, the chart, the SDK's package, notes and checksums. It publishes
+# Makes everything of a release into dist/: binaries, the image, the chart, npm's packages, notes and checksums. It publishes
 # nothing, and the same commit makes the same files, but that the image names who built it. What a release is: CONTRIBUTING.md, "A release".
 #
 #   scripts/release.sh VERSION        VERSION: such as 1.4.0 or 1.4.0-rc.1, of which CHANGELOG.md tells
@@ -36,7 +36,7 @@ for binary in dist/bin/*/gateway; do
 done
 pack "kubecast_${version}_image.tar.gz" dist/image .
 
-# The chart and the SDK carry the same version.
+# The chart and what npm gets carry the same version.
 helm=$(sed -nE 's|^\t(helm.sh/helm/v4) (v[^ ]+).*|\1/cmd/helm@\2|p' deploy/charttest/go.mod)
 mkdir -p dist/chart
 git archive HEAD deploy/chart | tar -x -C dist/chart
@@ -46,12 +46,7 @@ grep -qxF "  repository: $repository" "$values" || fail "the chart's values have
 go run "$helm" package dist/chart/deploy/chart --version "$version" --app-version "$version" --destination dist
 rm -rf dist/chart
 
-packed=$(cd web && npm pack --silent --workspace sdk --pack-destination ../dist | tail -n 1)
-tar -xzf "dist/$packed" -C dist && rm "dist/$packed" # into dist/package
-npm pkg set --silent --prefix dist/package "version=$version"
-packed=$(npm pack --silent --ignore-scripts --pack-destination dist ./dist/package)
-rm -r dist/package
-npm publish --dry-run --offline --silent --tag next "./dist/$packed" >/dev/null || fail "npm would not publish $packed"
+scripts/npm.sh "$version" dist sdk create >/dev/null || fail "npm would not publish the packages"
 
 echo "$notes" >dist/notes.txt
 rm -r dist/bin dist/packages.json

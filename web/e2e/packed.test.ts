@@ -194,12 +194,17 @@ describe.skipIf(lacking !== undefined)(`the packed package${lacking ? ` (${lacki
   });
 
   describe('what npm create kubecast makes', () => {
-    const create = (...args: readonly string[]) => spawnSync(process.execPath, [join(web, 'create/index.mjs'), ...args], { cwd: dir, encoding: 'utf8' });
+    const create = (...args: readonly string[]) => spawnSync(join(dir, 'creator/node_modules/.bin/create-kubecast'), args, { cwd: dir, encoding: 'utf8' });
 
-    test('is built and passes its own tests, and what is there is left alone', { timeout: 300_000 }, async () => {
+    test('is of the release, is built and passes its own tests, and what is there is left alone', { timeout: 300_000 }, async () => {
       const made = join(dir, 'Über Jobs');
+      // As a release packs it, which also asks npm whether it would be taken.
+      const packed = run(join(web, '../scripts/npm.sh'), ['1.4.0-rc.1', dir, 'create']).trim();
+      expect(packed).toBe('create-kubecast-1.4.0-rc.1.tgz');
+      run('npm', ['install', '--offline', '--no-audit', '--no-fund', '--prefix', join(dir, 'creator'), join(dir, packed)]);
+      expect(existsSync(join(dir, 'creator/node_modules/create-kubecast/LICENSE'))).toBe(true);
       expect(create('Über Jobs')).toMatchObject({ status: 0, stderr: '' });
-      expect(JSON.parse(await readFile(join(made, 'package.json'), 'utf8'))).toMatchObject({ name: 'ber-jobs', private: true });
+      expect(JSON.parse(await readFile(join(made, 'package.json'), 'utf8'))).toMatchObject({ name: 'ber-jobs', private: true, dependencies: { '@kubecast/sdk': '^1.4.0-rc.1' } });
       expect(await readFile(join(made, '.gitignore'), 'utf8')).toContain('node_modules');
       // In place of npm install, which would ask the registry: what is here, and the packed SDK.
       await mkdir(join(made, 'node_modules/@kubecast'), { recursive: true });
