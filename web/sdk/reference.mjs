@@ -1,5 +1,5 @@
-// The reference of the SDK, from its types: markdown in dist/docs/. With --check nothing is written: it fails if something that can be imported has no
-// comment, or a comment links to what is not there.
+// The reference of the SDK, from its types: markdown in dist/docs/. It fails if something that can be imported has no comment, or a
+// comment links to what is not there.
 import { Application, TSConfigReader, TypeDocReader } from 'typedoc';
 
 const app = await Application.bootstrapWithPlugins({ options: 'typedoc.json' }, [new TypeDocReader(), new TSConfigReader()]);
@@ -13,5 +13,5 @@ for (const entry of project.children ?? []) {
     }
   }
 }
-if (!process.argv.includes('--check')) await app.generateOutputs(project);
+await app.generateOutputs(project);
 process.exitCode = app.logger.hasErrors() || app.logger.hasWarnings() ? 1 : 0;

@@ -1,13 +1,12 @@
 // Builds the site into dist: `npm run site`. A link that leads nowhere fails it.
 
-import { cpSync, existsSync, rmSync } from 'node:fs';
+import { cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { build } from 'vitepress';
 import { documents, pages, root } from './pages.mjs';
 
 rmSync(pages, { recursive: true, force: true });
 for (const name of documents) cpSync(join(root, name), join(pages, name), { recursive: true });
-// The reference, where it has been written: `npm run reference --workspace sdk`.
-const reference = join(root, 'web/sdk/dist/docs');
-if (existsSync(reference)) cpSync(reference, join(pages, 'reference'), { recursive: true, filter: (name) => !name.includes('conformance') });
+// The reference, which `npm run site` writes before.
+cpSync(join(root, 'web/sdk/dist/docs'), join(pages, 'reference'), { recursive: true, filter: (name) => !name.includes('conformance') });
 await build(import.meta.dirname);
