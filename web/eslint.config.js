@@ -34,7 +34,7 @@ export default defineConfig(
         'error',
         {
           patterns: [
-            { regex: '(^|/)sdk/(?!src/(tabs/)?index\\.ts$|examples/compile\\.ts$|devtools$|offline$|react$|tabs$|testing$)', message: "Of the SDK, its public face only: '@kubecast/sdk', '@kubecast/sdk/react', or sdk/src/index.ts." },
+            { regex: '(^|/)sdk/(?!src/(tabs/)?index\\.ts$|examples/(compile|guides|standins/.*)\\.ts$|devtools$|offline$|react$|tabs$|testing$)', message: "Of the SDK, its public face only: '@kubecast/sdk', '@kubecast/sdk/react', or sdk/src/index.ts." },
           ],
         },
       ],

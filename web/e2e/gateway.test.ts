@@ -4,8 +4,15 @@ import { parse as parseCsv } from 'csv-parse/sync';
 import { mkdir, readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import type { Browser, Page } from 'playwright-core';
+import { renderToString } from 'react-dom/server';
+import { createElement, type FunctionComponent } from 'react';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { createKubecast, type Kubecast as Client, type KubeObject, type PastJob, type Resource } from '@kubecast/sdk';
+import { KubecastProvider } from '@kubecast/sdk/react';
+import { answers } from '../sdk/examples/standins/expo-fetch.ts';
+import { jar } from '../sdk/examples/standins/next-headers.ts';
 import { chromiumPath, closeContext, hasChromium, launch, openPage } from './support/chromium.ts';
+import { act, guidesBundle, openGuide, shownIn } from './support/guides.ts';
 import { devclusterPath, gatewayPath, hasBinaries, Kubecast } from './support/kubecast.ts';
 import { noticesOf, recordNotices } from './support/notices.ts';
 import { missing } from './support/skip.ts';
@@ -286,6 +293,196 @@ describe.skipIf(lacking !== undefined)(`the portal on a real gateway${lacking ? 
     await kubecast.kubectl(['delete', 'job', '--namespace', other, 'of-another-team', '--wait=false']);
     await kubecast.kubectl(['delete', 'job', '--namespace', namespace, 'of-the-team', '--wait=false']);
     token = everybody;
+  });
+
+  // Against a gateway in memory they run in sdk/examples. What needs no browser runs in Node here; React Native and Next with stand-ins for what is theirs.
+  describe('what the guides tell people to write', () => {
+    const team = 'team-a';
+    let serve: Awaited<ReturnType<typeof guidesBundle>>;
+
+    beforeAll(async () => {
+      [serve] = await Promise.all([guidesBundle(), kubecast.kubectl(['create', 'namespace', team])]);
+    });
+    beforeEach(() => serve(page.context()));
+    afterEach(() => kubecast.kubectl(['delete', 'jobs', '--namespace', team, '--all', '--wait=true']));
+
+    /** One that runs has as many pods as are said; one that waits is suspended, and does not change by itself. */
+    const put = async (name: string, running = 0): Promise<void> => {
+      const template = { metadata: { annotations: { 'devcluster.kubecast.io/start-seconds': '0', 'devcluster.kubecast.io/run-seconds': '600' } }, spec: { restartPolicy: 'Never', containers: [{ name: 'main', image: 'none' }] } };
+      const spec = { suspend: running === 0, parallelism: running || 1, completions: running || 1, template };
+      await kubecast.api('POST', `/apis/batch/v1/namespaces/${team}/jobs`, { apiVersion: 'batch/v1', kind: 'Job', metadata: { name }, spec });
+      await kubecast.kubectl(['wait', '--namespace', team, `job/${name}`, '--timeout=120s', running ? `--for=jsonpath={.status.active}=${running}` : '--for=condition=Suspended']);
+    };
+    const start = (on = page) => openGuide(on, kubecast.url, `#token=${token}`);
+    const shows = (text: string | RegExp, on = page) => expect.poll(() => shownIn(on)).toMatch(typeof text === 'string' ? new RegExp(`^${text}$`) : text);
+    const signIn = async (): Promise<void> => {
+      await openGuide(page, kubecast.url);
+      expect(await act(page, 'exchange', token)).toBe(true);
+    };
+    const told = async () => (await act(page, 'told')) as readonly { readonly from: string; readonly events: readonly string[] }[];
+
+    test('Vue, Svelte and Solid: jobs come and go, and one is chosen', async () => {
+      await put('train', 1);
+      await put('waits');
+      const pages = [page, await page.context().newPage(), await page.context().newPage()];
+      for (const [n, name] of ['vue', 'svelte', 'solid'].entries()) {
+        await start(pages[n]);
+        await act(pages[n] ?? page, name);
+      }
+      const all = (text: string) => Promise.all(pages.map((one) => shows(text, one)));
+      await all('train ?Choose a job');
+      await put('eval', 2);
+      await all('traineval ?Choose a job');
+      for (const one of pages) await one.getByRole('button', { name: 'eval' }).click();
+      await all('traineval ?eval: 2 active');
+      await kubecast.kubectl(['delete', 'job', '--namespace', team, 'train', '--wait=true']);
+      await all('eval ?eval: 2 active');
+    });
+
+    test('a page with tokens says what is old, what is denied, and who must sign in again', async () => {
+      const bob = await kubecast.token('bob', ['team-nlp']);
+      await start();
+      await act(page, 'tokens', ['not.a.token', bob]);
+      await shows(/^bob.*forbidden.* Try againYou may not see these jobs$/i);
+      await kubecast.kubectl(['create', 'rolebinding', '--namespace', team, 'guest', '--clusterrole=team-viewer', '--user=bob']);
+      await put('train', 1);
+      await expect.poll(async () => {
+        await page.getByRole('button', { name: 'Try again' }).click({ timeout: 1_000 }).catch(() => undefined); // until the binding is known
+        return shownIn(page);
+      }).toBe('bobtraintrain');
+
+      await kubecast.killGateway();
+      await shows(/^bobThe gateway does not answer: .*Try nowAs of .*traintrain$/);
+      await act(page, 'endTokens');
+      await kubecast.startGateway();
+      await page.getByRole('button', { name: 'Try now' }).click({ timeout: 2_000 }).catch(() => undefined); // unless it has just done so
+      await shows(/^Sign in again/);
+    });
+
+    test('tabs share one stream by the cookie that a token became, until they leave', async () => {
+      await put('train');
+      await signIn();
+      expect(await act(page, 'exchange', 'bad')).toBe(false);
+      const second = await page.context().newPage();
+      const streams: string[] = [];
+      page.context().on('request', (request) => request.url().includes('/stream?') && streams.push(request.url()));
+      for (const one of [page, second]) {
+        await openGuide(one, kubecast.url);
+        await act(one, 'tabs');
+        await shows('train', one);
+      }
+      await put('eval');
+      for (const one of [page, second]) await shows('traineval', one);
+      expect(streams).toHaveLength(1);
+      await act(page, 'leave');
+    });
+
+    test('what a server rendered goes on in the browser from the position, without a snapshot', async () => {
+      await put('train', 1);
+      await signIn();
+      const { page: render } = (await import('guide:ssr/server.tsx')) as unknown as { page: (gateway: string, token: string) => Promise<string> };
+      const html = await render(kubecast.url, token);
+      expect(html).toContain('<li>train</li>');
+      jar.set('token', { value: token });
+      process.env['KUBECAST_GATEWAY'] = kubecast.url;
+      const { default: Page } = (await import('guide:ssr/app/page.tsx')) as unknown as { default: () => Promise<{ readonly props: object }> };
+      const { props } = await Page();
+      delete process.env['KUBECAST_GATEWAY'];
+      await put('eval', 1);
+
+      await page.route('**/rendered', (route) => route.fulfill({ contentType: 'text/html', body: html }));
+      await page.route('**/client.js', (route) => route.fulfill({ contentType: 'text/javascript', body: "import '/guide/entry.js'; window.acts.hydrate();" }));
+      for (const open of [() => page.goto(`${kubecast.url}/rendered`), () => openGuide(page, kubecast.url).then(() => act(page, 'next', props))]) {
+        await open();
+        await expect.poll(() => page.locator('li').allTextContents()).toEqual(['train', 'eval']);
+        const [stream] = await told();
+        expect(stream?.from).not.toBe('');
+        expect(stream?.events.filter((event) => event.endsWith('.added'))).toHaveLength(1); // the one that was missed
+      }
+    });
+
+    test('rows are there from the disk, then only what was missed is told, one tab writes, and nothing is left of who signs out', async () => {
+      await put('train');
+      await put('eval');
+      const live = (on: Page, ...rows: string[]) => expect.poll(() => act(on, 'state')).toEqual({ status: 'live', asOf: 'undefined', rows });
+      const open = async (on: Page, byHand = false): Promise<void> => {
+        await start(on);
+        await act(on, 'open', byHand);
+      };
+      await open(page);
+      await live(page, 'eval', 'train');
+      await act(page, 'hide');
+      await expect.poll(() => act(page, 'writer')).toBeTruthy();
+      await page.goto('about:blank');
+      await put('missed');
+      await kubecast.kubectl(['delete', 'job', '--namespace', team, 'eval', '--wait=true']);
+      let answer = (): void => undefined;
+      const waits = new Promise<void>((resolve) => (answer = resolve));
+      await page.route('**/stream?**', async (route) => {
+        await waits;
+        await route.continue();
+      });
+      await open(page);
+      expect(await act(page, 'state')).toEqual({ status: 'reconnecting', asOf: 'number', rows: ['eval', 'train'] });
+      answer();
+      await live(page, 'missed', 'train');
+      const [stream] = await told();
+      const of = (type: string): number => stream?.events.filter((event) => event.endsWith(`.${type}`)).length ?? 0;
+      expect([stream?.from === '', of('added'), of('deleted'), of('reset')]).toEqual([false, 1, 1, 0]);
+
+      const second = await page.context().newPage();
+      await open(second, true);
+      await live(second, 'missed', 'train');
+      await act(second, 'save');
+      const its = await act(page, 'writer');
+      await act(page, 'hide'); // it would write, and leaves it to the other one
+      await page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 500)));
+      expect(await act(page, 'writer')).toBe(its);
+      await act(second, 'hide'); // the last that it writes, after which others may
+      await expect.poll(async () => {
+        await act(page, 'hide');
+        return act(page, 'writer');
+      }).not.toBe(its);
+
+      await act(page, 'forget');
+      await page.unroute('**/stream?**');
+      await page.route('**/stream?**', () => undefined); // nobody answers
+      await open(page);
+      expect(await act(page, 'state')).toEqual({ status: 'loading', asOf: 'undefined', rows: [] });
+      expect(await act(page, 'writer')).toBe('');
+    });
+
+    test('in Node: a program says what runs, what a user had is asked for, and an app has its rows', async () => {
+      await put('train', 1);
+      const lines: string[] = [];
+      const stop = new AbortController();
+      const { watch } = (await import('guide:runtimes/watch.ts')) as unknown as { watch: (gateway: string, token: () => string, say: (line: string) => void, signal: AbortSignal) => Promise<void> };
+      const ended = watch(kubecast.url, () => token, (line) => void lines.push(line), stop.signal);
+      await expect.poll(() => lines.at(-1)).toMatch(/\btrain\b/);
+
+      const hers = createKubecast({ gateway: kubecast.url, token: () => token });
+      const { mine } = (await import('guide:errors/past.ts')) as unknown as { mine: (kc: Client) => Promise<readonly PastJob[]> };
+      expect((await mine(hers)).every(({ owner }) => owner === 'mara.lindqvist')).toBe(true);
+      hers.close();
+
+      answers.by = (input, init) => fetch((input as string).replace('https://kubecast.example.org', kubecast.url), init);
+      const { tokens } = (await import('guide:react-native/tokens.ts')) as unknown as { tokens: { current: () => Promise<string> } };
+      tokens.current = () => Promise.resolve(token);
+      const { kc, leave } = (await import('guide:react-native/kc.ts')) as unknown as { kc: Client; leave: () => void };
+      const { jobs } = (await import('guide:react-native/kubernetes.ts')) as unknown as { jobs: Resource<KubeObject> };
+      const { Jobs } = (await import('guide:react-native/Jobs.tsx')) as unknown as { Jobs: FunctionComponent<{ team: string }> };
+      const rows = kc.watch(jobs, { namespace: team, fields: ['status.active'] });
+      rows.subscribe(() => undefined);
+      await expect.poll(() => rows.getSnapshot().data.map(({ metadata }) => metadata.name)).toEqual(['train']);
+      expect(renderToString(createElement(KubecastProvider, { client: kc }, createElement(Jobs, { team })))).toContain('loading'); // as on a server
+      leave();
+      kc.close();
+
+      await put('eval', 1);
+      await expect.poll(() => lines.at(-1)).toMatch(/\beval\b/);
+      stop.abort();
+      await ended;
+    });
   });
 
   if (picture) test('pictures for the documentation', async () => {

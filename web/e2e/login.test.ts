@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { chromiumPath, closeContext, hasChromium, launch, openPage } from './support/chromium.ts';
+import { act, guidesBundle, openGuide, shownIn } from './support/guides.ts';
 import { hasIssuer, Issuer, issuerPath } from './support/issuer.ts';
 import { devclusterPath, gatewayPath, hasBinaries, Kubecast } from './support/kubecast.ts';
 import { missing } from './support/skip.ts';
@@ -121,6 +122,20 @@ describe.skipIf(lacking !== undefined)(`signing in${lacking ? ` (${lacking})` : 
     await row('stays-missed').getByText('Running').waitFor();
     await status(/^Live$/);
     expect(await page.evaluate(() => 'sameDocument' in window)).toBe(true);
+  });
+
+  test('what the guide tells to write: a page sends who has no session to the provider, watches with it, and ends it', async () => {
+    await (await guidesBundle())(page.context());
+    await openGuide(page, kubecast.url);
+    await act(page, 'signIn');
+    await giveName();
+    await page.waitForURL((url) => url.pathname === '/guide/'); // it comes back to where it was, by a redirect, which is not routed
+    await openGuide(page, kubecast.url);
+    await act(page, 'signIn');
+    await expect.poll(() => shownIn(page)).toBe('mara@example.org');
+    await act(page, 'signOut');
+    await page.waitForURL((url) => url.pathname !== '/guide/');
+    expect(await username()).toBeUndefined();
   });
 
   test('who is signed out at the provider is signed out here, at once and in all tabs', async () => {

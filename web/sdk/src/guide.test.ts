@@ -51,11 +51,22 @@ test('each subpath that it names is one of the package', () => {
   for (const [, path = ''] of guide.matchAll(/@kubecast\/sdk\/(\w+)/g)) expect(Object.keys(exports)).toContain(`./${path}`);
 });
 
-test('each block of a guide is run by a test, or by a block that is', () => {
-  const tests = ['guides.test.ts', 'native.test.ts', 'offline.test.ts', 'server.test.ts'].map((name) => readFileSync(new URL(`../examples/${name}`, import.meta.url), 'utf8')).join('');
-  const run = new Set([...tests.matchAll(/'guide:([^']+)'/g)].map(([, key = '']) => key));
+/** The blocks that some files begin, and those that these begin. */
+function begunBy(...files: readonly string[]): Set<string> {
+  const texts = files.map((name) => readFileSync(new URL(`../${name}`, import.meta.url), 'utf8')).join('');
+  const run = new Set([...texts.matchAll(/'guide:([^']+)'/g)].map(([, key = '']) => key));
   for (const key of run) {
     for (const [, name = ''] of (blocks.get(key) ?? '').matchAll(/from '(\.[^']+)'/g)) run.add(new URL(name, `file:///${key}`).pathname.slice(1));
   }
+  return run;
+}
+
+test('each block of a guide is run by a test, or by a block that is', () => {
+  const run = begunBy(...['guides', 'native', 'offline', 'server'].map((name) => `examples/${name}.test.ts`));
   expect([...blocks.keys()].filter((key) => !run.has(key))).toEqual([]);
+});
+
+test('each block of a guide is run against a real gateway, too, but the one that is a test with the mock', () => {
+  const run = begunBy('../e2e/gateway.test.ts', '../e2e/login.test.ts', '../e2e/support/guides.ts');
+  expect([...blocks.keys()].filter((key) => !run.has(key))).toEqual(['testing/Jobs.test.tsx']);
 });
