@@ -84,7 +84,7 @@ describe.skipIf(lacking !== undefined)(`why a job ended${lacking ? ` (${lacking}
     await expect.poll(() => fact('Pods failed').textContent()).toBe('2 of 2');
     expect(await fact('Attempts').textContent()).toBe('1');
     expect(await fact('Used').textContent()).toMatch(/^0\.\d+ CPU hours0\.\d+ GiB hours$/);
-    await page.getByRole('button', { name: /^Pods/ }).click();
+    await page.getByRole('tab', { name: /^Pods/ }).click();
     await expect.poll(async () => (await podRows()).map(([, , index, node = '', , , , , end]) => [index, /^node-\d+$/.test(node), end])).toEqual([
       ['0', true, 'main: OOMKilled exit code 137'],
       ['1', true, 'main: OOMKilled exit code 137'],
@@ -174,10 +174,10 @@ describe.skipIf(lacking !== undefined)(`why a job ended${lacking ? ` (${lacking}
     await page.reload();
     await page.locator('.job-why').getByText(why).waitFor();
     expect(await fact('Pods failed').textContent()).toBe('2 of 2');
-    await page.getByRole('button', { name: /^Pods/ }).click();
+    await page.getByRole('tab', { name: /^Pods/ }).click();
     await expect.poll(async () => (await podRows()).map(([name = '', state]) => [/^hungry-\d-/.test(name), state])).toEqual([[true, 'Failed'], [true, 'Failed']]);
     expect(await page.locator('.job-table .cell-name a').count()).toBe(0);
-    await page.getByRole('button', { name: 'YAML' }).click();
+    await page.getByRole('tab', { name: 'YAML' }).click();
     await page.locator('pre', { hasText: 'parallelism: 2' }).waitFor();
     expect(await violations(page)).toEqual([]);
   });
@@ -201,9 +201,9 @@ describe.skipIf(lacking !== undefined)(`why a job ended${lacking ? ` (${lacking}
     await said.getByText(why).waitFor();
     expect(page.url()).toContain(`#jobs/${namespace}/nightly@${uids.Failed}`);
     await page.getByText('another one has its name now').waitFor();
-    await page.getByRole('button', { name: /^Pods/ }).click();
+    await page.getByRole('tab', { name: /^Pods/ }).click();
     await expect.poll(async () => (await podRows()).map(([, state]) => state)).toEqual(['Failed']);
-    await page.getByRole('button', { name: 'YAML' }).click();
+    await page.getByRole('tab', { name: 'YAML' }).click();
     await page.locator('pre', { hasText: String(uids.Failed) }).waitFor();
     await page.reload(); // a page for ever
     await said.getByText(why).waitFor();

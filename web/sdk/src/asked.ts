@@ -56,9 +56,9 @@ export function asked<T>(kc: Kubecast, key: string, ask: () => Promise<T>): Aske
   return made;
 }
 
-/** What the gateway answers to a request, as JSON. Rejects with an {@link AskedError} in the gateway's own words. */
-export function answerTo(kc: Kubecast, path: string, init: RequestInit = {}): Promise<unknown> {
-  return saidTo(kc, path, init).then((said) => JSON.parse(said) as unknown);
+/** What the gateway answers to a request, as JSON, or as `parse` reads that. Rejects with an {@link AskedError} in the gateway's own words. */
+export function answerTo(kc: Kubecast, path: string, init: RequestInit = {}, parse: (text: string) => unknown = JSON.parse): Promise<unknown> {
+  return saidTo(kc, path, init).then((said) => parse(said));
 }
 
 /** The same, as text. */

@@ -192,10 +192,10 @@ export interface PastQuery extends Pick<TransitionQuery, 'namespace' | 'name' | 
 }
 
 /** The jobs of a history, the newest first; `more`: not all of them, and `continue` is where the rest begins. A `search` may have found none so far, and has `more` then. Rejects with an {@link AskedError} if the gateway does not answer that; its status is 404 if no history of these is kept. */
-export function pastJobs(kc: Kubecast, resource: Resource<KubeObject>, query: PastQuery): Promise<PastPage<PastJob>> {
+export function pastJobs(kc: Kubecast, resource: Resource<KubeObject>, query: PastQuery, { signal }: Pick<RequestInit, 'signal'> = {}): Promise<PastPage<PastJob>> {
   const { states, owner, uid, causes, search, limit, since, until, queues, parent, continue: at } = query;
   const asked = { state: states?.join(), owner, queue: queues?.join(), uid, cause: causes?.join(), parent, search, since, until, limit: limit?.toString(), continue: at };
-  return answerTo(kc, historyPath(resource, query, asked)).then((body) => pastPage(body, readJob));
+  return answerTo(kc, historyPath(resource, query, asked), signal ? { signal } : {}).then((body) => pastPage(body, readJob));
 }
 
 const readElapsed = (data: unknown): Elapsed | undefined =>

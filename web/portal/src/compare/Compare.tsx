@@ -7,7 +7,7 @@ import { Lasted } from '../age/Elapsed.tsx';
 import { Choice } from '../filters/Choice.tsx';
 import { endOf, outcomeOf } from '../history/outcome.ts';
 import { ends } from '../job/life.ts';
-import { usePastJob } from '../job/Kept.tsx';
+import { useReadPastJob } from '../job/Kept.tsx';
 import { jobs } from '../job/resources.ts';
 import { changedLines } from '../job/yaml.ts';
 import { useReading, type Read } from '../polling/polling.ts';
@@ -37,8 +37,9 @@ export function Compare({ here, others, named, view }: CompareProps): ReactNode 
   const uid = view.compare || before(here, others)?.uid;
   const listed = others.find((one) => one.uid === uid);
   // It may be older than those that are listed.
-  const asked = usePastJob(jobs, here.namespace, here.name, listed ? undefined : uid, uid);
-  const there = listed ?? asked;
+  const asked = useReadPastJob(jobs, here.namespace, here.name, listed ? undefined : uid, uid);
+  const there = listed ?? asked.data;
+  const waits = !listed && asked.at === undefined && !asked.error;
   // On a narrow screen it is far below the link that opened it.
   const frame = useRef<HTMLDivElement>(null);
   useEffect(() => frame.current?.scrollIntoView({ block: 'nearest' }), [uid]);
@@ -48,7 +49,7 @@ export function Compare({ here, others, named, view }: CompareProps): ReactNode 
   if (!there || there.uid === here.uid) {
     return (
       <div className="job-none">
-        {choice} <p>{t.unknown}</p>
+        {choice} <p>{waits ? t.loading : t.unknown}</p>
       </div>
     );
   }

@@ -109,6 +109,8 @@ test('a run that is not listed is looked for, and one that is not known is said 
   location.hash = '#jobs/n/train@b?tab=compare&compare=old';
   await show([a]);
   expect(server.requests.map(({ url }) => url)).toEqual(['/history/apis/batch/v1/namespaces/n/jobs/train?uid=old']);
+  expect(page.element.textContent).toContain('Loading');
+  expect(page.element.textContent).not.toContain('not known');
   server.last.refuse(200, {}, '{"items":[]}');
   await pass();
   expect(page.element.textContent).toContain('That run is not known');

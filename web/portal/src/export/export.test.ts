@@ -105,6 +105,16 @@ test('objects are documents that Kubernetes reads as they were, of their kind an
   expect(text).not.toContain('&a');
 });
 
+test('numbers that JavaScript has none for are in the file as they are', async () => {
+  const list = '{"apiVersion":"v1","kind":"ThingList","items":[{"metadata":{"uid":"u","name":"a"},"spec":{"serial":9007199254740993}}]}';
+  const kc = createKubecast({ token: () => 't', fetch: () => Promise.resolve(new Response(list)) });
+  const of = ofQuery(kc, things, {}, [], (o) => o, { header: [], line: () => [] });
+  expect(await (await yamlFile(of.yaml ?? fail(), signal, nothing)).text()).toContain('serial: 9007199254740993\n');
+  const table = '{"columnDefinitions":[{"name":"Serial","type":"integer"}],"rows":[{"cells":[9007199254740993],"object":{"metadata":{"name":"a","uid":"u"}}}]}';
+  const tables = createKubecast({ token: () => 't', fetch: () => Promise.resolve(new Response(table)) });
+  expect((await rowsOf(await csvFile(ofKind(tables, things, false, {}), signal, nothing)))[1]?.[1]).toBe('9007199254740993');
+});
+
 test('what the page has is taken in its order, and its objects are those of its rows', async () => {
   const { kc, asked } = pages(Array.from({ length: 6 }, (_, n) => thing(n)), 4);
   const of = ofRows(kc, things, 'team', () => [{ uid: 'u4', name: 'd' }, { uid: 'u1', name: 'a' }], { header: ['Name'], line: ({ name }) => [name] });

@@ -1,7 +1,7 @@
 // What is exported, as a file: all of it, or none.
 
 import type { KubeObject } from '@kubecast/sdk';
-import { withoutNoise } from '../job/yaml.ts';
+import { asKubernetesReads, withoutNoise } from '../job/yaml.ts';
 import { byteOrderMark, csvLine, type Cell } from './csv.ts';
 
 /** What a page offers to take away. */
@@ -30,8 +30,7 @@ export async function csvFile(of: Exportable, signal: AbortSignal, onCount: OnCo
 /** As documents of their own, which kubectl and other programs take as they take a list. */
 export async function yamlFile(yaml: NonNullable<Exportable['yaml']>, signal: AbortSignal, onCount: OnCount): Promise<Blob> {
   const { stringify } = await import('yaml');
-  // Kubernetes reads YAML 1.1, for which `on` and `012` are no texts.
-  const text = (object: KubeObject): string => `---\n${stringify(withoutNoise(object), { lineWidth: 0, version: '1.1', aliasDuplicateObjects: false })}`;
+  const text = (object: KubeObject): string => `---\n${stringify(withoutNoise(object), asKubernetesReads)}`;
   return collect(yaml(signal), '', 'application/yaml', text, signal, most.yaml, onCount);
 }
 

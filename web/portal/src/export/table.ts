@@ -42,7 +42,7 @@ export function ofQuery<T extends KubeObject, R>(kc: Kubecast, resource: Resourc
     file: fileOf(resource.plural, query.namespace ?? ''),
     csv: async function* (signal) {
       yield header;
-      for await (const object of objectsOf(kc, sorted(query), signal)) yield line(read(object as T));
+      for await (const object of objectsOf(kc, sorted(query), signal, JSON.parse)) yield line(read(object as T));
     },
     yaml: (signal) => objectsOf(kc, sorted({ ...query, fields: undefined }), signal),
   };
@@ -77,7 +77,7 @@ export function ofHistory(kc: Kubecast, query: PastQuery): Exportable {
     csv: async function* (signal) {
       yield [name, namespace, state, detail, message, owner, queue, attempt, created, started, ended, ran, cpuHours, memoryHours, gpuHours, podFailures, preemptions, cause];
       for (let rest: string | undefined = ''; rest !== undefined; ) {
-        const page: Awaited<ReturnType<typeof pastJobs>> = await pastJobs(kc, jobs, { ...query, limit: 1_000, continue: rest || undefined });
+        const page: Awaited<ReturnType<typeof pastJobs>> = await pastJobs(kc, jobs, { ...query, limit: 1_000, continue: rest || undefined }, { signal });
         signal.throwIfAborted();
         for (const job of page.items) {
           yield [

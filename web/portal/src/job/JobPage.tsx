@@ -138,7 +138,7 @@ export function JobPage({ view, namespace, name, uid: asked, token }: JobPagePro
         { id: 'conditions', title: tabs.conditions, content: () => <Conditions object={job} status={watched.status} /> },
         { id: 'events', title: tabs.events, content: () => <Events all={about} kind="Job" self={t.events.theJob} status={said.status} message={said.error?.message} /> },
         ...(kept && compares ? [{ id: 'compare', title: tabs.compare, content: () => <Waiting><Compare here={kept} others={others.items} named={named} view={view} /></Waiting> }] : []),
-        { id: 'yaml', title: tabs.yaml, content: () => (!job && watched.status === 'live' && uid !== undefined && kept?.spec ? <KeptSpec key={uid} of={jobs} namespace={namespace} name={name} uid={uid} /> : <Yaml object={job} status={watched.status} />) },
+        { id: 'yaml', title: tabs.yaml, content: () => (!job && watched.status === 'live' && uid !== undefined && kept?.spec ? <KeptSpec key={uid} of={jobs} namespace={namespace} name={name} uid={uid} /> : <Yaml object={job} status={watched.status} of={jobs} />) },
       ]}
     />
   );

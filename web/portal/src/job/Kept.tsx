@@ -22,13 +22,16 @@ interface Of {
  * The job of a uid as the history has it; it is read again with each other `signal`, which says that it may have changed, and now and then while it goes on.
  * Without a uid nothing is read.
  */
-export function usePastJob(of: Resource<KubeObject>, namespace: string, name: string, uid: string | undefined, signal: string | undefined): PastJob | undefined {
+export const usePastJob = (of: Resource<KubeObject>, namespace: string, name: string, uid: string | undefined, signal: string | undefined): PastJob | undefined => useReadPastJob(of, namespace, name, uid, signal).data;
+
+/** The same, with when it was asked for, and why it could not be read. */
+export function useReadPastJob(of: Resource<KubeObject>, namespace: string, name: string, uid: string | undefined, signal: string | undefined): Read<PastJob | undefined> {
   const kc = useKubecast();
   const read = useMemo(
     () => (): Promise<PastJob | undefined> => (uid === undefined ? Promise.resolve(undefined) : pastJobs(kc, of, { namespace, name, uid }).then(({ items }) => items[0])),
     [kc, of, namespace, name, uid],
   );
-  return useReading(read, signal, 1_000, untilReadAgain).data;
+  return useReading(read, signal, 1_000, untilReadAgain);
 }
 
 /** What changes of a job although it stays in its state: what it has used, why it waits, and for a while why it ended. */

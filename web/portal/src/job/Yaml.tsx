@@ -1,6 +1,8 @@
-import type { KubeObject, WatchStatus } from '@kubecast/sdk';
-import { useEffect, useState, type ReactNode } from 'react';
-import { changedLines, withoutNoise } from './yaml.ts';
+import { pathOf, type KubeObject, type Resource, type WatchStatus } from '@kubecast/sdk';
+import { useKubecast } from '@kubecast/sdk/react';
+import { useEffect, useMemo, useState, type ReactNode } from 'react';
+import { exactAnswerTo, isRounded } from '../exact/exact.ts';
+import { asKubernetesReads, changedLines, withoutNoise } from './yaml.ts';
 import { t } from './texts.ts';
 
 interface Shown {
@@ -11,7 +13,8 @@ interface Shown {
 }
 
 /** The whole object, with what its last change has brought marked. */
-export function Yaml({ object, status }: { object: KubeObject | undefined; status: WatchStatus }): ReactNode {
+export function Yaml({ object: told, status, of }: { object: KubeObject | undefined; status: WatchStatus; /** Where it is read again if it has numbers that a stream does not tell as they are. */ of?: Resource<KubeObject> }): ReactNode {
+  const object = useExact(told, of);
   const [shown, setShown] = useState<Shown>();
   const [failed, setFailed] = useState(false);
   useEffect(() => {
@@ -21,7 +24,7 @@ export function Yaml({ object, status }: { object: KubeObject | undefined; statu
     import('yaml').then(
       ({ stringify }) => {
         if (over) return;
-        const lines = stringify(withoutNoise(object), { lineWidth: 0 }).trimEnd().split('\n');
+        const lines = stringify(withoutNoise(object), asKubernetesReads).trimEnd().split('\n');
         setShown((before) => {
           if (before?.object === object) return before;
           const same = before?.object.metadata.uid === object.metadata.uid;
@@ -34,7 +37,7 @@ export function Yaml({ object, status }: { object: KubeObject | undefined; statu
       over = true;
     };
   }, [object]);
-  if (!object) return <p className="job-none">{nothing(status)}</p>;
+  if (!object) return <p className="job-none">{told ? t.loading : nothing(status)}</p>;
   if (failed) return <p className="job-none">{t.yaml.notLoaded}</p>;
   if (!shown) return <p className="job-none">{t.loading}</p>;
   return (
@@ -46,6 +49,25 @@ export function Yaml({ object, status }: { object: KubeObject | undefined; statu
       ))}
     </pre>
   );
+}
+
+/** The same object with all numbers as they are; undefined until it is read. */
+function useExact(told: KubeObject | undefined, of: Resource<KubeObject> | undefined): KubeObject | undefined {
+  const kc = useKubecast();
+  const [exact, setExact] = useState<{ readonly told: KubeObject; readonly object: KubeObject }>();
+  const rounded = useMemo(() => of !== undefined && isRounded(told), [told, of]);
+  useEffect(() => {
+    if (!told || !of || !rounded) return undefined;
+    const control = new AbortController();
+    const { namespace, name } = told.metadata;
+    exactAnswerTo(kc, pathOf(of, { namespace, name }), control).then(
+      (object) => setExact({ told, object: object as KubeObject }),
+      () => !control.signal.aborted && setExact({ told, object: told }),
+    );
+    return () => control.abort();
+  }, [kc, told, of, rounded]);
+  if (!rounded) return told;
+  return exact?.told.metadata.uid === told?.metadata.uid ? exact?.object : undefined;
 }
 
 function nothing(status: WatchStatus): string {

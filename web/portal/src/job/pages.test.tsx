@@ -1,4 +1,4 @@
-import type { Kubecast } from '@kubecast/sdk';
+import type { Kubecast, KubeObject } from '@kubecast/sdk';
 import { KubecastProvider } from '@kubecast/sdk/react';
 import { act, useState, type ReactNode } from 'react';
 import { afterEach, expect, test, vi } from 'vitest';
@@ -6,11 +6,13 @@ import { frame, type ScriptedFetch } from '../../../mock/fetch.ts';
 import { eachPage } from '../../../mock/page.ts';
 import { render, type Rendered } from '../../../mock/render.ts';
 import { podRow, type PodRow } from '../pods/pod.ts';
-import { parseView } from '../view/view.ts';
+import { AnyPage } from '../object/AnyPage.tsx';
+import { parseView, useView } from '../view/view.ts';
 import { JobPage } from './JobPage.tsx';
 import { KeptLog, KeptSpec, usePastJob } from './Kept.tsx';
 import { LogView } from '../log/LogView.tsx';
 import { jobs } from './resources.ts';
+import { Yaml } from './Yaml.tsx';
 
 let server: ScriptedFetch;
 let kc: Kubecast;
@@ -47,6 +49,64 @@ test('no command is offered for what can be no name: a shell would take it for m
   page.unmount();
   await show('#jobs/n/j%0Atouch%20x');
   expect(page.element.textContent).not.toContain('kubectl');
+});
+
+test('tabs are tabs: one is in the order of the tab key, arrow keys go round, and each names what it shows', async () => {
+  location.hash = '#jobs/n/j';
+  function Page(): ReactNode {
+    return <JobPage view={useView()} namespace="n" name="j" token={undefined} />;
+  }
+  page = render(
+    <KubecastProvider client={kc}>
+      <Page />
+    </KubecastProvider>,
+  );
+  await pass();
+  const tabs = [...page.element.querySelectorAll<HTMLElement>('[role="tablist"] [role="tab"]')];
+  const chosen = (): (string | undefined)[] => tabs.filter((one) => one.getAttribute('aria-selected') === 'true' && one.tabIndex === 0).map(({ textContent }) => textContent?.trim());
+  expect(tabs.filter(({ tabIndex }) => tabIndex === 0)).toHaveLength(1);
+  expect(chosen()).toEqual(['Logs']);
+  tabs[0]?.focus();
+  const press = (key: string): void => act(() => void document.activeElement?.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true, cancelable: true })));
+  press('ArrowLeft');
+  expect([chosen(), document.activeElement]).toEqual([['YAML'], tabs.at(-1)]);
+  expect(location.hash).toBe('#jobs/n/j?tab=yaml');
+  const panel = page.element.querySelector('[role="tabpanel"]');
+  expect([panel?.getAttribute('aria-labelledby'), panel?.id]).toEqual([tabs.at(-1)?.id, tabs.at(-1)?.getAttribute('aria-controls')]);
+  press('ArrowRight');
+  expect([chosen(), location.hash]).toEqual([['Logs'], '#jobs/n/j']);
+});
+
+test('numbers that a stream does not tell as they are are read again for the YAML', async () => {
+  page = render(
+    <KubecastProvider client={kc}>
+      <Yaml object={{ metadata: { name: 'j', namespace: 'n', uid: 'u' }, spec: { serial: 9007199254740993 } } as unknown as KubeObject} status="live" of={jobs} />
+    </KubecastProvider>,
+  );
+  await pass();
+  expect(server.last.url).toBe('/apis/batch/v1/namespaces/n/jobs/j');
+  server.last.refuse(200, {}, '{"metadata":{"name":"j","namespace":"n","uid":"u"},"spec":{"serial":9007199254740993}}');
+  await vi.waitFor(async () => {
+    await pass();
+    expect(page.element.textContent).toContain('serial: 9007199254740993');
+  });
+});
+
+test('Events of an object are those of its uid, once that is known: a name is used again', async () => {
+  const kind = { id: 'things.example.org', group: 'example.org', version: 'v1', plural: 'things', kind: 'Thing', namespaced: true, shortNames: [] };
+  page = render(
+    <KubecastProvider client={kc}>
+      <AnyPage view={parseView('#kinds/things.example.org/n/a,b')} kind={kind} namespace="n" name="a,b" />
+    </KubecastProvider>,
+  );
+  await pass();
+  const asked = (): string[] => server.requests.map(({ url }) => decodeURIComponent(decodeURIComponent(url))).filter((url) => url.includes('involvedObject.') && url.includes('fieldSelector'));
+  expect(asked()).toEqual([]);
+  const stream = server.requests.findLast(({ url }) => url.startsWith('/stream'));
+  stream?.accept(frame('w0.added', 'e', { metadata: { name: 'a,b', namespace: 'n', uid: 'u-1' } }), frame('w0.synced', 'e.w0-7', { resourceVersion: '7', count: 1 }));
+  await pass(100);
+  await pass(100);
+  expect(asked().at(-1) ?? '').toContain('involvedObject.uid=u-1');
 });
 
 const pod = (name: string, state: PodRow['state']): PodRow => ({

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { changedLines, withoutNoise } from './yaml.ts';
+import { parse, stringify } from 'yaml';
+import { asKubernetesReads, changedLines, withoutNoise } from './yaml.ts';
 
 const lines = (text: string): string[] => text.split(' ');
 const changed = (before: string, now: string): string => [...changedLines(lines(before), lines(now))].join();
@@ -21,4 +22,13 @@ test('texts that have nothing in common are marked as a whole, however long', ()
 test('managed fields are left out, and what it is comes first', () => {
   const object = { metadata: { name: 'a', uid: 'u', managedFields: [{}] }, status: {}, kind: 'Job', apiVersion: 'batch/v1' };
   expect(JSON.stringify(withoutNoise(object))).toBe('{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"a","uid":"u"},"status":{}}');
+});
+
+test('texts that Kubernetes would read as something else are quoted', () => {
+  for (const text of ['yes', 'n', 'Off', '~', '012', '0o14', '0X1F', '0b1', '1_000', '12:30:45', '1e3', '.inf', '2026-01-02', '=', 'null', '- a', 'a: b', '', '0x', '+0o7']) {
+    const written = stringify({ text }, asKubernetesReads).trim();
+    expect(written, text).toMatch(/^text: (["'].*["']|0x)$/);
+    expect(parse(written, { version: '1.1' })).toEqual({ text });
+  }
+  expect(stringify({ a: 12, yes: true, big: 9007199254740993n }, asKubernetesReads)).toBe('a: 12\n"yes": true\nbig: 9007199254740993\n');
 });

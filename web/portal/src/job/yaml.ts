@@ -10,6 +10,17 @@ export function withoutNoise(object: KubeObject): object {
   return { apiVersion, kind, metadata: kept, ...others };
 }
 
+/** What Kubernetes' own reader takes for something else although YAML 1.1 does not: what is a text has to be quoted all the same. */
+const other = { default: true, tag: 'tag:kubecast.io,2026:other', test: /^(?:[-+]?0[box][0-9a-f_]+|=)$/i, resolve: (text: string): string => text } as const;
+
+/** For `stringify`: Kubernetes reads YAML 1.1, for which `on` and `012` are no texts, and knows no references. */
+export const asKubernetesReads = {
+  lineWidth: 0,
+  version: '1.1',
+  aliasDuplicateObjects: false,
+  customTags: (tags: readonly unknown[]) => [...tags, other] as never,
+} as const;
+
 /** The numbers of the lines that were not there before, by the longest common subsequence of the part in which the texts differ. */
 export function changedLines(before: readonly string[], now: readonly string[]): Set<number> {
   let first = 0;

@@ -1,6 +1,6 @@
 // The objects of a kind by its own columns. Which there are is a live page; what stands in the columns, a Table that is read again when one has changed.
 
-import { answerTo, defineResource, pathOf, type KubeObject } from '@kubecast/sdk';
+import { defineResource, pathOf, type KubeObject } from '@kubecast/sdk';
 import { useKubecast, useLivePage } from '@kubecast/sdk/react';
 import { useCallback, useDeferredValue, useMemo, useState, type ReactNode } from 'react';
 import { Age } from '../age/Age.tsx';
@@ -18,6 +18,7 @@ import { CutName } from '../listing/CutName.tsx';
 import { PlainTable, type PlainColumn } from '../listing/PlainTable.tsx';
 import { useReading } from '../polling/polling.ts';
 import { linkTo, linkToObject, setView, type View } from '../view/view.ts';
+import { exactAnswerTo } from '../exact/exact.ts';
 import { cellsOf, tableForm } from './columns.ts';
 import type { Kind } from './discovery.ts';
 import { t } from './texts.ts';
@@ -60,7 +61,7 @@ export function KindTable({ kind, view }: { kind: Kind; view: View }): ReactNode
   const read = useCallback(() => {
     const path = pathOf(resource, { namespace, search, where });
     const query = new URLSearchParams({ limit: String(limit), offset: String(offset), sort });
-    return answerTo(kc, `${path}${path.includes('?') ? '&' : '?'}${query.toString()}`, { headers: { Accept: tableForm } }).then(cellsOf);
+    return exactAnswerTo(kc, `${path}${path.includes('?') ? '&' : '?'}${query.toString()}`, { headers: { Accept: tableForm } }).then(cellsOf);
   }, [kc, resource, namespace, search, where, sort, limit, offset]);
   const table = useReading(read, data);
 

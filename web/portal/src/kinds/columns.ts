@@ -37,5 +37,5 @@ export function cellsOf(document: unknown): Cells {
 
 function textOf(cell: unknown): string {
   if (cell === null || cell === undefined || cell === '<none>' || cell === '<unknown>') return '';
-  return typeof cell === 'string' ? cell : typeof cell === 'number' || typeof cell === 'boolean' ? String(cell) : JSON.stringify(cell);
+  return typeof cell === 'string' ? cell : typeof cell === 'number' || typeof cell === 'bigint' || typeof cell === 'boolean' ? String(cell) : JSON.stringify(cell, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value));
 }

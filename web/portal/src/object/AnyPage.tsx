@@ -4,6 +4,7 @@ import { defineResource, transitions, type KubeObject, type PastJob, type Resour
 import { useFollow, useWatch } from '@kubecast/sdk/react';
 import { useMemo, type ReactNode } from 'react';
 import { Age } from '../age/Age.tsx';
+import { whereAll } from '../filters/status.ts';
 import { Events, eventFields } from '../job/Events.tsx';
 import { KeptLog, KeptSpec } from '../job/Kept.tsx';
 import { latestLife, withCause } from '../job/life.ts';
@@ -33,12 +34,19 @@ interface AnyPageProps {
 export function AnyPage({ view, kind, namespace, name }: AnyPageProps): ReactNode {
   const resource = useMemo(() => defineResource<KubeObject>()(kind), [kind]);
   const watched = useWatch(resource, { namespace, name });
-  const said = useWatch(events, { namespace: namespace || 'default', where: `involvedObject.kind=${kind.kind},involvedObject.name=${name}`, fields: eventFields });
   const object = watched.data[0];
   const owner = object && ownerOf(object.metadata);
   const conditions = conditionsOf(object);
   // What is recorded of it, if it is a job of some kind; each of its versions may change that.
   const past = useRecorded(kind, namespace, name, object?.metadata.uid, object?.metadata.resourceVersion ?? watched.status);
+  // A name is used again. Of what says by itself that it is not there, whatever had the name last is spoken of.
+  const uid = object?.metadata.uid ?? past?.uid;
+  const said = useWatch(
+    events,
+    uid === undefined && watched.status === 'loading'
+      ? 'skip'
+      : { namespace: namespace || 'default', where: whereAll(uid === undefined ? { 'involvedObject.kind': kind.kind, 'involvedObject.name': name } : { 'involvedObject.uid': uid }), fields: eventFields },
+  );
   const { tabs } = t;
   const of = past && { of: resource, namespace, name, uid: past.uid };
   return (
@@ -77,11 +85,11 @@ export function AnyPage({ view, kind, namespace, name }: AnyPageProps): ReactNod
         </>
       }
       tabs={[
-        { id: 'yaml', title: tabs.yaml, content: () => (of && past.spec && !object && watched.status === 'live' ? <KeptSpec key={of.uid} {...of} /> : <Yaml object={object} status={watched.status} />) },
+        { id: 'yaml', title: tabs.yaml, content: () => (of && past.spec && !object && watched.status === 'live' ? <KeptSpec key={of.uid} {...of} /> : <Yaml object={object} status={watched.status} of={resource} />) },
         ...(of && past.log ? [{ id: 'logs', title: tabs.logs, content: () => <KeptLog key={of.uid} {...of} /> }] : []),
         ...(past && (past.podCount ?? 0) > 0 ? [{ id: 'pods', title: tabs.pods, count: past.podCount ?? 0, content: () => <PodsEver key={past.uid} of={resource} past={past} rows={[]} status="live" message={undefined} view={view} /> }] : []),
         ...(conditions.length > 0 ? [{ id: 'conditions', title: tabs.conditions, count: conditions.length, content: () => <Conditions object={object} status={watched.status} /> }] : []),
-        { id: 'events', title: tabs.events, count: said.data.length, content: () => <Events all={said.data} kind="" self="" status={said.status} message={said.error?.message} /> },
+        { id: 'events', title: tabs.events, count: said.data.length, content: () => <Events all={said.data} kind="" self="" status={said.status === 'idle' ? 'loading' : said.status} message={said.error?.message} /> },
       ]}
     />
   );

@@ -4,6 +4,7 @@ import { defineResource, type KubeObject } from '@kubecast/sdk';
 import { useWatch } from '@kubecast/sdk/react';
 import { useMemo, type ReactNode } from 'react';
 import { Age } from '../age/Age.tsx';
+import { whereAll } from '../filters/status.ts';
 import { Events, eventFields } from '../job/Events.tsx';
 import { Listing } from '../job/Listing.tsx';
 import { events, pods } from '../job/resources.ts';
@@ -41,9 +42,9 @@ export function nodeState(node: Node): { readonly state: string; readonly detail
 
 export function NodePage({ view, name }: { view: View; name: string }): ReactNode {
   const watched = useWatch(nodes, { name });
-  const here = useWatch(pods, { where: `spec.nodeName=${name}`, fields: onNode });
+  const here = useWatch(pods, { where: whereAll({ 'spec.nodeName': name }), fields: onNode });
   // Where those of what is in no namespace are.
-  const said = useWatch(events, { namespace: 'default', where: `involvedObject.kind=Node,involvedObject.name=${name}`, fields: eventFields });
+  const said = useWatch(events, { namespace: 'default', where: whereAll({ 'involvedObject.kind': 'Node', 'involvedObject.name': name }), fields: eventFields });
   const node = watched.data[0];
   const rows = useMemo(() => here.data.map(podRow).sort((a, b) => b.created - a.created || a.name.localeCompare(b.name)), [here.data]);
   const requested = useMemo(() => here.data.map(requestsOf).reduce(sum, {}), [here.data]);
@@ -115,7 +116,7 @@ export function NodePage({ view, name }: { view: View; name: string }): ReactNod
         },
         { id: 'conditions', title: tabs.conditions, count: node && conditionsOf(node).length, content: () => <Conditions object={node} status={watched.status} /> },
         { id: 'events', title: tabs.events, count: said.data.length, content: () => <Events all={said.data} kind="" self="" status={said.status} message={said.error?.message} /> },
-        { id: 'yaml', title: tabs.yaml, content: () => <Yaml object={node} status={watched.status} /> },
+        { id: 'yaml', title: tabs.yaml, content: () => <Yaml object={node} status={watched.status} of={nodes} /> },
       ]}
     />
   );

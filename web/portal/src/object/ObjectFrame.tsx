@@ -1,7 +1,7 @@
 // What the pages of single objects have in common: where one is, how far it can be trusted, the facts at the side, and tabs.
 
 import type { WatchStatus } from '@kubecast/sdk';
-import type { ReactNode } from 'react';
+import type { KeyboardEvent, ReactNode } from 'react';
 import { Copied } from '../job/Copied.tsx';
 import { formatNumber } from '../texts/format.ts';
 import { setView, type View } from '../view/view.ts';
@@ -61,16 +61,38 @@ export function ObjectFrame({ view, namespace, name, back, mark, command, watche
           {facts}
         </section>
         <section className="job-main" aria-label={t.details}>
-          <nav className="tabs" aria-label={t.details}>
-            {tabs.map(({ id, title, count }, n) => (
-              <button key={id} type="button" aria-current={id === tab?.id ? 'true' : undefined} onClick={() => setView({ tab: n === 0 ? '' : id })}>
-                {title} {count !== undefined && <span className="chip-count">{formatNumber(count)}</span>}
-              </button>
-            ))}
-          </nav>
-          {tab?.content()}
+          <Tabs tabs={tabs} shown={tab} />
+          <div className="job-panel" role="tabpanel" id="job-panel" aria-labelledby={tab && idOf(tab)}>
+            {tab?.content()}
+          </div>
         </section>
       </div>
+    </div>
+  );
+}
+
+const idOf = ({ id }: Tab): string => `job-tab-${id}`;
+
+/** One of them is in the order of the tab key; arrow keys go to the others, which are shown at once. */
+function Tabs({ tabs, shown }: { readonly tabs: readonly Tab[]; readonly shown: Tab | undefined }): ReactNode {
+  const show = (n: number): void => setView({ tab: n === 0 ? '' : (tabs[n]?.id ?? '') });
+  const onKeyDown = (event: KeyboardEvent<HTMLElement>): void => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
+    const at = tabs.findIndex(({ id }) => id === shown?.id);
+    const to: Partial<Record<string, number>> = { ArrowRight: at + 1, ArrowLeft: at - 1 + tabs.length, Home: 0, End: tabs.length - 1 };
+    const n = to[event.key];
+    if (n === undefined) return;
+    event.preventDefault();
+    show(n % tabs.length);
+    event.currentTarget.querySelectorAll('button')[n % tabs.length]?.focus();
+  };
+  return (
+    <div className="tabs" role="tablist" aria-label={t.details} onKeyDown={onKeyDown}>
+      {tabs.map((tab, n) => (
+        <button key={tab.id} id={idOf(tab)} type="button" role="tab" aria-selected={tab === shown} aria-controls={tab === shown ? 'job-panel' : undefined} tabIndex={tab === shown ? 0 : -1} onClick={() => show(n)}>
+          {tab.title} {tab.count !== undefined && <span className="chip-count">{formatNumber(tab.count)}</span>}
+        </button>
+      ))}
     </div>
   );
 }

@@ -4,6 +4,7 @@ import { defineResource } from '@kubecast/sdk';
 import { useWatch } from '@kubecast/sdk/react';
 import { useMemo, type ReactNode } from 'react';
 import { Age } from '../age/Age.tsx';
+import { whereAll } from '../filters/status.ts';
 import { Events, eventFields } from '../job/Events.tsx';
 import { Log } from '../log/Log.tsx';
 import { events, pods } from '../job/resources.ts';
@@ -36,7 +37,7 @@ interface PodPageProps {
 
 export function PodPage({ view, namespace, name, token }: PodPageProps): ReactNode {
   const watched = useWatch(wholePods, { namespace, name });
-  const said = useWatch(events, { namespace, where: `involvedObject.kind=Pod,involvedObject.name=${name}`, fields: eventFields });
+  const said = useWatch(events, { namespace, where: whereAll({ 'involvedObject.kind': 'Pod', 'involvedObject.name': name }), fields: eventFields });
   const pod = watched.data[0];
   const row = useMemo(() => pod && podRow(pod), [pod]);
   const requests = useMemo(() => Object.entries(pod ? requestsOf(pod) : {}), [pod]);
@@ -95,7 +96,7 @@ export function PodPage({ view, namespace, name, token }: PodPageProps): ReactNo
         { id: 'containers', title: tabs.containers, count: pod && containersOf(pod).length, content: () => <Containers pod={pod} status={watched.status} /> },
         { id: 'conditions', title: tabs.conditions, count: pod && conditionsOf(pod).length, content: () => <Conditions object={pod} status={watched.status} /> },
         { id: 'events', title: tabs.events, count: said.data.length, content: () => <Events all={said.data} kind="" self="" status={said.status} message={said.error?.message} /> },
-        { id: 'yaml', title: tabs.yaml, content: () => <Yaml object={pod} status={watched.status} /> },
+        { id: 'yaml', title: tabs.yaml, content: () => <Yaml object={pod} status={watched.status} of={pods} /> },
       ]}
     />
   );

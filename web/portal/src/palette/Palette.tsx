@@ -36,13 +36,13 @@ export function Palette({ onClose }: { onClose: () => void }): ReactNode {
   useEffect(() => {
     const question = questionOf(rested, kinds ?? [], opened.kind);
     if (question.text === '') return undefined;
-    let over = false;
-    void find(kc, question, opened).then((found) => !over && setAnswer({ ...found, typed: rested }));
+    const control = new AbortController();
+    const { signal } = control;
+    void find(kc, question, opened, signal).then((found) => !signal.aborted && setAnswer({ ...found, typed: rested }));
     // They come behind all others, so they may come later.
-    void findPast(kc, question, opened, t.past).then((found) => !over && setPast({ ...found, typed: rested }));
-    return () => {
-      over = true;
-    };
+    void findPast(kc, question, opened, t.past, signal).then((found) => !signal.aborted && setPast({ ...found, typed: rested }));
+    // What nobody waits for is not worth the gateway's time.
+    return () => control.abort();
   }, [kc, rested, kinds, opened]);
 
   const text = typed.trim();

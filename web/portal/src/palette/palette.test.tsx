@@ -78,7 +78,9 @@ test('an answer to what was typed before is not shown for what is typed now', as
   await type('za');
   const [before] = asked('jobs');
   await answer('pods', ['za-pod']);
+  expect(asked('jobs').map(({ aborted }) => aborted)).toEqual([false]);
   await type('zb');
+  expect([...asked('jobs'), ...askedPast()].map(({ aborted }) => aborted)).toEqual([true, false, true, false]);
   await answer('pods', ['zb-pod']);
   await answer('jobs', []);
   before?.refuse(200, {}, JSON.stringify({ items: [{ metadata: { name: 'za-job', namespace: 'n' } }] }));
@@ -137,7 +139,7 @@ test('where no history is kept, or it may not be seen, nothing is missing; one t
 });
 
 test('of one kind by its name only that is looked through', async () => {
-  expect(await findPast(kc, questionOf('po web', kinds, ''), parseView(''), 'x')).toEqual({ groups: [], failed: [] });
+  expect(await findPast(kc, questionOf('po web', kinds, ''), parseView(''), 'x', new AbortController().signal)).toEqual({ groups: [], failed: [] });
   expect(askedPast()).toEqual([]);
 });
 

@@ -62,11 +62,11 @@ export interface Found {
 }
 
 /** Answers when all have: what comes late would move what somebody is about to choose. */
-export async function find(kc: Kubecast, { text, kinds }: Question, view: View): Promise<Found> {
+export async function find(kc: Kubecast, { text, kinds }: Question, view: View, signal: AbortSignal): Promise<Found> {
   const answers = await Promise.allSettled(
     kinds.map(async (kind): Promise<Group> => {
       const path = pathOf(defineResource<KubeObject>()(kind), { search: text, fields: ['metadata.name', 'metadata.namespace'] });
-      const { items = [] } = (await answerTo(kc, `${path}&limit=${most}`)) as { readonly items?: readonly KubeObject[] };
+      const { items = [] } = (await answerTo(kc, `${path}&limit=${most}`, { signal })) as { readonly items?: readonly KubeObject[] };
       const entries = items.slice(0, most).map(({ metadata: { name, namespace = '' } }) => ({ href: linkToObject(kind.id, namespace, name, view), label: name, detail: namespace }));
       return { title: kind.kind, entries };
     }),
@@ -78,10 +78,10 @@ export async function find(kc: Kubecast, { text, kinds }: Question, view: View):
 }
 
 /** Jobs that are gone, each with how it ended and when, as far as a history is kept that may be seen. */
-export async function findPast(kc: Kubecast, { text, kinds }: Question, view: View, title: string): Promise<Found> {
+export async function findPast(kc: Kubecast, { text, kinds }: Question, view: View, title: string, signal: AbortSignal): Promise<Found> {
   if (!kinds.some(({ id }) => id === 'jobs.batch')) return { groups: [], failed: [] };
   try {
-    const { items, more } = await pastJobs(kc, jobs, { states: ['Deleted'], search: text, limit: most });
+    const { items, more } = await pastJobs(kc, jobs, { states: ['Deleted'], search: text, limit: most }, { signal });
     if (items.length === 0 && more) return { groups: [], failed: [title] }; // not all could be looked at in its time
     const entries = items.map((job) => ({ href: linkToRun(job, view), label: job.name, detail: [job.namespace, stateName(outcomeOf(job)), formatWhen(endOf(job))].join(' · ') }));
     return { groups: [{ title, entries }], failed: [] };
