@@ -9,7 +9,7 @@ import { jobs } from '../job/resources.ts';
 import { Reading } from '../polling/polling.ts';
 import { ranSince, type JobRow } from './job.ts';
 
-type Times = Pick<PastJob, 'uid' | 'waited' | 'ran'>;
+type Times = Pick<PastJob, 'uid' | 'waited' | 'ran'> & Partial<Pick<PastJob, 'state'>>;
 type Known = ReadonlyMap<string, Times>;
 
 const none: Known = new Map();
@@ -22,11 +22,19 @@ const remembered = 5_000;
 const gap = 1_000;
 const again = 10_000;
 
-/** The times of a job that is there: as the history has them, but for an end of which it has not heard yet; without it, what the object says of itself. */
+/** The times of a job that is there: as the history has them, but for a beginning or an end of which it has not heard yet; without it, what the object says of itself. */
 export function timesOf(row: JobRow<string>, past: Times | undefined): Pick<PastJob, 'waited' | 'ran'> {
   if (past?.uid !== row.uid) return { waited: undefined, ran: claimed(row) };
-  return row.finished === undefined ? past : timesUntil(past, row.finished);
+  if (row.finished !== undefined) return timesUntil(past, row.finished);
+  const since = ranSince(row);
+  // It has begun, and the history has not heard so yet.
+  if (row.state === 'Running' && since !== undefined && past.ran?.since === undefined && beforeRunning.has(past.state ?? '')) {
+    return { waited: past.waited?.since === undefined ? past.waited : undefined, ran: { over: past.ran?.over ?? 0, since } };
+  }
+  return past;
 }
+
+const beforeRunning = new Set(['Submitted', 'Queued', 'Suspended', 'Pending', 'Retrying']);
 
 function claimed(row: JobRow<string>): Elapsed | undefined {
   const since = ranSince(row);

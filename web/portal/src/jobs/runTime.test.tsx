@@ -100,6 +100,15 @@ test('no more are asked for at once than the gateway takes', async () => {
   expect(asked().map((uids) => uids.split(',').length)).toEqual([100, 1]);
 });
 
+test('a job that has just begun runs at once, before the history has heard of it', async () => {
+  await show([row('a')]);
+  await answer({ uid: 'a', state: 'Pending', ran: null, waited: { seconds: 0, since: ago(90_000) } });
+  expect(shown('a')).toBe('60s');
+  await pass(11_000);
+  await answer({ uid: 'a', state: 'Running', ran: { seconds: 5, since: null } });
+  expect(shown('a')).toBe('5s');
+});
+
 test('what another run of the name did is none of its times', () => {
   page = render(null);
   expect(timesOf(row('a'), { uid: 'old', waited: undefined, ran: { over: 1, since: undefined } }).ran?.over).toBe(0);

@@ -68,7 +68,7 @@ export function DataTable<R extends Row>(props: DataTableProps<R>): ReactNode {
   }, [rows, columns, places, sort.column, sort.descending]);
 
   const told = useMemo(() => columns.filter(({ id }) => !without.includes(id)), [columns, without]);
-  const { rows: shown, gone, more, onPointerMove, onPointerLeave, onScrolled, release } = useHeld(sorted, `${asked} ${sort.column} ${sort.descending} ${offset}`);
+  const { rows: shown, gone, more, onPointerMove, onPointerLeave, onFocused, onScrolled, release } = useHeld(sorted, `${asked} ${sort.column} ${sort.descending} ${offset}`);
   const toTop = (): void => {
     release();
     if (scroller.current) scroller.current.scrollTop = 0;
@@ -113,7 +113,10 @@ export function DataTable<R extends Row>(props: DataTableProps<R>): ReactNode {
             <div role="cell">{children}</div>
           </div>
         ) : (
-          <div role="rowgroup" className="table-body" onFocus={onFocus} onKeyDown={onKeyDown} style={{ height: virtualizer.getTotalSize() }}>
+          <div role="rowgroup" className="table-body" onFocus={(event) => {
+            onFocus(event);
+            onFocused(event.target.matches(':focus-visible'));
+          }} onBlur={() => onFocused(false)} onKeyDown={onKeyDown} style={{ height: virtualizer.getTotalSize() }}>
             {items.map((item) => {
               const row = shown[item.index - offset];
               if (!row) return <Unknown key={item.index} index={item.index} start={item.start} height={rowHeight} />;

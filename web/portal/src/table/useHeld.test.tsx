@@ -83,3 +83,13 @@ test('a pointer that was left there before somebody asked for something else doe
   act(() => void vi.advanceTimersByTime(rests));
   expect(uids(shown.rows)).toBe('xy');
 });
+
+test('rows that somebody goes through by keys stay where they are until the focus is elsewhere', () => {
+  act(() => shown.onFocused(true));
+  render('xab');
+  expect([uids(shown.rows), shown.more]).toEqual(['ab', 1]);
+  act(() => void vi.advanceTimersByTime(10 * rests));
+  expect(uids(shown.rows)).toBe('ab');
+  act(() => shown.onFocused(false));
+  expect(uids(shown.rows)).toBe('xab');
+});

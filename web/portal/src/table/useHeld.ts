@@ -1,4 +1,4 @@
-// Rows that stay where they are while somebody points at them, or has scrolled.
+// Rows that stay where they are while somebody points at them, goes through them by keys, or has scrolled.
 
 import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import type { Row } from './rows.ts';
@@ -31,6 +31,8 @@ export function held<R extends Row>(rows: readonly R[], order: readonly R[] | un
 export interface Hold {
   readonly onPointerMove: (event: { readonly pointerType: string }) => void;
   readonly onPointerLeave: () => void;
+  /** A row has the keyboard's focus, or none has it any more. */
+  readonly onFocused: (focused: boolean) => void;
   readonly onScrolled: (scrolled: boolean) => void;
   readonly release: () => void;
 }
@@ -41,6 +43,7 @@ export function useHeld<R extends Row>(rows: readonly R[], key: string): Held<R>
   const latest = useRef({ key, rows });
   const pointed = useRef(false);
   const scrolled = useRef(false);
+  const focused = useRef(false);
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
 
   useEffect(() => {
@@ -49,7 +52,7 @@ export function useHeld<R extends Row>(rows: readonly R[], key: string): Held<R>
   useEffect(() => () => clearTimeout(timer.current), []);
 
   const settle = useCallback(() => {
-    const holds = pointed.current || scrolled.current;
+    const holds = pointed.current || scrolled.current || focused.current;
     const now = latest.current; // also where a timer calls that was set when something else was asked for
     setOrder((before) => (!holds ? undefined : before?.key === now.key ? before : now));
   }, []);
@@ -75,6 +78,14 @@ export function useHeld<R extends Row>(rows: readonly R[], key: string): Held<R>
     },
     [settle],
   );
+  const onFocused = useCallback(
+    (now: boolean) => {
+      if (focused.current === now) return;
+      focused.current = now;
+      settle();
+    },
+    [settle],
+  );
   const release = useCallback(() => {
     pointed.current = false;
     scrolled.current = false;
@@ -82,5 +93,5 @@ export function useHeld<R extends Row>(rows: readonly R[], key: string): Held<R>
   }, []);
 
   const shown = useMemo(() => held(rows, order?.key === key ? order.rows : undefined), [rows, order, key]);
-  return { ...shown, onPointerMove, onPointerLeave, onScrolled, release };
+  return { ...shown, onPointerMove, onPointerLeave, onFocused, onScrolled, release };
 }
