@@ -151,14 +151,14 @@ function Warnings({ namespace }: { readonly namespace: string }): ReactNode {
   );
 }
 
-/** Queues in which somebody waits, the longest first, and what of their scarcest quota is used. */
-export function waitedIn(queues: readonly Queue[], namespace: string): readonly Queue[] {
-  return queues.filter((queue) => queue.waiting > 0 && (namespace === '' || queue.namespace === namespace)).sort((a, b) => b.waiting - a.waiting);
+/** Queues, those in which most wait first: a quota that is used up is worth seeing before somebody waits for it. */
+export function queuesOf(queues: readonly Queue[], namespace: string): readonly Queue[] {
+  return queues.filter((queue) => namespace === '' || queue.namespace === namespace).sort((a, b) => b.waiting - a.waiting);
 }
 
 function Waiting({ namespace }: { readonly namespace: string }): ReactNode {
   const { data, status } = useQueues();
-  const queues = useMemo(() => waitedIn(data, namespace), [data, namespace]);
+  const queues = useMemo(() => queuesOf(data, namespace), [data, namespace]);
   return (
     <Part title={t.queues} loading={status === 'loading'} none={t.noneWaits}>
       {queues.slice(0, most).map((queue) => {
@@ -170,7 +170,7 @@ function Waiting({ namespace }: { readonly namespace: string }): ReactNode {
             name={[queue.namespace, queue.name].filter(Boolean).join('/')}
             href={linkToQueue(queue.namespace, queue.name)}
             detail={said && <span className="wrong-detail" translate="no">{said}</span>}
-            count={t.waitIn(queue.waiting)}
+            count={queue.waiting > 0 ? t.waitIn(queue.waiting) : t.noneWaitsHere}
           />
         );
       })}

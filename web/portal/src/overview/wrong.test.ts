@@ -2,7 +2,7 @@ import type { Queue } from '@kubecast/sdk';
 import { expect, test } from 'vitest';
 import { gpusOf, heldBy, holdingOf } from './Gpus.tsx';
 import { endsAt, stepsUntil } from './spans.ts';
-import { brokenOf, waitedIn, type OverviewNode } from './Wrong.tsx';
+import { brokenOf, queuesOf, type OverviewNode } from './Wrong.tsx';
 
 test('what is broken comes first, however few there are of it; what runs, waits or ended well is not broken', () => {
   const counts = ['Running', 'CrashLoopBackOff', 'Completed', 'Pending', 'ImagePullBackOff', '', 'OOMKilled', 'Init:0/2'].map((value, n) => ({ value, count: 1_000 - n }));
@@ -26,10 +26,10 @@ test('how much of the GPUs is held is said for certain only if all was told', ()
   expect(holdingOf([{ ...told(), data: Array.from({ length: 1_000 }, () => ({})) }]).least).toBe(true);
 });
 
-test('the queue in which most wait is the first, and one in which nobody waits is none', () => {
+test('the queue in which most wait is the first, and one in which nobody waits is there, too', () => {
   const queues = [['a', 'small', 1], ['', 'all', 9], ['b', 'idle', 0], ['a', 'large', 8]].map(([namespace, name, waiting]) => ({ namespace, name, waiting }) as Queue);
-  expect(waitedIn(queues, '').map(({ name }) => name)).toEqual(['all', 'large', 'small']);
-  expect(waitedIn(queues, 'a').map(({ name }) => name)).toEqual(['large', 'small']);
+  expect(queuesOf(queues, '').map(({ name }) => name)).toEqual(['all', 'large', 'small', 'idle']);
+  expect(queuesOf(queues, 'a').map(({ name }) => name)).toEqual(['large', 'small']);
 });
 
 test('each end counts in the step in which it was, whatever the clocks of page and gateway differ', () => {
