@@ -17,18 +17,20 @@ export interface LineProps {
   readonly times: boolean;
   /** Where the line's own address leads; undefined: it has none. */
   readonly href: string | undefined;
+  readonly onLink: (number: number) => void;
 }
 
 /** Made anew only if something of it has changed: there are many, and all are shown again with each that comes. */
-export function Line({ entry, search, named, times, href }: LineProps): ReactNode {
+export function Line({ entry, search, named, times, href, onLink }: LineProps): ReactNode {
   return useMemo(
     () => (
       <>
-        {entry.type === 'line' && times && <Time time={entry.time} href={href} />}
+        {entry.type === 'line' && times && <Time time={entry.time} href={href} onLink={() => onLink(entry.number)} />}
         {named && <span className="log-from" translate="no">{`${entry.pod}/${entry.container}`}</span>}
         {entry.type === 'line' ? <Text line={entry} search={search} /> : <span className="log-words">{words(entry)}</span>}
       </>
     ),
+    // eslint-disable-next-line react-hooks/exhaustive-deps -- whichever it is, it leads to the line
     [entry, search, named, times, href],
   );
 }
@@ -38,16 +40,30 @@ export const lookOf = (entry: LogEntry): string => `log-${entry.type}${entry.typ
 
 const ofDay = new Intl.DateTimeFormat('sv-SE', { hour: '2-digit', minute: '2-digit', second: '2-digit', ...(clock === 'utc' && { timeZone: 'UTC' }) });
 
-function Time({ time, href }: { time: string; href: string | undefined }): ReactNode {
+function Time({ time, href, onLink }: { time: string; href: string | undefined; onLink: () => void }): ReactNode {
   const at = Date.parse(time); // in whatever zone the node lives
   if (Number.isNaN(at)) return null;
   const text = clock === 'relative' ? formatAgo(at) : ofDay.format(at);
   return (
     <>
       <time dateTime={time} title={formatDate(at)}>
-        {href === undefined ? text : <a href={href}>{text}</a>}
+        {href === undefined ? text : <Link href={href} text={text} onLink={onLink} />}
       </time>{' '}
     </>
+  );
+}
+
+/** Not among what the keyboard goes through: there are as many as lines. */
+function Link({ href, text, onLink }: { href: string; text: string; onLink: () => void }): ReactNode {
+  const onClick = (event: { button: number; ctrlKey: boolean; metaKey: boolean; shiftKey: boolean; preventDefault: () => void }): void => {
+    if (event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey) return; // another tab
+    event.preventDefault();
+    onLink();
+  };
+  return (
+    <a href={href} tabIndex={-1} onClick={onClick}>
+      {text}
+    </a>
   );
 }
 

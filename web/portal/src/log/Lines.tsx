@@ -5,6 +5,7 @@ import { useCallback, useEffect, useLayoutEffect, useRef, useState, type ReactNo
 import { Line, lookOf, notLoaded } from './Line.tsx';
 import { indexOf, type Rows } from './rows.ts';
 import { copied, selectedIn } from './selection.ts';
+import type { Gap } from './stretches.ts';
 import { t } from './texts.ts';
 
 const rowHeight = 18;
@@ -16,12 +17,28 @@ export interface LinesProps {
   readonly named: boolean;
   readonly wrap: boolean;
   readonly times: boolean;
-  /** The row to show, as often as this changes. */
-  readonly goTo?: { readonly id: number } | undefined;
+  /** The row that is marked, and shown as often as this changes. */
+  readonly goTo?: Mark | undefined;
+  /** What it is called. */
+  readonly label: string;
+  /** Whether something is being loaded. */
+  readonly busy: boolean;
+  /** The reader comes to the first row. */
+  readonly onTop: () => void;
+  /** The reader comes to lines that are not loaded, from above or from below. */
+  readonly onGap: (gap: Gap, edge: 'first' | 'last') => void;
+  readonly hrefOf: (id: number) => string | undefined;
+  readonly onLink: (id: number) => void;
+}
+
+export interface Mark {
+  readonly id: number;
+  /** It is in sight: nothing is to move. */
+  readonly still?: boolean;
 }
 
 /** Stays at the end while it is there, unless something is selected, and where the reader is otherwise. */
-export function Lines({ rows, search, named, wrap, times, goTo }: LinesProps): ReactNode {
+export function Lines({ rows, search, named, wrap, times, goTo, label, busy, onTop, onGap, hrefOf, onLink }: LinesProps): ReactNode {
   const scroller = useRef<HTMLDivElement>(null);
   const [atEnd, setAtEnd] = useState(true);
   const selected = useSelected(scroller);
@@ -45,26 +62,49 @@ export function Lines({ rows, search, named, wrap, times, goTo }: LinesProps): R
     const element = scroller.current;
     if (element && follows) element.scrollTop = element.scrollHeight;
   }, [follows, last, rows.count, height]);
-  // What is put in front moves nothing that is in sight.
-  const top = rows.at(0)?.id ?? 0;
-  const before = useRef(top);
+  /** Where a row begins. */
+  const topOf = (index: number): number => virtualizer.measurementsCache[index]?.start ?? index * rowHeight;
+  // What comes or goes in front of the first line in sight moves nothing that is in sight.
+  const seen = useRef<Seen>(undefined);
+  const before = useRef(rows);
   useLayoutEffect(() => {
     const element = scroller.current;
-    if (element && top < before.current) {
-      setAtEnd(false);
-      element.scrollTop += indexOf(rows, before.current) * rowHeight; // of a filter's rows the numbers are not all
+    const anchor = seen.current;
+    if (element && anchor && !follows && before.current !== rows) {
+      const moved = topOf(indexOf(rows, anchor.id)) - anchor.top - element.scrollTop;
+      if (moved !== 0) element.scrollTop += moved;
     }
-    before.current = top;
-    // eslint-disable-next-line react-hooks/exhaustive-deps -- as often as something comes in front
-  }, [top]);
+    before.current = rows;
+    // eslint-disable-next-line react-hooks/exhaustive-deps -- as often as there are other rows
+  }, [rows]);
   const onScroll = (): void => {
     const element = scroller.current;
-    if (element) setAtEnd(element.scrollHeight - element.scrollTop - element.clientHeight < 2 * rowHeight);
+    if (!element) return;
+    const { scrollTop, clientHeight } = element;
+    setAtEnd(element.scrollHeight - scrollTop - clientHeight < 2 * rowHeight);
+    const up = scrollTop < (seen.current?.scrollTop ?? 0);
+    const first = virtualizer.getVirtualItemForOffset(scrollTop)?.index ?? 0;
+    const row = rows.at(first);
+    const anchor = row?.gap ? first + 1 : first;
+    seen.current = { id: rows.at(anchor)?.id ?? 0, top: topOf(anchor) - scrollTop, scrollTop };
+    if (busy) return;
+    if (up && scrollTop < 10 * rowHeight) onTop();
+    for (let index = first; index < rows.count && topOf(index) < scrollTop + clientHeight; index++) {
+      const gap = rows.at(index)?.gap;
+      if (!gap) continue;
+      onGap(gap, index === first ? 'last' : 'first');
+      return;
+    }
+  };
+  /** At the first row nothing scrolls any more. */
+  const onUp = (): void => {
+    if (scroller.current?.scrollTop === 0 && !busy) onTop();
   };
   useEffect(() => {
-    if (!goTo) return;
+    if (!goTo || goTo.still) return;
     const index = indexOf(rows, goTo.id);
     setAtEnd(false);
+    seen.current = undefined; // it is somewhere else
     virtualizer.scrollToIndex(index, { align: 'center' });
     // eslint-disable-next-line react-hooks/exhaustive-deps -- as often as somebody goes there, and not as rows come
   }, [goTo]);
@@ -76,12 +116,25 @@ export function Lines({ rows, search, named, wrap, times, goTo }: LinesProps): R
   };
   return (
     <div className="log-frame">
-      <div className={`log-lines${wrap ? ' log-wrap' : ''}`} ref={scroller} onScroll={onScroll} onCopy={onCopy} tabIndex={0} role="log" aria-label={t.log} aria-live="off">
+      <div
+        className={`log-lines${wrap ? ' log-wrap' : ''}`}
+        ref={scroller}
+        onScroll={onScroll}
+        onWheel={({ deltaY }) => deltaY < 0 && onUp()}
+        onKeyDown={({ key }) => (key === 'ArrowUp' || key === 'PageUp' || key === 'Home') && onUp()}
+        onCopy={onCopy}
+        tabIndex={0}
+        role="log"
+        aria-label={label}
+        aria-live="off"
+        aria-busy={busy}
+      >
         <div style={{ height, position: 'relative' }}>
           {virtualizer.getVirtualItems().map(({ index, start, key }) => {
             const row = rows.at(index);
             if (!row) return null;
             const here = goTo?.id === row.id ? ' log-here' : '';
+            const { gap } = row;
             return (
               <div
                 key={key}
@@ -91,7 +144,12 @@ export function Lines({ rows, search, named, wrap, times, goTo }: LinesProps): R
                 className={`log-line ${row.entry ? lookOf(row.entry) : 'log-unloaded'}${here}`}
                 style={{ ...(!wrap && { height: rowHeight }), transform: `translateY(${start}px)` }}
               >
-                {row.entry ? <Line entry={row.entry} search={search} named={named} times={times} href={undefined} /> : '…'}
+                {row.entry && <Line entry={row.entry} search={search} named={named} times={times} href={times ? hrefOf(row.id) : undefined} onLink={onLink} />}
+                {gap && (
+                  <button type="button" className="log-more" disabled={busy} onClick={() => onGap(gap, 'first')}>
+                    {t.notLoaded(gap.missing)}
+                  </button>
+                )}
               </div>
             );
           })}
@@ -104,6 +162,13 @@ export function Lines({ rows, search, named, wrap, times, goTo }: LinesProps): R
       )}
     </div>
   );
+}
+
+/** Where the reader is: the first line in sight, and how far below the upper edge it begins. */
+interface Seen {
+  readonly id: number;
+  readonly top: number;
+  readonly scrollTop: number;
 }
 
 /** The rows between which something is selected. */

@@ -5,16 +5,21 @@ import { useFollow } from '@kubecast/sdk/react';
 import { useDeferredValue, useMemo, useState, type ReactNode } from 'react';
 import { Spoken } from '../scheduling/Spoken.tsx';
 import { chooseClock, clock, clocks, type Clock } from '../texts/clock.ts';
-import { formatNumber } from '../texts/format.ts';
+import { formatView, setView, useView } from '../view/view.ts';
+import { addressAt } from './address.ts';
 import { downloadLog } from './download.ts';
-import { useEarlier } from './earlier.ts';
 import { entriesOf, newerThan, sourcesOf } from './entries.ts';
-import { matchesOf } from './find.ts';
+import { mayHaveMore } from './join.ts';
 import { atLeast, levels, type Level } from './levels.ts';
-import { Lines } from './Lines.tsx';
+import { Lines, type Mark } from './Lines.tsx';
+import { LinkToLine, useLinkedLine } from './LinkToLine.tsx';
+import { useMatches } from './matches.ts';
 import { useOptions } from './options.ts';
-import { rowsOf } from './rows.ts';
+import { askAbout, saidBy } from './questions.ts';
+import { indexOf, rowsOf } from './rows.ts';
+import { entriesIn, isGap } from './stretches.ts';
 import { t } from './texts.ts';
+import { useWhole } from './whole.ts';
 import './log.css';
 
 export interface LogProps {
@@ -27,40 +32,59 @@ export interface LogProps {
 }
 
 export function Log({ of, namespace, name, token, choice }: LogProps): ReactNode {
+  const view = useView();
   const { data, status, error, retry } = useFollow(logs(of, { namespace, name }));
   const [options, change] = useOptions();
   const [search, setSearch] = useState('');
   const [only, setOnly] = useState('');
   const [held, setHeld] = useState<readonly LogEntry[]>();
   const [saving, setSaving] = useState('');
-  const [at, setAt] = useState<{ readonly id: number }>();
+  const [at, setAt] = useState<Mark>();
   const sought = useDeferredValue(search);
   const tail = held ?? data;
-  const sources = useMemo(() => sourcesOf(tail), [tail]);
-  const earlier = useEarlier(of, namespace, name, sources[0]?.split('/')[1], token, tail);
-  const { left } = earlier;
-  // eslint-disable-next-line react-hooks/exhaustive-deps -- they are as many as these
-  const all = useMemo(() => earlier.all, [tail, earlier.all.length, earlier.all[0]]);
-  const shown = useMemo(() => atLeast(entriesOf(all, only), options.level), [all, only, options.level]);
-  const rows = useMemo(() => rowsOf(shown), [shown]);
-  const matches = useMemo(() => matchesOf(shown, sought), [shown, sought]);
+  const ask = askAbout(of, namespace, name, token);
+  const whole = useWhole(ask, tail);
+  const { pieces, left } = whole;
+  const all = useMemo(() => entriesIn(pieces), [pieces]);
+  const loaded = useMemo(() => rowsOf([{ from: 0, entries: all }]), [all]);
+  const sources = useMemo(() => sourcesOf(all), [all]);
+  const shows = (entries: readonly LogEntry[]): readonly LogEntry[] => atLeast(entriesOf(entries, only), options.level);
+  // eslint-disable-next-line react-hooks/exhaustive-deps -- what it shows is of these
+  const rows = useMemo(() => rowsOf(pieces, shows), [pieces, only, options.level]);
+  // eslint-disable-next-line react-hooks/exhaustive-deps -- what it shows is of these
+  const shown = useMemo(() => entriesIn(pieces.map((piece) => (isGap(piece) ? piece : { from: piece.from, entries: shows(piece.entries) }))), [pieces, only, options.level]);
   const newer = held ? newerThan(held, data) : 0;
-
-  const place = at ? matches.indexOf(at.id) : -1;
-  const found = sought === '' ? '' : matches.length === 0 ? t.noMatch : t.matchOf(place < 0 ? '–' : formatNumber(place + 1), formatNumber(matches.length));
-  const count = saving || found || (shown.length < all.length ? t.linesOf(shown.length, all.length) : '');
-  /** From where the reader is, or from the newest. */
-  const go = (step: 1 | -1): void => {
-    const before = at ? matches.filter((one) => one < at.id).length : matches.length;
-    const next = step === 1 ? before + (place >= 0 ? 1 : 0) : before - 1;
-    const id = matches[(next + matches.length) % Math.max(1, matches.length)];
-    if (id !== undefined) setAt({ id });
+  const more = left === undefined ? mayHaveMore(tail) : left > 0;
+  const matches = useMatches({ ask, whole, search: sought, beyond: mayHaveMore(tail) && (left !== 0 || pieces.some(isGap)), shown, shows, at, setAt });
+  /** Whoever comes by a link wants to see its line. */
+  const show = (mark: Mark): void => {
+    setOnly('');
+    if (options.level !== '') change({ level: '' });
+    setAt(mark);
   };
+  const linked = useLinkedLine({ line: view.line, ready: status === 'live', entries: all, whole, setAt: show });
+
+  const addressOf = (id: number): string | undefined => {
+    const index = indexOf(loaded, id);
+    return loaded.at(index)?.id === id ? addressAt(all, index) : undefined;
+  };
+  const hrefOf = (id: number): string | undefined => {
+    const line = addressOf(id);
+    return line && formatView({ ...view, line });
+  };
+  const onLink = (id: number): void => {
+    const line = addressOf(id);
+    if (!line) return;
+    linked.isAt(line);
+    setView({ line });
+    setAt({ id, still: true });
+  };
+  const count = saving || linked.said || matches.said || (shown.length < all.length ? t.linesOf(shown.length, all.length) : '');
   const save = (): void => {
     setSaving(t.downloading);
     downloadLog(of, namespace, name, token).then(
       () => setSaving(''),
-      (failure: unknown) => setSaving(failure instanceof Error ? failure.message : String(failure)),
+      (failure: unknown) => setSaving(saidBy(failure)),
     );
   };
   return (
@@ -76,12 +100,12 @@ export function Log({ of, namespace, name, token, choice }: LogProps): ReactNode
             value={search}
             spellCheck={false}
             onChange={(event) => setSearch(event.target.value)}
-            onKeyDown={(event) => event.key === 'Enter' && go(event.shiftKey ? 1 : -1)}
+            onKeyDown={(event) => event.key === 'Enter' && matches.go(event.shiftKey ? 1 : -1)}
           />
-          <button type="button" className="button" aria-label={t.previous} title={t.previous} disabled={matches.length === 0} onClick={() => go(-1)}>
+          <button type="button" className="button" aria-label={t.previous} title={t.previous} disabled={!matches.any} onClick={() => matches.go(-1)}>
             ↑
           </button>
-          <button type="button" className="button" aria-label={t.next} title={t.next} disabled={matches.length === 0} onClick={() => go(1)}>
+          <button type="button" className="button" aria-label={t.next} title={t.next} disabled={!matches.any} onClick={() => matches.go(1)}>
             ↓
           </button>
         </span>
@@ -117,27 +141,36 @@ export function Log({ of, namespace, name, token, choice }: LogProps): ReactNode
         <button type="button" className="button" onClick={save} disabled={saving === t.downloading}>
           {t.download}
         </button>
+        {at && <LinkToLine onLink={() => onLink(at.id)} />}
         <span className="log-count">{count}</span>
-        <Spoken text={count} asked={`${saving} ${only} ${sought} ${options.level}`} />
+        <Spoken text={count} asked={`${saving} ${only} ${sought} ${options.level} ${view.line}`} />
       </div>
-      {sources.length === 1 && left !== 0 && (left !== undefined || mayHaveMore(tail)) && (
-        <button type="button" className="log-earlier" onClick={earlier.load}>
-          {earlier.trouble || (left === undefined ? t.earlier : t.earlierLines(left))}
+      {more && tail.some(({ type }) => type === 'line') && (
+        <button type="button" className="log-earlier" aria-disabled={whole.busy} onClick={whole.earlier}>
+          {whole.busy ? t.loadingLines : whole.trouble || (left === undefined ? t.earlier : t.earlierLines(left))}
         </button>
       )}
-      {shown.length > 0 ? (
-        <Lines rows={rows} search={sought} named={sources.length > 1 && only === ''} wrap={options.wrap} times={options.times} goTo={at} />
+      {rows.count > 0 ? (
+        <Lines
+          rows={rows}
+          search={sought}
+          named={sources.length > 1 && only === ''}
+          wrap={options.wrap}
+          times={options.times}
+          goTo={at}
+          label={t.log}
+          busy={whole.busy}
+          onTop={() => more && whole.earlier()}
+          onGap={whole.fill}
+          hrefOf={hrefOf}
+          onLink={onLink}
+        />
       ) : (
         <Nothing status={status} message={error?.message} sought={all.length > 0} onRetry={retry} />
       )}
     </>
   );
 }
-
-/** So many lines a stream begins with, unless it is told otherwise. */
-const first = 1_000;
-/** Whether there may be lines of before: it began with as many as it may, or behind another run. */
-const mayHaveMore = (tail: readonly LogEntry[]): boolean => tail.length >= first || tail.some((entry) => entry.type === 'started' && entry.restart > 0);
 
 interface NothingProps {
   readonly status: WatchStatus;

@@ -1,11 +1,12 @@
 import type { Kubecast } from '@kubecast/sdk';
 import { KubecastProvider } from '@kubecast/sdk/react';
 import { act } from 'react';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { frame, type ScriptedBody, type ScriptedFetch } from '../../../mock/fetch.ts';
 import { eachPage } from '../../../mock/page.ts';
 import { render, type Rendered } from '../../../mock/render.ts';
 import { pods } from '../job/resources.ts';
+import { parseView, setView } from '../view/view.ts';
 import { Log } from './Log.tsx';
 
 
@@ -24,6 +25,7 @@ beforeEach(() => {
 afterEach(() => {
   page.unmount();
   localStorage.clear();
+  location.hash = '';
   vi.restoreAllMocks();
 });
 
@@ -123,115 +125,294 @@ test('what is copied is whole lines with their ends, and a selection stays when 
   expect(copy()).toBe('first\nsecond\n');
 });
 
-test('lines of before the newest are read when somebody wants them, each once, up to the first', async () => {
-  const asked: string[] = [];
-  const item = (text: string): object => ({ type: 'line', namespace: 'n', pod: 'p', container: 'main', text, time: '2026-11-27T09:00:00Z' });
-  const answers = [
-    { count: 1005, index: 1004 }, // two lines behind the first
-    { count: 1002, index: 1004, items: Array.from({ length: 1_000 }, (_, n) => item(`before ${n + 2}`)) },
-    { count: 2, index: 1004, items: [item('before 0'), item('before 1')] },
-  ];
-  vi.stubGlobal('fetch', (url: string) => {
-    asked.push(url);
-    return Promise.resolve(new Response(JSON.stringify(answers[asked.length - 1])));
-  });
-  try {
-    await open(() => event('started', { restart: 1 }), () => line('newest'), () => line('of the same time'), () => line('later', '2026-11-27T10:00:01Z'));
-    page.act(() => page.button('Earlier lines ↑').click());
-    await vi.waitFor(() => page.button('2 earlier lines ↑'), { timeout: 60_000 });
-    page.act(() => page.button('2 earlier lines ↑').click());
-    await vi.waitFor(() => expect(page.element.querySelector('.log-earlier')).toBeNull(), { timeout: 60_000 });
-    expect(asked).toEqual([
-      '/logs/api/v1/namespaces/n/pods/p?view=lines&container=main&limit=0&time=2026-11-27T10%3A00%3A01Z',
-      '/logs/api/v1/namespaces/n/pods/p?view=lines&container=main&from=2&limit=1000&time=2026-11-27T10%3A00%3A01Z',
-      '/logs/api/v1/namespaces/n/pods/p?view=lines&container=main&from=0&limit=2&time=2026-11-27T10%3A00%3A01Z',
-    ]);
-    const input = page.element.querySelector('input');
-    if (input) page.type(input, 'before');
-    await pass();
-    expect(page.element.querySelector('.log-count')?.textContent).toBe('– of 1,002');
-  } finally {
-    vi.unstubAllGlobals();
-  }
-});
+/** A gateway that has a log, and answers questions about it. */
+class Asked {
+  readonly questions: URLSearchParams[] = [];
+  readonly aborted: string[] = [];
+  items: Item[] = [];
+  /** What it says instead. */
+  instead: (query: URLSearchParams) => object | undefined | Promise<object | undefined> = () => undefined;
 
-test('lines whose places have become others are not put before those that are there', async () => {
-  const item = (text: string): object => ({ type: 'line', namespace: 'n', pod: 'p', container: 'main', text, time: '2026-11-27T09:00:00Z' });
-  const places = [2001, 2001, 1990, 1990, 1990]; // of the line by whose time it is asked: eleven were rotated away behind the second question
-  let n = 0;
-  vi.stubGlobal('fetch', (url: string) => {
-    const q = new URL(url, 'http://x').searchParams;
-    const [from, limit] = [Number(q.get('from')), Number(q.get('limit'))];
-    const index = places[n++];
-    return Promise.resolve(new Response(JSON.stringify({ items: Array.from({ length: limit }, (_, k) => item(`line ${from + k + 2001 - (index ?? 0)}`)), index })));
-  });
-  try {
-    await open(() => event('started', { restart: 1 }), () => line('newest'), () => line('later', '2026-11-27T10:00:01Z'));
-    page.act(() => page.button('Earlier lines ↑').click());
-    await vi.waitFor(() => page.button('1,000 earlier lines ↑'), { timeout: 60_000 });
-    page.act(() => page.button('1,000 earlier lines ↑').click());
-    await vi.waitFor(() => page.button('Earlier lines ↑'), { timeout: 60_000 }); // it begins anew
-    page.act(() => page.button('Earlier lines ↑').click());
-    await vi.waitFor(() => page.button('989 earlier lines ↑'), { timeout: 60_000 });
-  } finally {
-    vi.unstubAllGlobals();
-  }
-});
+  readonly fetch = async (url: string, { signal }: { signal: AbortSignal }): Promise<Response> => {
+    const query = new URL(url, 'http://x').searchParams;
+    this.questions.push(query);
+    signal.addEventListener('abort', () => this.aborted.push(query.get('search') ?? ''));
+    const given = await this.instead(query);
+    signal.throwIfAborted();
+    return new Response(JSON.stringify(given ?? this.#answer(query)), { status: given && 'detail' in given ? 503 : 200 });
+  };
 
-test('a log too long to be placed is not told to have no earlier lines', async () => {
-  vi.stubGlobal('fetch', () => Promise.resolve(new Response(JSON.stringify({ first: 'a', from: 0, items: [], count: 700_000, complete: false, stopped: 'bytes' }))));
-  try {
-    await open(() => event('started', { restart: 1 }), () => line('newest'), () => line('later', '2026-11-27T10:00:01Z'));
-    page.act(() => page.button('Earlier lines ↑').click());
-    await pass();
-    expect(page.element.querySelector('.log-earlier')).not.toBeNull();
-  } finally {
-    vi.unstubAllGlobals();
+  #answer(query: URLSearchParams): object {
+    const [from, limit, time, search] = [Number(query.get('from')), Number(query.get('limit')), query.get('time'), query.get('search')];
+    if (search !== null) {
+      const matches = this.items.map((item, index) => ({ index, item })).filter(({ index, item }) => index >= from && item.text.toLowerCase().includes(search.toLowerCase()));
+      return { matches: matches.slice(0, limit), complete: matches.length <= limit };
+    }
+    const index = this.items.findIndex((item) => time !== null && item.time >= time);
+    return { from, items: this.items.slice(from, from + limit), ...(index >= 0 && { index }), complete: false };
   }
-});
+}
+interface Item {
+  readonly type: 'line';
+  readonly namespace: string;
+  readonly pod: string;
+  readonly container: string;
+  readonly text: string;
+  readonly time: string;
+}
+const timeOf = (second: number): string => new Date(Date.parse('2026-11-27T08:00:00Z') + second * 1_000).toISOString().replace('.000', '');
+const item = (n: number, text = `line ${n}`, container = 'main'): Item => ({ type: 'line', namespace: 'n', pod: 'p', container, text, time: timeOf(n) });
 
-test('of an answer that is cut the lines are asked for again that join the newest', async () => {
-  const item = (text: string): object => ({ type: 'line', namespace: 'n', pod: 'p', container: 'main', text, time: '2026-11-27T09:00:00Z' });
-  const all = Array.from({ length: 2_000 }, (_, n) => item(`before ${n}`));
-  const asked: string[] = [];
-  vi.stubGlobal('fetch', (url: string) => {
-    asked.push(url);
-    const q = new URL(url, 'http://x').searchParams;
-    const [from, limit] = [Number(q.get('from')), Number(q.get('limit'))];
-    if (limit === 0) return Promise.resolve(new Response(JSON.stringify({ items: [], count: 2002, index: 2001, complete: false })));
-    const items = all.slice(from, from + Math.min(limit, 600)); // of 4 MiB there are 600
-    return Promise.resolve(new Response(JSON.stringify({ from, items, count: from + items.length, complete: false, ...(limit > 600 ? { stopped: 'size' } : { index: 2001 }) })));
-  });
-  try {
-    await open(() => event('started', { restart: 1 }), () => line('newest'), () => line('later', '2026-11-27T10:00:01Z'));
-    page.act(() => page.button('Earlier lines ↑').click());
-    for (let n = 0; n < 20; n++) await pass();
-    expect(asked.slice(1).map((url) => url.replace(/.*&from/, 'from').replace(/&time.*/, ''))).toEqual(['from=1000&limit=1000', 'from=1500&limit=500']);
-    expect(page.element.querySelector('.log-earlier')?.textContent).toBe('1,500 earlier lines ↑');
-  } finally {
-    vi.unstubAllGlobals();
-  }
-});
-
-test('what comes in front moves nothing, also where a filter shows a part of it', async () => {
-  localStorage.setItem('kubecast.log', JSON.stringify({ level: 'error' }));
-  const item = (text: string): object => ({ type: 'line', namespace: 'n', pod: 'p', container: 'main', text, time: '2026-11-27T09:00:00Z' });
-  const answers = [{ count: 1002, index: 1001 }, { count: 1000, index: 1001, items: Array.from({ length: 1_000 }, (_, n) => item(n % 100 === 0 ? 'ERROR x' : 'INFO x')) }];
-  let n = 0;
-  vi.stubGlobal('fetch', () => Promise.resolve(new Response(JSON.stringify(answers[n++]))));
-  try {
-    await open(() => event('started', { restart: 1 }), () => line('ERROR newest'), () => line('ERROR later', '2026-11-27T10:00:01Z'));
-    const scroller = page.element.querySelector('.log-lines');
+describe('of a log that began long ago', () => {
+  let asked: Asked;
+  beforeEach(() => {
+    asked = new Asked();
+    vi.stubGlobal('fetch', asked.fetch);
     vi.spyOn(HTMLElement.prototype, 'scrollHeight', 'get').mockReturnValue(1_000_000);
+  });
+  afterEach(() => vi.unstubAllGlobals());
+
+  /** Of so many lines the last ten are followed. */
+  const openOf = async (count: number, text?: (n: number) => string): Promise<void> => {
+    asked.items = Array.from({ length: count }, (_, n) => item(n, text?.(n)));
+    await open(() => event('started', { restart: 1 }), ...asked.items.slice(-10).map(({ text: said, time }) => () => line(said, time)));
+  };
+  const settle = async (): Promise<void> => {
+    for (let n = 0; n < 20; n++) await pass();
+  };
+  const count = (): string => page.element.querySelector('.log-count')?.textContent ?? '';
+  const search = async (text: string): Promise<void> => {
+    const input = page.element.querySelector('input');
+    if (input) page.type(input, text);
+    await settle();
+  };
+  const press = async (name: string): Promise<void> => {
+    page.act(() => page.element.querySelector<HTMLButtonElement>(`button[aria-label="${name}"]`)?.click());
+    await settle();
+    page.act(() => scroller().dispatchEvent(new Event('scroll')));
+    await settle();
+  };
+  const earlier = (): HTMLButtonElement | null => page.element.querySelector<HTMLButtonElement>('.log-earlier');
+  const load = async (): Promise<void> => {
+    page.act(() => earlier()?.click());
+    await settle();
+  };
+  const here = (): string => page.element.querySelector('.log-here .log-text')?.textContent ?? '';
+  const scroller = (): HTMLElement => page.element.querySelector<HTMLElement>('.log-lines') ?? page.element;
+  const scroll = async (to: number): Promise<void> => {
     page.act(() => {
-      if (scroller) scroller.scrollTop = 0;
-      scroller?.dispatchEvent(new Event('scroll'));
+      scroller().scrollTop = to;
+      scroller().dispatchEvent(new Event('scroll'));
     });
-    const before = scroller?.scrollTop ?? 0;
-    page.act(() => page.button('Earlier lines ↑').click());
-    for (let k = 0; k < 20; k++) await pass();
-    expect((scroller?.scrollTop ?? 0) - before).toBeLessThanOrEqual(10 * 18);
-  } finally {
-    vi.unstubAllGlobals();
-  }
+    await settle();
+  };
+  test('lines of before the newest are read when somebody wants them, each once, up to the first', async () => {
+    await openOf(1_050);
+    expect(earlier()?.textContent).toBe('Earlier lines ↑');
+    await load();
+    expect(earlier()?.textContent).toBe('41 earlier lines ↑');
+    await load();
+    expect(earlier()).toBeNull();
+    expect(asked.questions.map(String)).toEqual([
+      'view=lines&limit=0&time=2026-11-27T08%3A17%3A21Z',
+      'view=lines&from=41&limit=1000&time=2026-11-27T08%3A17%3A21Z',
+      'view=lines&from=0&limit=41&time=2026-11-27T08%3A17%3A21Z',
+    ]);
+    await search('line');
+    expect(count()).toBe('– of 1,050');
+  });
+
+  test('lines whose places have become others are not put before those that are there', async () => {
+    await openOf(3_000);
+    await load();
+    expect(earlier()?.textContent).toBe('1,991 earlier lines ↑');
+    asked.items.splice(0, 11); // rotated away
+    await load();
+    expect(earlier()?.textContent).toBe('Earlier lines ↑'); // it begins anew
+    await load();
+    expect(earlier()?.textContent).toBe('1,980 earlier lines ↑');
+  });
+
+  test('a log too long to be placed is not told to have no earlier lines', async () => {
+    asked.instead = () => ({ first: 'a', from: 0, items: [], count: 700_000, complete: false, stopped: 'bytes' });
+    await openOf(100);
+    await load();
+    expect(earlier()?.textContent).toContain('too long');
+  });
+
+  test('of an answer that is cut the lines are asked for again that join the newest', async () => {
+    asked.instead = (query) => {
+      const [from, limit] = [Number(query.get('from')), Number(query.get('limit'))];
+      return limit > 600 ? { from, items: asked.items.slice(from, from + 600), complete: false, stopped: 'size' } : undefined;
+    };
+    await openOf(2_009);
+    await load();
+    expect(asked.questions.slice(1).map((query) => `${query.get('from')}+${query.get('limit')}`)).toEqual(['1000+1000', '1500+500']);
+    expect(earlier()?.textContent).toBe('1,500 earlier lines ↑');
+  });
+
+  test('what comes in front moves nothing, also where a filter shows a part of it', async () => {
+    localStorage.setItem('kubecast.log', JSON.stringify({ level: 'error' }));
+    await openOf(1_100, (n) => (n % 100 === 0 || n >= 1_090 ? 'ERROR x' : 'INFO x'));
+    await scroll(20);
+    const before = scroller().scrollTop;
+    await load();
+    expect(scroller().scrollTop - before).toBe((10 - 1) * 18); // the run's beginning is not among these
+  });
+
+  test('a search goes through all of it, loads what is around a match, and says what is missing between', async () => {
+    await openOf(12_000, (n) => (n % 3_000 === 5 || n === 11_995 ? `loss ${n}` : `line ${n}`));
+    await search('LOSS');
+    expect(count()).toBe('– of 5');
+    await press('Previous match');
+    expect([count(), here()]).toEqual(['5 of 5', 'loss 11995']);
+    await press('Previous match');
+    expect([count(), here()]).toEqual(['4 of 5', 'loss 9005']);
+    await press('Previous match');
+    await press('Previous match');
+    await press('Previous match');
+    expect([count(), here()]).toEqual(['1 of 5', 'loss 5']);
+    await press('Next match');
+    expect([count(), here()]).toEqual(['2 of 5', 'loss 3005']);
+  });
+
+  const asks = (): string => {
+    const last = asked.questions.at(-1);
+    return `${last?.get('from')}+${last?.get('limit')}`;
+  };
+
+  test('lines that are not loaded come when somebody scrolls to them, from either side, and nothing in sight moves', async () => {
+    await openOf(12_000, (n) => (n === 5 || n === 3_005 ? 'loss' : `line ${n}`));
+    await search('loss');
+    await press('Next match');
+    await press('Next match');
+    const [, , around] = asked.questions.filter((query) => query.get('limit') === '500');
+    expect(around).toBeUndefined(); // one for each of the two
+    await scroll(240 * 18); // rows of places 0 to 254, a gap, and from 2,755 on
+    expect(asks()).toBe('255+1000');
+    expect(scroller().scrollTop).toBe(240 * 18);
+    await scroll(1_255 * 18 + 4); // the gap is the first in sight
+    expect(asks()).toBe('1755+1000');
+    expect(scroller().scrollTop).toBe(2_255 * 18 + 4);
+    asked.questions.length = 0;
+    await scroll(2_400 * 18);
+    expect(asked.questions).toEqual([]);
+  });
+
+  test('earlier lines are loaded when somebody scrolls up to the first one, one answer at a time', async () => {
+    await openOf(12_000);
+    await scroll(400);
+    await scroll(100);
+    expect(earlier()?.textContent).toBe('10,991 earlier lines ↑');
+    const top = scroller().scrollTop;
+    expect(top).toBeGreaterThan(900 * 18);
+    let answer: (said: undefined) => void = () => undefined;
+    asked.instead = () => new Promise((resolve) => (answer = resolve));
+    await scroll(150);
+    page.act(() => earlier()?.click());
+    await scroll(80);
+    expect(earlier()?.textContent).toBe('Loading lines…');
+    expect(asked.questions).toHaveLength(3);
+    answer(undefined);
+    await settle();
+    expect(earlier()?.textContent).toBe('9,991 earlier lines ↑');
+    expect(scroller().scrollTop).toBe(80 + 1_000 * 18);
+  });
+
+  test('of several containers the lines that are followed are told to be joined only from where on none of one is missing', async () => {
+    const main = Array.from({ length: 3_000 }, (_, n) => item(n));
+    const side = Array.from({ length: 1_500 }, (_, n) => item(3_000 + n, `side ${n}`, 'side'));
+    asked.items = [...main, ...side];
+    const told = [...main.slice(-1_000), ...side.slice(-1_000)];
+    await open(() => event('started', { restart: 0 }), () => event('started', { restart: 0 }, 'side'), ...told.map(({ text, time, container }) => () => line(text, time, container)));
+    await load();
+    // The first lines that are followed are at 2,000; of side there are 500 before those.
+    expect(asks()).toBe('1500+1000');
+    expect(earlier()?.textContent).toBe('1,500 earlier lines ↑');
+    await scroll(990 * 18);
+    expect(asks()).toBe('2500+1000');
+    await search('side');
+    expect(count()).toBe('– of 1,500');
+  });
+
+  test('of a search that the gateway does not read to its end it is said that there are at least as many', async () => {
+    asked.instead = (query) => (query.has('search') ? { matches: [{ index: 3, item: asked.items[3] }], complete: false, stopped: 'bytes' } : undefined);
+    await openOf(1_200, (n) => (n === 3 ? 'loss' : 'line'));
+    await search('loss');
+    expect(count()).toBe('– of at least 1');
+  });
+
+  test('of more matches than an answer has, the others are asked for', async () => {
+    await openOf(5_000, () => 'loss');
+    await search('loss');
+    expect(count()).toBe('– of 5,000');
+    expect(asked.questions.filter((query) => query.has('search')).map((query) => query.get('from'))).toEqual(['0', '2000', '4000']);
+  });
+
+  test('an answer that nobody waits for any more is broken off, and a search that fails says so', async () => {
+    let late: (said: object) => void = () => undefined;
+    asked.instead = (query) => (query.get('search') === 'one' ? new Promise((resolve) => (late = resolve)) : query.has('search') ? { detail: 'too many logs are read' } : undefined);
+    await openOf(1_200, (n) => (n === 1_195 ? 'two' : 'line'));
+    await search('one');
+    expect(count()).toBe('Searching…');
+    await search('two');
+    late({ matches: [{ index: 3, item: asked.items[3] }], complete: true });
+    await settle();
+    expect(asked.aborted).toContain('one');
+    expect(count()).toBe('– of 1 in the lines that are loaded. The others could not be searched: too many logs are read');
+  });
+
+  test('a match whose place has become another one is looked for again', async () => {
+    await openOf(3_000, (n) => (n === 100 ? 'loss' : `line ${n}`));
+    await search('loss');
+    asked.items.splice(0, 11);
+    await press('Previous match');
+    expect(count()).toBe('– of 1');
+    await press('Previous match');
+    expect([count(), here()]).toEqual(['1 of 1', 'loss']);
+  });
+
+  test('a link leads to its line, wherever that is, and says so if it is gone', async () => {
+    location.hash = '#pods/n/p';
+    const from = (link: string): void => setView({ line: link });
+    asked.items = Array.from({ length: 3_000 }, (_, n) => ({ ...item(n), time: timeOf(Math.floor(n / 2)) })); // two of each time
+    localStorage.setItem('kubecast.log', JSON.stringify({ level: 'error' }));
+    const told = (): (() => string)[] => [() => event('started', { restart: 1 }), ...asked.items.slice(-10).map(({ text, time }) => () => line(text, time))];
+    from(`p/main/${timeOf(500)}/1`);
+    await open(...told());
+    await settle();
+    act(() => void scroller().dispatchEvent(new Event('scroll')));
+    expect([here(), count()]).toEqual(['line 1001', '']);
+    act(() => from(`p/main/${timeOf(1_497)}`)); // one of those that are followed
+    await settle();
+    expect(here()).toBe('line 2994');
+    act(() => from('p/main/2026-11-27T08:00:00.5Z'));
+    await settle();
+    expect(count()).toBe('The line of this link is not in the log any more.');
+    act(() => from('p/other/nonsense'));
+    await settle();
+    expect(count()).toBe('The line of this link is not in the log any more.');
+    asked.instead = () => ({ detail: 'too many logs are read' });
+    act(() => from(`p/main/${timeOf(300)}`));
+    await settle();
+    expect(count()).toBe('too many logs are read');
+  });
+
+  test('a click on the time of a line makes it the address, and moves nothing', async () => {
+    location.hash = '#pods/n/p';
+    await open(() => event('started', { restart: 0 }), () => line('a', timeOf(1)), () => line('b', timeOf(1)), () => line('c', timeOf(1), 'side'), () => line('d', timeOf(1)));
+    const times = page.element.querySelectorAll<HTMLAnchorElement>('.log-line time a');
+    expect([...times].map(({ tabIndex }) => tabIndex)).toEqual([-1, -1, -1, -1]);
+    const top = scroller().scrollTop;
+    page.act(() => times[3]?.click());
+    await settle();
+    expect(parseView(location.hash).line).toBe(`p/main/${timeOf(1)}/2`);
+    expect(times[3]?.href).toContain(location.hash);
+    expect([here(), scroller().scrollTop]).toEqual(['d', top]);
+    const write = vi.fn(() => Promise.resolve());
+    vi.spyOn(navigator, 'clipboard', 'get').mockReturnValue({ writeText: write } as unknown as Clipboard);
+    page.act(() => page.button('Copy link').click());
+    await settle();
+    expect(write).toHaveBeenCalledWith(location.href);
+  });
 });

@@ -23,9 +23,9 @@ export function copied(rows: Rows, [first, last]: readonly [number, number], not
   let missing = 0;
   const end = indexOf(rows, last);
   for (let index = indexOf(rows, first); index <= end && index < rows.count; index++) {
-    const entry = rows.at(index)?.entry;
+    const { entry, gap } = rows.at(index) ?? {};
     if (!entry) {
-      missing++;
+      missing += gap?.missing ?? 0;
       continue;
     }
     if (missing > 0) lines.push(notLoaded(missing));

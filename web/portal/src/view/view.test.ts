@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { formatView, linkTo, linkToJob, linkToKind, linkToObject, linkToRun, parseView, setView } from './view.ts';
 
-test.each(['#jobs', '#pods?ns=team-a&q=a+%26+b%3F&state=Failed&sort=-name', '#jobs?sort=state', '#jobs/team-a/train', '#jobs/a/b%20c?q=x&tab=yaml', '#jobs/a/b@0f0e-1?tab=yaml', '#jobs/a/b@0f0e-1?tab=compare&compare=1f%2F2', '#kinds/roles.rbac.authorization.k8s.io/a/b%40c', '#pods/a/b', '#history?ns=a&state=Failed&owner=me&queue=gold&cause=OOMKilled&since=24h', '#overview?since=1h', '#overview?ns=team-a&tab=wall', '#kinds', '#kinds/deployments.apps?q=x', '#kinds/deployments.apps/a/b?tab=yaml', '#kinds/nodes/node-1'])('%s survives the round trip', (hash) => {
+test.each(['#jobs', '#pods?ns=team-a&q=a+%26+b%3F&state=Failed&sort=-name', '#jobs?sort=state', '#jobs/team-a/train', '#jobs/a/b%20c?q=x&tab=yaml', '#jobs/a/b@0f0e-1?tab=yaml', '#jobs/a/b@0f0e-1?tab=compare&compare=1f%2F2', '#kinds/roles.rbac.authorization.k8s.io/a/b%40c', '#pods/a/b', '#history?ns=a&state=Failed&owner=me&queue=gold&cause=OOMKilled&since=24h', '#pods/a/b?line=b%2Fmain%2F2026-01-31T09%3A00%3A00Z&log=side', '#overview?since=1h', '#overview?ns=team-a&tab=wall', '#kinds', '#kinds/deployments.apps?q=x', '#kinds/deployments.apps/a/b?tab=yaml', '#kinds/nodes/node-1'])('%s survives the round trip', (hash) => {
   expect(formatView(parseView(hash))).toBe(hash);
 });
 
@@ -31,6 +31,7 @@ test("a job's page keeps what its table shows, for the way back, and takes of an
   expect(there).toBe('#jobs/team-b/train?ns=team-a&q=train&sort=queue');
   expect(linkTo('jobs', parseView(`${there}&tab=yaml`))).toBe(formatView(view));
   expect(linkTo('pods', parseView(there))).toBe('#pods?ns=team-a&q=train');
+  expect(linkToJob('team-b', 'train', parseView('#jobs/team-b/test?line=a%2Fb%2Fc&log=side'))).toBe('#jobs/team-b/train');
   expect(linkToJob('team-b', 'train', parseView('#pods?ns=team-a&q=train-0&state=Failed'))).toBe('#jobs/team-b/train?ns=team-a');
   expect(parseView('#jobs/%/%zz').object).toEqual({ namespace: '%', name: '%zz' });
 });

@@ -1,6 +1,7 @@
 // What is on screen, kept in the address's fragment so that it survives a reload and can be shared:
 // `#pods?ns=team-a&q=train&state=Running&sort=-age`, or `#jobs/team-a/train?tab=yaml` for one job. Without one it is the user's own page, `#mine`.
 // `#jobs/team-a/train@UID` is that run of the name, for ever, whatever has the name now; with `?tab=compare&compare=UID` beside another one.
+// `#pods/team-a/train-0?line=train-0/main/2026-01-31T09:00:00.123Z` is a line of its log, `?log=side` its containers side by side.
 // `#queues/team-a/gpu` is a queue, `#queues/all` one of the whole cluster.
 // `#kinds/deployments.apps` is the table of a kind, `#kinds/deployments.apps/team-a/web` one of its objects, `#kinds/nodes/node-1` one of no namespace.
 // `#overview?tab=wall` is the overview for a screen on a wall.
@@ -38,6 +39,10 @@ export interface View extends Filters {
   readonly tab: string;
   /** The uid of the run with which a run is compared; empty: the one before. */
   readonly compare: string;
+  /** The line of the object's log that is meant, as `POD/CONTAINER/TIME`; empty: none. */
+  readonly line: string;
+  /** How several containers' logs are shown: `side` by side; empty: merged. */
+  readonly log: string;
   readonly sort: { readonly column: string; readonly descending: boolean };
 }
 
@@ -64,6 +69,8 @@ export function parseView(hash: string): View {
     object: objectAt(page, kind, parts, decoded(uid)),
     tab: params.get('tab') ?? '',
     compare: params.get('compare') ?? '',
+    line: params.get('line') ?? '',
+    log: params.get('log') ?? '',
     ...filters,
     sort: { column: sort.replace(/^-/, ''), descending: sort.startsWith('-') },
   };
@@ -89,12 +96,15 @@ export function formatView(view: View): string {
   const sort = (view.sort.descending ? '-' : '') + view.sort.column;
   if (sort !== defaultSort) params.set('sort', sort);
   if ((view.object || view.page === 'overview') && view.tab) params.set('tab', view.tab);
-  if (view.object && view.compare) params.set('compare', view.compare);
+  if (view.object) for (const name of ['compare', 'line', 'log'] as const) if (view[name]) params.set(name, view[name]);
   const query = params.toString();
   const parts = [view.kind, view.object?.namespace ?? '', view.object?.name ?? ''].filter((part) => part !== '');
   const uid = view.object?.uid ? `@${encodeURIComponent(view.object.uid)}` : '';
   return `#${view.page}${parts.map((part) => `/${encodeURIComponent(part)}`).join('')}${uid}${query ? `?${query}` : ''}`;
 }
+
+/** What a page shows of an object before anybody has chosen. */
+const nothing = { tab: '', compare: '', line: '', log: '' } as const;
 
 /** Kinds that have a page of their own, by the group-qualified plural. */
 const pageOf = (kind: string): Pick<View, 'page' | 'kind'> => (kind === 'jobs.batch' ? { page: 'jobs', kind: '' } : kind === 'pods' ? { page: 'pods', kind: '' } : { page: 'kinds', kind });
@@ -103,7 +113,7 @@ const pageOf = (kind: string): Pick<View, 'page' | 'kind'> => (kind === 'jobs.ba
 export function linkToObject(kind: string, namespace: string, name: string, view: View): string {
   const to = pageOf(kind);
   const table = view.page === to.page && view.kind === to.kind ? view : { ...parseView(''), namespace: view.namespace };
-  return formatView({ ...table, ...to, object: { namespace, name }, tab: '', compare: '' });
+  return formatView({ ...table, ...to, object: { namespace, name }, ...nothing });
 }
 
 export const linkToJob = (namespace: string, name: string, view: View): string => linkToObject('jobs.batch', namespace, name, view);

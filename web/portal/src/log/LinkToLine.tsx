@@ -1,0 +1,73 @@
+// The link of a line: it is taken along, and whoever comes by it is led to the line.
+
+import type { LogEntry } from '@kubecast/sdk';
+import { useEffect, useState, type ReactNode } from 'react';
+import { lineAt, parseAddress } from './address.ts';
+import type { Mark } from './Lines.tsx';
+import { isAbort, saidBy } from './questions.ts';
+import { t } from './texts.ts';
+import { Moved, type Whole } from './whole.ts';
+
+interface Linked {
+  /** What has become of the link; empty: nothing is to be said. */
+  readonly said: string;
+  /** The reader is at the line already. */
+  readonly isAt: (line: string) => void;
+}
+
+interface LineOf {
+  readonly line: string;
+  /** What was there has been told. */
+  readonly ready: boolean;
+  readonly entries: readonly LogEntry[];
+  readonly whole: Whole;
+  readonly setAt: (at: Mark) => void;
+}
+
+/** Finds the line of the page's address, in what is loaded or by its time. */
+export function useLinkedLine({ line, ready, entries, whole, setAt }: LineOf): Linked {
+  const [done, setDone] = useState({ line: '', said: '' });
+  const find = async (): Promise<number | undefined> => {
+    const address = parseAddress(line);
+    const here = address && lineAt(entries, address);
+    if (!address || here || !entries.some(({ type }) => type === 'line')) return here?.number;
+    const place = await whole.placeOf(address.time);
+    return place === undefined ? undefined : lineAt(await whole.around(place), address)?.number;
+  };
+  const seeks = ready && line !== '' && line !== done.line;
+  useEffect(() => {
+    if (!seeks) return;
+    find().then(
+      (number) => {
+        setDone({ line, said: number === undefined ? t.noLine : '' });
+        if (number !== undefined) setAt({ id: number });
+      },
+      (failure: unknown) => setDone({ line, said: failure instanceof Moved ? t.noLine : isAbort(failure) ? '' : saidBy(failure) }),
+    );
+    // eslint-disable-next-line react-hooks/exhaustive-deps -- once for a link
+  }, [line, seeks]);
+  return { said: seeks ? t.loadingLines : done.line === line ? done.said : '', isAt: (to) => setDone({ line: to, said: '' }) };
+}
+
+/** Takes the link of the marked line along. */
+export function LinkToLine({ onLink }: { readonly onLink: () => void }): ReactNode {
+  const [copied, setCopied] = useState(false);
+  useEffect(() => {
+    if (!copied) return undefined;
+    const timer = setTimeout(() => setCopied(false), 2_000);
+    return () => clearTimeout(timer);
+  }, [copied]);
+  const copy = (): void => {
+    onLink();
+    // Browsers offer it only to pages that came by TLS, or from this machine; the address bar has it anyway.
+    navigator.clipboard?.writeText(location.href).then(
+      () => setCopied(true),
+      () => undefined,
+    );
+  };
+  return (
+    <button type="button" className="button" title={t.linkTitle} onClick={copy}>
+      {copied ? t.linked : t.link}
+    </button>
+  );
+}
