@@ -28,7 +28,7 @@ export class Circumstances {
       this.#begun = true;
       this.#stale = this.#namespaces = undefined;
     }
-    if (type === 'bookmark' || type === 'synced') this.#behind = false;
+    if (/bookmark|synced/.test(type)) this.#behind = false;
     if (type === 'stale') this.#stale = { since: event.since, reason: event.reason };
     if (type === 'live') this.#stale = undefined;
     if ('namespaces' in event) {

@@ -4,7 +4,7 @@ import { abort, onAbort, reasonOf } from './abort.ts';
 import { backoff } from './backoff.ts';
 import { connect, type Connect, type Stream } from './connection.ts';
 import { sleep, within } from './deadline.ts';
-import { again, CallbackFailed, endOf, goodbye, type End } from './end.ts';
+import { again, endOf, goodbye, type End } from './end.ts';
 import { decodeFrame, UnreadableFrame, type StreamEvent } from './events.ts';
 import { Lost, Refused, textOf } from './lost.ts';
 import type { Frame } from './parser.ts';
@@ -254,8 +254,11 @@ export class Client {
       if (!unauthorized) this.#replaced = false;
       if (error === again) return undefined;
       if (error instanceof Lost && error.reason === 'goodbye:expired') this.#tokenReason = 'expiring';
-      if (error instanceof CallbackFailed) console.error(error.cause);
-      if (error instanceof UnreadableFrame) this.#avoid();
+      if (error instanceof UnreadableFrame) {
+        // What cannot be read twice from the same position is not asked for a third time.
+        if (this.#poisoned === this.#lastEventId) this.#startOver = true;
+        this.#poisoned = this.#lastEventId;
+      }
       return unauthorized ? await this.#replaceToken(error, attempt.signal) : endOf(error, this.#delivered);
     } finally {
       this.#dismiss();
@@ -265,12 +268,6 @@ export class Client {
       this.#doubted = false;
       attempt.abort();
     }
-  }
-
-  /** A frame that cannot be read twice from the same position is not asked for a third time. */
-  #avoid(): void {
-    if (this.#poisoned === this.#lastEventId) this.#startOver = true;
-    this.#poisoned = this.#lastEventId;
   }
 
   async #wait(end: End): Promise<void> {
@@ -491,10 +488,7 @@ export class Client {
       if (event.type === 'live') this.#stale.delete(event.watch);
     }
     this.#lastEventId = connection.lastEventId;
-    if (this.#proven && !this.#distrusted) this.#tellFreshness();
-  }
-
-  #tellFreshness(): void {
+    if (!this.#proven || this.#distrusted) return;
     const [oldest] = [...this.#stale.values()].sort((a, b) => a.since - b.since);
     this.#asOf = oldest?.since ?? Date.now();
     this.#setState(oldest ? 'stale' : 'live', oldest?.reason);
@@ -551,7 +545,8 @@ export class Client {
     try {
       callback();
     } catch (error) {
-      throw new CallbackFailed(textOf(error), { cause: error });
+      console.error(error);
+      throw new Lost('callback', textOf(error)); // going on would lose events in silence
     }
   }
 

@@ -58,13 +58,12 @@ export const connect: Connect = async (request, signal) => {
     return streamOf(body, abort, signal, request);
   } catch (error) {
     abort.abort();
-    throw lost(error);
+    throw lost(error, url);
   }
 };
 
 function streamOf(body: ReadableStream<Uint8Array>, abort: AbortController, signal: AbortSignal, { lastEventId, silence, onGap }: ConnectionRequest): Stream {
   const reader = body.getReader();
-  const parser = new FrameParser(lastEventId);
   // By the clock that nobody sets. It may stand still while the machine sleeps.
   let lastByte = performance.now();
   let watchdog: ReturnType<typeof setTimeout> | undefined;
@@ -92,22 +91,17 @@ function streamOf(body: ReadableStream<Uint8Array>, abort: AbortController, sign
     }, Math.min(glance, lastByte + silence - at));
   };
 
-  const stream: Stream = {
+  // The parser has the position, and `retry`.
+  const stream: FrameParser & Stream = Object.assign(new FrameParser(lastEventId), {
     resumed: lastEventId !== '',
-    get lastEventId() {
-      return parser.lastEventId;
-    },
-    get retry() {
-      return parser.retry;
-    },
     next: async () => {
       try {
         const { done, value } = await reader.read();
-        if (done) throw new Lost('ended', 'the server ended the stream');
+        if (done) throw new Lost('ended', 'the stream has ended');
         // It may have waited here for as long as nobody listened.
         if (overslept()) watch();
         lastByte = performance.now();
-        return parser.push(value);
+        return stream.push(value);
       } catch (error) {
         const reason = abort.signal.aborted ? reasonOf(abort.signal) : undefined;
         stream.close();
@@ -120,7 +114,7 @@ function streamOf(body: ReadableStream<Uint8Array>, abort: AbortController, sign
       // An aborted request has no use for what a failing cancellation says.
       reader.cancel().catch(() => undefined);
     },
-  };
+  });
   onAbort(abort.signal, onAbort(signal, () => stream.close()));
   if (!signal.aborted) watch();
   return stream;
@@ -132,11 +126,13 @@ async function bodyOf(response: Response): Promise<ReadableStream<Uint8Array>> {
     throw new Refused(response.status, messageOf(await response.text(), response), retryAfter);
   }
   const type = response.headers.get('Content-Type') ?? '';
-  if (!/^text\/event-stream\s*(;|$)/i.test(type) || !response.body) {
+  const { body } = response as { readonly body?: Response['body'] };
+  if (!/^text\/event-stream\b/i.test(type) || body === null) {
     // A proxy's own page, most likely. It may go away.
     throw new Lost('not-a-stream', `the answer is ${type || 'of no type'}`);
   }
-  return response.body;
+  if (!body) throw new Lost('no-body', 'fetch gives no body to read');
+  return body;
 }
 
 /** What the server says for people: `message` of a Kubernetes Status, or of problem+json. */

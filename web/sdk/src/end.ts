@@ -13,24 +13,25 @@ export interface End {
   readonly retryAfter?: number | undefined;
 }
 
-/** The caller's own code threw; going on would lose events in silence. */
-export class CallbackFailed extends Error {}
-
 /** The attempt is broken off, and the next one follows at once. */
 export const again = new Error();
 
 /** The server's last frame. */
 export const goodbye = (reason: string): Lost => new Lost(`goodbye:${reason}`, '');
 
-// Goodbyes that mean "not now": met with growing patience even if events came before them.
-export const isOverload = (reason: string): boolean => /^(limit|unavailable)$/.test(reason);
+/** What means "not now", of a goodbye or of an end: met with growing patience even if events came before it. */
+export const isOverload = (reason: string): boolean => /^(goodbye:)?(limit|unavailable|inconsistent)$/.test(reason);
 
-/** Of client errors, 408, 425 and 429 heal by waiting. @param delivered whether the connection brought any event before it ended */
+/**
+ * Of client errors, 408, 425 and 429 heal by waiting.
+ *
+ * @param delivered whether the connection brought any event before it ended
+ */
 export function endOf(error: unknown, delivered: boolean): End {
   const message = textOf(error);
   if (error instanceof Lost) {
     const { reason } = error;
-    return { reason, message, failed: !delivered || /^(inconsistent|goodbye:(limit|unavailable))$/.test(reason) };
+    return { reason, message, phase: /^(no-|callback)/.test(reason) ? 'closed' : undefined, failed: !delivered || isOverload(reason) };
   }
   if (error instanceof UnreadableFrame) return { reason: 'unreadable', message, failed: true };
   if (!(error instanceof Refused)) return { reason: 'callback', message, phase: 'closed' };

@@ -1,7 +1,7 @@
 // Frames to Kubecast's events. What the server says is checked as far as the SDK relies on it, so
 // that the rest of the code can trust the types.
 
-import { isJsonObject, parse, text, type JsonObject, type KubeObject } from './object.ts';
+import { objectOf, parse, text, type JsonObject, type KubeObject } from './object.ts';
 import type { Frame } from './parser.ts';
 
 interface Told {
@@ -111,7 +111,7 @@ export function decodeFrame(frame: Frame): StreamEvent {
     if (value === undefined) throw new UnreadableFrame(`event ${event}: ${what}`);
     return value;
   };
-  const json = (): JsonObject => promised(parse(frame.data), 'data is no JSON object');
+  const json = (): JsonObject => promised(parse(frame.data), 'no JSON object');
   const part = (data: JsonObject, key: string): JsonObject => promised(objectOf(data[key]), `no ${key}`);
   const string = (data: JsonObject, key: string): string => promised(typeof data[key] === 'string' ? data[key] : undefined, `no ${key}`);
   switch (type) {
@@ -154,8 +154,6 @@ export function decodeFrame(frame: Frame): StreamEvent {
       return { ...told, type: 'unknown', name: type, data: frame.data };
   }
 }
-
-const objectOf = (value: unknown): JsonObject | undefined => (isJsonObject(value) ? value : undefined);
 
 const textsOf = (value: unknown): string[] | undefined => (Array.isArray(value) ? value.filter((one) => typeof one === 'string') : undefined);
 

@@ -1,10 +1,11 @@
 import { expect, test, vi } from 'vitest';
 import { frame, type ScriptedFetch } from '../../mock/fetch.ts';
 import { eachPage } from '../../mock/page.ts';
+import { answerTo } from './asked.ts';
 import { WatchedCollection } from './collection.ts';
-import type { Kubecast, Watch, WatchStatus } from './kubecast.ts';
+import { createKubecast, type Kubecast, type Watch, type WatchStatus } from './kubecast.ts';
 import type { KubeObject } from './object.ts';
-import { find } from './ready.ts';
+import { find, ready } from './ready.ts';
 import { defineResource, pathOf } from './resource.ts';
 
 const jobs = defineResource<KubeObject & { readonly status?: { readonly active?: number } }>()({ group: 'batch', version: 'v1', plural: 'jobs' });
@@ -227,4 +228,55 @@ test('an event is for its own watch: the others of a page are not visited, howev
   for (let n = 2; n < 100; n++) body.push(added('w1', `o${n}`));
   await pass();
   expect(new Set(visits)).toEqual(new Set(['b apply', 'b commit']));
+});
+
+test('without an address, outside of a browser, it is said at once, and not tried for ever', async () => {
+  const words = /\/.*: createKubecast needs a gateway$/;
+  for (const gateway of [undefined, '', '/tools/kubecast']) {
+    const nowhere = createKubecast({ gateway });
+    expect(nowhere.watch(jobs).getSnapshot().status).toBe('loading'); // a server renders that
+    await expect(ready(nowhere.watch(jobs))).rejects.toThrow(words);
+    expect(nowhere.watch(jobs).getSnapshot()).toMatchObject({ status: 'closed', error: { reason: 'no-address' } });
+    await expect(answerTo(nowhere, '/auth/me')).rejects.toThrow(/URL/);
+    nowhere.close();
+  }
+});
+
+test('what stands in for fetch may know where a relative address leads, and its failures pass', async () => {
+  let requests = 0;
+  vi.stubGlobal('fetch', () => {
+    requests++;
+    return Promise.reject(new TypeError('Failed to fetch'));
+  });
+  const kc = createKubecast();
+  const watch = kc.watch(jobs);
+  watch.subscribe(() => undefined);
+  await pass(120_000);
+  expect(watch.getSnapshot()).toMatchObject({ status: 'loading', error: { reason: 'network' } });
+  expect(requests).toBeGreaterThan(2);
+  kc.close();
+  vi.unstubAllGlobals();
+});
+
+test('a fetch that gives no body to read is said, and not tried for ever', async () => {
+  const headers = new Headers({ 'Content-Type': 'text/event-stream' });
+  const fetch = vi.fn(() => Promise.resolve({ status: 200, ok: true, headers, text: () => Promise.resolve('') } as Response));
+  const bodiless = createKubecast({ fetch });
+  const watch = bodiless.watch(jobs);
+  watch.subscribe(() => undefined);
+  await expect(Promise.all([ready(watch), pass()])).rejects.toThrow('fetch gives no body to read');
+  await pass(120_000);
+  expect(watch.getSnapshot()).toMatchObject({ status: 'closed', error: { reason: 'no-body' } });
+  expect(fetch).toHaveBeenCalledTimes(1);
+  bodiless.close();
+});
+
+test("a page in place of an answer may go away", async () => {
+  const page = (): Promise<Response> => Promise.resolve(new Response('<!doctype html><title>Portal</title>', { headers: { 'Content-Type': 'text/html' } }));
+  const misled = createKubecast({ fetch: page });
+  const watch = misled.watch(jobs);
+  watch.subscribe(() => undefined);
+  await pass();
+  expect(watch.getSnapshot()).toMatchObject({ status: 'loading', error: { reason: 'not-a-stream', message: 'the answer is text/html' } });
+  misled.close();
 });

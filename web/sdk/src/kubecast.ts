@@ -197,7 +197,7 @@ export class Kubecast {
     const present = this.#entries.get(path);
     if (present) return present;
     const saved = this.#saved;
-    const name = saved?.nameOf(path) ?? `w${(this.#names++).toString(36)}`;
+    const name = saved?.nameOf(path) ?? `w${this.#names++}`;
     // Whoever keeps a watch for longer than its entry lives comes back to a new one.
     const at = (): Entry => this.#at(path, make, followed);
     const watch: Watch<unknown> = {
@@ -258,10 +258,10 @@ export class Kubecast {
 
   #connect(): void {
     if (this.#sifting) return;
-    const from = this.#client ?? this.#saved?.begin();
+    const present = this.#client;
+    const from = present ?? this.#saved?.begin();
     const wanted = this.#wanted();
     const url = (this.#options.gateway ?? '') + streamPath(Object.fromEntries(wanted.map(({ name, path }) => [name, path])));
-    const present = this.#client;
     this.#asked = wanted;
     if (wanted.length === 0) {
       // What was refused stays so, also to who looks at the connection.
@@ -284,7 +284,7 @@ export class Kubecast {
         },
         onEvent: (event) => {
           // From here on positions leave out what the stream does not carry. Those of the connection's own events may not.
-          if (fresh && event.type !== 'goodbye' && event.type !== 'expiring') {
+          if (fresh && !/goodbye|expiring/.test(event.type)) {
             this.#store.left(fresh);
             fresh = undefined;
           }
@@ -335,7 +335,7 @@ export class Kubecast {
     this.#showAll();
     this.#listeners.tell();
     // A stream is refused as a whole for one of its watches.
-    if (isFinal(state) && /^http:4(?!01)/.test(state.reason)) void this.#sift(state);
+    if (isFinal(state) && /:4(?!01)/.test(state.reason)) void this.#sift(state);
   }
 
   /** Finds out which watches are refused, and goes on without them. */
@@ -388,7 +388,7 @@ export class Kubecast {
   }
 }
 
-const leftOut = { reason: 'left-out', message: 'The gateway cannot tell this at the moment.' };
+const leftOut = { reason: 'left-out', message: 'It cannot be told at the moment.' };
 
 function describe(
   { refused, aside, since }: Entry,
@@ -403,7 +403,7 @@ function describe(
   const error = state.reason === '' ? undefined : state;
   if (phase === 'loading') return [phase, undefined, error];
   // Another watch may be stale, and this one not.
-  if (state.phase !== 'live' && state.phase !== 'stale') return [state.phase === 'connecting' ? 'reconnecting' : state.phase, since ?? state.since, error];
+  if (!/live|stale/.test(state.phase)) return [state.phase === 'connecting' ? 'reconnecting' : state.phase, since ?? state.since, error];
   if (stale) return ['stale', Math.min(since ?? stale.since, stale.since), error];
   return phase === 'current' ? ['live'] : ['catching-up', since];
 }

@@ -15,7 +15,7 @@ export class Refused extends Error {
 /** The connection could not be made, broke, fell silent, or came to its end. */
 export class Lost extends Error {
   override readonly name = 'Lost';
-  /** `token`, `network`, `silent`, `timeout`, `not-a-stream`, `ended`, `inconsistent`; of a stream that tabs share, also what its own client gives. */
+  /** `token`, `network`, `silent`, `timeout`, `not-a-stream`, `no-address`, `no-body`, `ended`, `inconsistent`; of a stream that tabs share, also what its own client gives. */
   readonly reason: string;
 
   constructor(reason: string, message: string) {
@@ -27,7 +27,11 @@ export class Lost extends Error {
 /** What was thrown says for people. */
 export const textOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
-/** What a request or its stream has failed with. */
-export function lost(error: unknown): Error {
-  return error instanceof Refused || error instanceof Lost ? error : new Lost('network', textOf(error));
+/** What a request of `url`, or its stream, has failed with. */
+export function lost(error: unknown, url?: string): Error {
+  if (error instanceof Refused || error instanceof Lost) return error;
+  const message = textOf(error);
+  // Node, Deno and Bun have no page that an address could be relative to. Whatever else stands in for `fetch` may have one.
+  const relative = url?.startsWith('/') && message.includes('URL');
+  return relative ? new Lost('no-address', `${message}: createKubecast needs a gateway`) : new Lost('network', message);
 }

@@ -1,4 +1,4 @@
-import { isJsonObject } from './object.ts';
+import { isJsonObject, objectOf } from './object.ts';
 
 /**
  * RFC 7386, without touching `target`: parts that the patch does not name are shared with the result,
@@ -7,7 +7,7 @@ import { isJsonObject } from './object.ts';
  */
 export function mergePatch(target: unknown, patch: unknown): unknown {
   if (!isJsonObject(patch)) return patch;
-  const merged = new Map<string, unknown>(isJsonObject(target) ? Object.entries(target) : []);
+  const merged = new Map<string, unknown>(Object.entries(objectOf(target) ?? {}));
   for (const [key, value] of Object.entries(patch)) {
     if (value === null) merged.delete(key);
     else merged.set(key, mergePatch(merged.get(key), value));

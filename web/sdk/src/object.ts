@@ -36,6 +36,8 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+export const objectOf = (value: unknown): JsonObject | undefined => (isJsonObject(value) ? value : undefined);
+
 /** What is said, if it is a text. */
 export const text = (value: unknown): string => (typeof value === 'string' ? value : '');
 
@@ -45,8 +47,7 @@ export const time = (value: unknown): number | undefined => (typeof value === 's
 /** A JSON object from its text; undefined if that is none. */
 export function parse(json: string): JsonObject | undefined {
   try {
-    const data: unknown = JSON.parse(json);
-    return isJsonObject(data) ? data : undefined;
+    return objectOf(JSON.parse(json));
   } catch {
     return undefined;
   }

@@ -62,7 +62,7 @@ export type QueryOf<T extends KubeObject, F extends readonly string[]> = Omit<Qu
 
 /** Throws if a name that is needed is not there: without it the path would be that of all objects, of which another one would be shown. */
 export function named(name: string | undefined): void {
-  if (!name) throw new Error("the name is empty; as long as it is not known, ask for nothing: 'skip'");
+  if (!name) throw new Error("the name is empty; until it is known, ask for 'skip'");
 }
 
 /** A selector as text; the same for objects that mean the same. Throws at what none can say, since without it other objects would be shown. */
@@ -73,10 +73,11 @@ export function selectorOf(selector: string | Labels | Where = '', isLabels = fa
     const given = selector[key];
     const { not } = Object(given) as { readonly not?: unknown };
     const values = [not ?? given].flat().sort() as (string | number | boolean)[];
-    const isList = not === undefined && values.length > 1;
+    const isEqual = not === undefined;
+    const isList = isEqual && values.length > 1;
     if (!paths.test(key) || values.length < 1 || !values.every((one) => texts.test(`${typeof one} ${one}`)) || (isList && !isLabels)) throw new Error(`no selector for ${key}: ${JSON.stringify(given)}`);
     if (isLabels && typeof given === 'boolean') return given ? key : `!${key}`;
-    return isList ? `${key} in (${values.join()})` : values.map((one) => `${key}${not === undefined ? '=' : '!='}${String(one).replace(/[\\,=]/g, '\\$&')}`).join();
+    return isList ? `${key} in (${values.join()})` : values.map((one) => `${key}${isEqual ? '' : '!'}=${String(one).replace(/[\\,=]/g, '\\$&')}`).join();
   });
   return terms.join();
 }
