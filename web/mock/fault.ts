@@ -33,7 +33,7 @@ export class MockFaults {
   }
 
   /** The cluster is away: what is shown is as it was, and streams say so. At the end they are told what happened meanwhile, and then `live`. */
-  stale(reason: 'unreachable' | 'refused' = 'unreachable'): Heal {
+  stale(reason: 'unreachable' | 'refused' | 'starting' = 'unreachable'): Heal {
     const stale = { since: new Date().toISOString(), reason };
     const release = this.#gateway.cluster.hold();
     this.#stale = stale;

@@ -17,6 +17,7 @@ test.each<[Partial<ConnectionState>, string, string]>([
   [{}, 'live', 'Live'],
   [{ phase: 'connecting' }, 'waiting', 'Connecting…'],
   [{ phase: 'stale', reason: 'watch-lost' }, 'stale', 'Stale since T'],
+  [{ phase: 'stale', reason: 'starting' }, 'waiting', 'Loading…'],
   [{ phase: 'reconnecting', reason: 'network' }, 'lost', 'Reconnecting, as of T'],
   [{ phase: 'paused', reason: 'caller' }, 'waiting', 'Paused, as of T'],
   [{ phase: 'denied', reason: 'http:401' }, 'lost', 'Signed out'],

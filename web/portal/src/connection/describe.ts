@@ -10,6 +10,11 @@ export interface Description {
   readonly detail: string;
 }
 
+/** Something that nobody has asked for until now is being read by the gateway: it is missing yet, and nothing that is shown is old. */
+export function isStarting({ phase, reason }: ConnectionState): boolean {
+  return phase === 'stale' && reason === 'starting';
+}
+
 /** `behind`: the rows on screen are older than the connection. */
 export function describe(state: ConnectionState, formatTime: (time: number) => string, behind = false): Description {
   const why = t.reasons[state.reason] ?? state.message;
@@ -24,6 +29,7 @@ export function describe(state: ConnectionState, formatTime: (time: number) => s
     case 'paused':
       return { tone: 'waiting', label: t.paused(formatTime(state.since)), detail: t.pausedWhy };
     case 'stale':
+      if (isStarting(state)) return { tone: 'waiting', label: t.loading, detail: t.loadingWhy };
       return { tone: 'stale', label: t.stale(formatTime(state.since)), detail: t.staleWhy };
     case 'denied':
       return { tone: 'lost', label: state.reason === 'http:401' ? t.signedOut : t.notAllowed, detail: state.message };

@@ -3,7 +3,7 @@
 import { useConnection } from '@kubecast/sdk/react';
 import { useEffect, useLayoutEffect, type ReactNode } from 'react';
 import { useNow } from '../age/clock.ts';
-import { describe } from '../connection/describe.ts';
+import { describe, isStarting } from '../connection/describe.ts';
 import { formatDay, formatTime } from '../texts/format.ts';
 import { formatView, type View } from '../view/view.ts';
 import { t } from './texts.ts';
@@ -48,7 +48,7 @@ function Clock(): ReactNode {
 function Freshness({ why }: { readonly why: string | undefined }): ReactNode {
   const state = useConnection();
   const now = useNow();
-  const said = state && state.phase !== 'live' ? describe(state, formatTime) : undefined;
+  const said = state && state.phase !== 'live' && !isStarting(state) ? describe(state, formatTime) : undefined;
   const label = said?.label ?? why;
   const minutes = state && state.since > 0 ? Math.floor((now - state.since) / 60_000) : 0;
   return (

@@ -94,3 +94,18 @@ test('a wall says at once that it is not of now, for how long, and no longer onc
   expect(document.documentElement.dataset.wall).toBeUndefined();
   await show();
 });
+
+test('what the gateway only begins to read is no loss of the cluster', async () => {
+  await show();
+  const begun = gateway.fault.stale('starting');
+  await pass(100);
+  await pass(2_000);
+  expect(alarm()).toBe('');
+  expect(page.element.querySelector('[data-dated]')).toBeNull();
+  begun();
+  gateway.fault.stale('unreachable');
+  await pass(100);
+  await pass(2_000);
+  expect(alarm()).toMatch(/^Stale since .*lost its connection/);
+  expect(page.element.querySelector('[data-dated]')).not.toBeNull();
+});
