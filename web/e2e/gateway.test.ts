@@ -321,7 +321,7 @@ describe.skipIf(lacking !== undefined)(`the portal on a real gateway${lacking ? 
     };
     const told = async () => (await act(page, 'told')) as readonly { readonly from: string; readonly events: readonly string[] }[];
 
-    test('Vue, Svelte and Solid: jobs come and go, and one is chosen', async () => {
+    test('Vue, Svelte and Solid: jobs come and go, and one is chosen; TanStack Query has them, too', async () => {
       await put('train', 1);
       await put('waits');
       const pages = [page, await page.context().newPage(), await page.context().newPage()];
@@ -329,14 +329,19 @@ describe.skipIf(lacking !== undefined)(`the portal on a real gateway${lacking ? 
         await start(pages[n]);
         await act(pages[n] ?? page, name);
       }
+      const queried = await page.context().newPage();
+      await start(queried);
+      await act(queried, 'query');
       const all = (text: string) => Promise.all(pages.map((one) => shows(text, one)));
       await all('train ?Choose a job');
+      await shows(/^(trainwaits|waitstrain)$/, queried);
       await put('eval', 2);
       await all('traineval ?Choose a job');
       for (const one of pages) await one.getByRole('button', { name: 'eval' }).click();
       await all('traineval ?eval: 2 active');
       await kubecast.kubectl(['delete', 'job', '--namespace', team, 'train', '--wait=true']);
       await all('eval ?eval: 2 active');
+      await shows(/^(evalwaits|waitseval)$/, queried);
     });
 
     test('a page with tokens says what is old, what is denied, and who must sign in again', async () => {

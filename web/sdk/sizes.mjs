@@ -22,7 +22,7 @@ const promised = [
   { name: 'offline, beside the core', code: "export { keepOffline } from './dist/offline/index.js'", most: 6_144, beside: /^\.\.\/[a-z]+\.js$/ },
   // Nobody has it who does not open it.
   { name: 'devtools, beside the core', code: "export { mountDevtools } from './dist/devtools/index.js'", most: 6_400, beside: /^\.\.\/[a-z]+\.js$/ },
-  ...['vue', 'svelte', 'solid', 'tanstack-db'].map((name) => ({ name: `${name}, all of it`, code: `export * from './dist/${name}.js'`, most: 1_536, alone: true })),
+  ...['vue', 'svelte', 'solid', 'tanstack-db', 'tanstack-query'].map((name) => ({ name: `${name}, all of it`, code: `export * from './dist/${name}.js'`, most: 1_536, alone: true })),
   // The others have by themselves what it has beside them: what is selected, and to wait for what is there.
   { name: 'react, all of it', code: "export * from './dist/react.js'", most: 2_560, alone: true },
 ];

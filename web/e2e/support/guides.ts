@@ -42,6 +42,10 @@ const root = () => createRoot(document.getElementById('app'));
 const show = (client, ...parts) => root().render(createElement(KubecastProvider, { client }, ...parts.map((part) => createElement(part, { team: 'team-a' }))));
 const used = {};
 window.acts = {
+  query: async () => {
+    const [{ QueryClient, QueryClientProvider }, { Jobs }] = await Promise.all([import('@tanstack/react-query'), import('guide:tanstack-query/Jobs.tsx')]);
+    root().render(createElement(QueryClientProvider, { client: new QueryClient() }, createElement(Jobs, { kc: createKubecast({ token }), team: 'team-a' })));
+  },
   vue: () => void import('guide:vue/main.ts'),
   svelte: () => void import('guide:svelte/main.ts'),
   solid: () => void import('guide:solid/main.tsx'),

@@ -1,6 +1,7 @@
 // @vitest-environment happy-dom
 // What the guides tell people to write runs against a gateway in memory. That it compiles, and that no block is left out here, is in sdk/src/guide.test.ts.
-import { createElement, type FunctionComponent, type ReactNode } from 'react';
+import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
+import { createElement, useState, type FunctionComponent, type ReactNode } from 'react';
 import { createRoot, type Root } from 'react-dom/client';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createKubecast, type Kubecast } from '@kubecast/sdk';
@@ -149,6 +150,27 @@ describe('errors', () => {
     status = 403;
     await expect(mine(kc)).rejects.toThrow('403');
   });
+});
+
+test('TanStack Query: a list follows what is told, of the team that is chosen, and says when it is denied', async () => {
+  const { Jobs } = (await import('guide:tanstack-query/Jobs.tsx')) as unknown as { Jobs: FunctionComponent<{ kc: Kubecast; team: string | undefined }> };
+  const client = new QueryClient();
+  const kc = connect();
+  const Page = () => {
+    const [team, choose] = useState<string>();
+    return createElement(QueryClientProvider, { client }, createElement(Jobs, { kc, team }), createElement('button', { onClick: () => choose('team-a') }, 'Team A'));
+  };
+  put('train');
+  mount(createElement(Page));
+  await shows('Choose a teamTeam A');
+  click('Team A');
+  await shows('trainTeam A');
+  put('eval');
+  await shows('trainevalTeam A');
+  gateway.users.set('let-me-in', { namespaces: ['team-b'] });
+  gateway.cutAll();
+  await shows(/^you may not watch jobs in the namespace team-aTeam A$/);
+  client.clear();
 });
 
 test('tabs: where tabs cannot share, a page has a stream of its own, until it leaves', async () => {
