@@ -52,11 +52,23 @@ export function Workspace({ kc, aside, connection, claims, token, stuck, onSignO
 
   const { user } = claims;
   const unread = useUnread(inboxOf(kc), user) ?? 0;
+  const title = view.unknown ? pages.unknown : kind || pages.titles[page];
+  const shown = object?.name ?? (page !== 'mine' && view.namespace ? t.titleIn(title, view.namespace) : title);
   useEffect(() => {
-    const title = kind || (pages.titles[page]);
-    const shown = page !== 'mine' && view.namespace ? t.titleIn(title, view.namespace) : title;
-    document.title = `${unread > 0 ? `${unread > 99 ? t.unreadMany : t.unread(unread)} ` : ''}${object?.name ?? shown} · Kubecast`;
-  }, [page, kind, view.namespace, object, unread]);
+    document.title = `${unread > 0 ? `${unread > 99 ? t.unreadMany : t.unread(unread)} ` : ''}${shown} · Kubecast`;
+  }, [shown, unread]);
+  // It is not needed before somebody goes anywhere.
+  useEffect(() => {
+    let over: true | (() => void) | undefined;
+    void import('../navigation/navigation.ts').then(
+      ({ followNavigation }) => over ?? (main.current && (over = followNavigation(main.current))),
+      () => undefined,
+    );
+    return () => {
+      if (typeof over === 'function') over();
+      over = true;
+    };
+  }, []);
   useEffect(
     () =>
       keepNotices({
@@ -82,7 +94,7 @@ export function Workspace({ kc, aside, connection, claims, token, stuck, onSignO
           </span>
           <nav ref={nav} aria-label={t.pagesLabel}>
             {shownPages(queues).map((one) => (
-              <a key={one} href={linkTo(one, view)} aria-current={one === page ? (object || kind ? 'true' : 'page') : undefined}>
+              <a key={one} href={linkTo(one, view)} aria-current={one === page && !view.unknown ? (object || kind ? 'true' : 'page') : undefined}>
                 {pages.titles[one]}
               </a>
             ))}
@@ -92,6 +104,9 @@ export function Workspace({ kc, aside, connection, claims, token, stuck, onSignO
           <Bell view={view} user={user} />
           <Account claims={claims} stuck={stuck} onSignOut={onSignOut} />
         </header>
+        <p role="status" className="unseen" translate={object || kind ? 'no' : undefined}>
+          {shown}
+        </p>
         <main className="page" ref={main} tabIndex={-1}>
           <DatedByConnection>{table ? <Table key={table} table={table} view={view} large={large} /> : <Route view={view} token={token} />}</DatedByConnection>
         </main>

@@ -17,6 +17,7 @@ interface ObjectProps extends RouteProps {
 }
 
 const Mine = page(() => import('../home/HomePage.tsx').then(({ HomePage }) => HomePage));
+const Unknown = page(() => import('./Unknown.tsx').then(({ Unknown: shown }) => shown));
 const Other = page(() => import('../object/ObjectPage.tsx').then(({ ObjectPage }) => ObjectPage));
 const Node = page(() => import('../object/NodePage.tsx').then(({ NodePage }) => NodePage));
 
@@ -49,6 +50,7 @@ export function Route({ view, token }: RouteProps): ReactNode {
 }
 
 function shown(view: View, token: string | undefined): ReactNode {
+  if (view.unknown) return <Unknown view={view} />;
   const { page: name, kind, object } = view;
   if (object) {
     const Shown = objectPageOf(view);

@@ -17,6 +17,9 @@ export function Shortcuts({ onDevtools }: { onDevtools?: () => void }): ReactNod
   return (
     <>
       <button type="button" className="button keys-go" aria-keyshortcuts="Control+K Meta+K" onClick={() => setOpen('palette')}>
+        <svg className="keys-icon" viewBox="0 0 16 16" aria-hidden="true">
+          <path d="M10.5 10.5L14 14M7 11.5a4.5 4.5 0 1 1 0-9 4.5 4.5 0 0 1 0 9z" />
+        </svg>
         <span className="keys-words">{t.goTo}</span> <kbd translate="no">{onMac() ? '⌘ K' : 'Ctrl K'}</kbd>
       </button>
       <Suspense fallback={null}>

@@ -13,6 +13,11 @@ test.each(['#jobs?', '#jobs/', '#jobs/team-a', '#jobs//train', '#jobs?tab=yaml']
   expect(formatView(parseView(hash))).toBe('#jobs');
 });
 
+test('an address that leads nowhere is no page', () => {
+  expect(['#nonsense', '#nonsense/a?ns=b', '#jobsx'].map((hash) => parseView(hash).unknown)).toEqual([true, true, true]);
+  expect(['', '#', '#mine', '#jobs/a/b', '#kinds/x', '#?ns=a'].map((hash) => parseView(hash).unknown)).toEqual(Array(6).fill(undefined));
+});
+
 test('a link of old to jobs that are complete shows those that have succeeded; of other kinds the word is their own', () => {
   expect(formatView(parseView('#jobs?ns=a&state=Complete'))).toBe('#jobs?ns=a&state=Succeeded');
   expect(parseView('#history?state=Complete').state).toBe('Succeeded');

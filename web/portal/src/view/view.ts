@@ -31,6 +31,8 @@ export interface Filters {
 
 export interface View extends Filters {
   readonly page: PageName;
+  /** The address leads nowhere. */
+  readonly unknown?: true;
   /** On the page of kinds: which, such as `deployments.apps`; empty: they are there to choose from. */
   readonly kind: string;
   /** The one object that is shown, in place of the table. The namespace is empty for what has none. */
@@ -58,13 +60,15 @@ export function parseView(hash: string): View {
   const [first, ...parts] = plain.split('/').map(decoded);
   const params = new URLSearchParams(query);
   const sort = params.get('sort') ?? defaultSort;
-  const page = pageNames.find((one) => one === first) ?? 'mine';
+  const known = pageNames.find((one) => one === first);
+  const page = known ?? 'mine';
   const kind = page === 'kinds' ? (parts.shift() ?? '') : '';
   // A job that has succeeded was called so.
   if ((page === 'jobs' || page === 'history') && params.get('state') === 'Complete') params.set('state', 'Succeeded');
   const filters = Object.fromEntries(filterNames.map((name) => [name, params.get(parameters[name]) ?? ''])) as unknown as Filters;
   return {
     page,
+    ...(!known && path !== '' && { unknown: true as const }),
     kind,
     object: objectAt(page, kind, parts, decoded(uid)),
     tab: params.get('tab') ?? '',
@@ -183,8 +187,8 @@ export function setView(change: Partial<View>): void {
   const filter = changed.join();
   const typing = filter === 'search' && before.search !== '' && after.search !== '';
   const goesOn = last?.filter === filter && last.hash === location.hash && Date.now() - last.at < running;
-  if (filter === '' || typing || goesOn) history.replaceState(null, '', hash);
-  else history.pushState(null, '', hash);
+  if (filter === '' || typing || goesOn) history.replaceState(history.state, '', hash);
+  else history.pushState(history.state, '', hash);
   last = filter === '' ? last && { ...last, hash } : { filter, hash, at: Date.now() };
   for (const listener of [...listeners]) listener();
 }

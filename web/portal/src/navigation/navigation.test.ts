@@ -1,0 +1,94 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { followNavigation } from './navigation.ts';
+
+let main: HTMLElement;
+let stop: () => void;
+/** A simulated window has events of its own where a browser has none. */
+let events: EventTarget;
+
+const table = '<h1>Jobs</h1><div class="table-scroller x" tabindex="0"><a class="row-link" href="#jobs/n/a">a</a><a class="row-link" href="#jobs/n/b">b</a></div>';
+const job = '<h1>b</h1>';
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  history.replaceState(null, '', '#jobs?q=x');
+  main = document.createElement('main');
+  document.body.append(main);
+  main.innerHTML = table;
+  events = new EventTarget();
+  stop = followNavigation(main, events);
+});
+afterEach(() => {
+  stop();
+  main.remove();
+  vi.useRealTimers();
+});
+
+const scroller = (): Element => main.querySelector('.table-scroller') ?? main;
+/** As a browser does it: the entry is there before the event. */
+const go = (to: string, seen: boolean): void => {
+  const oldURL = location.href;
+  history.replaceState(seen ? { seen: true } : null, '', to);
+  events.dispatchEvent(new Event('popstate'));
+  events.dispatchEvent(Object.assign(new Event('hashchange'), { oldURL, newURL: location.href }));
+};
+const render = async (html: string): Promise<void> => {
+  main.innerHTML = html;
+  Object.defineProperty(scroller(), 'scrollHeight', { value: 5_000 });
+  await vi.advanceTimersByTimeAsync(10);
+};
+const focused = (): string | null | undefined => document.activeElement?.textContent;
+
+test('the focus goes to the heading of a page that is gone to, however late it comes', async () => {
+  go('#jobs/n/b', false);
+  await render('<p>Loading…</p>');
+  expect(document.activeElement).toBe(document.body);
+  await render(job);
+  expect(focused()).toBe('b');
+});
+
+test('Back returns to the row by which the page was left, and to where it was scrolled', async () => {
+  scroller().scrollTop = 800;
+  go('#jobs/n/b', false);
+  await render(job);
+  go('#jobs?q=x', true);
+  await render('<h1>Jobs</h1>');
+  expect(document.activeElement).toBe(document.body); // its rows are not there yet
+  await render(table);
+  expect([focused(), document.activeElement?.getAttribute('href'), scroller().scrollTop]).toEqual(['b', '#jobs/n/b', 800]);
+});
+
+test('a row that is gone does not keep the focus from the heading for ever', async () => {
+  go('#jobs/n/b', false);
+  await render(job);
+  go('#jobs?q=x', true);
+  await render('<h1>Jobs</h1>');
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(focused()).toBe('Jobs');
+});
+
+test('the same page by a link begins at its top, and other filters move nothing', async () => {
+  scroller().scrollTop = 800;
+  go('#jobs/n/b', false);
+  await render(job);
+  go('#jobs?q=x', false);
+  await render(table);
+  expect([focused(), scroller().scrollTop]).toEqual(['Jobs', 0]);
+  (document.activeElement as HTMLElement).blur();
+  go('#jobs?q=y', false);
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(document.activeElement).toBe(document.body);
+});
+
+test('whoever does something meanwhile is left alone', async () => {
+  go('#jobs/n/b', false);
+  window.dispatchEvent(new Event('wheel'));
+  await render(job);
+  expect(document.activeElement).toBe(document.body);
+  go('#jobs/n/a', false);
+  await render('<input id="i"><p></p>');
+  main.querySelector('input')?.focus();
+  main.append(document.createElement('h1'));
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(document.activeElement?.id).toBe('i');
+});
