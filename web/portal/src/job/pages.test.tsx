@@ -135,6 +135,23 @@ test('of many pods the log that is shown stays, whatever becomes of the pods, wh
   expect(shown()).toBe('b');
 });
 
+test('a link to a line opens the log of its pod, and another pod has nothing of it', () => {
+  location.hash = '#jobs/n/j?line=b%2Fmain%2F2026-01-31T09%3A00%3A00Z';
+  page = render(
+    <KubecastProvider client={kc}>
+      <LogView namespace="n" name="j" pods={[pod('a', 'Running'), pod('b', 'Running')]} token={undefined} />
+    </KubecastProvider>,
+  );
+  const select = page.element.querySelector<HTMLSelectElement>('select[aria-label=Pod]');
+  expect(select?.value).toBe('b');
+  page.act(() => {
+    if (select) select.value = 'a';
+    select?.dispatchEvent(new Event('change', { bubbles: true }));
+  });
+  expect(select?.value).toBe('a');
+  expect(location.hash).toBe('#jobs/n/j');
+});
+
 test('containers that only begin a pod count among those whose logs are followed: the gateway counts them as well', () => {
   const rows = ['a', 'b', 'c'].map((name) =>
     podRow({

@@ -7,8 +7,9 @@ import { Spoken } from '../scheduling/Spoken.tsx';
 import { chooseClock, clock, clocks, type Clock } from '../texts/clock.ts';
 import { formatView, setView, useView } from '../view/view.ts';
 import { addressAt } from './address.ts';
+import { Columns } from './Columns.tsx';
 import { downloadLog } from './download.ts';
-import { entriesOf, newerThan, sourcesOf } from './entries.ts';
+import { becameOf, entriesOf, newerThan, sourcesOf } from './entries.ts';
 import { mayHaveMore } from './join.ts';
 import { atLeast, levels, type Level } from './levels.ts';
 import { Lines, type Mark } from './Lines.tsx';
@@ -36,7 +37,7 @@ export function Log({ of, namespace, name, token, choice }: LogProps): ReactNode
   const { data, status, error, retry } = useFollow(logs(of, { namespace, name }));
   const [options, change] = useOptions();
   const [search, setSearch] = useState('');
-  const [only, setOnly] = useState('');
+  const [chosen, setOnly] = useState('');
   const [held, setHeld] = useState<readonly LogEntry[]>();
   const [saving, setSaving] = useState('');
   const [at, setAt] = useState<Mark>();
@@ -48,6 +49,8 @@ export function Log({ of, namespace, name, token, choice }: LogProps): ReactNode
   const all = useMemo(() => entriesIn(pieces), [pieces]);
   const loaded = useMemo(() => rowsOf([{ from: 0, entries: all }]), [all]);
   const sources = useMemo(() => sourcesOf(all), [all]);
+  const side = view.log === 'side' && sources.length > 1;
+  const only = side ? '' : chosen;
   const shows = (entries: readonly LogEntry[]): readonly LogEntry[] => atLeast(entriesOf(entries, only), options.level);
   // eslint-disable-next-line react-hooks/exhaustive-deps -- what it shows is of these
   const rows = useMemo(() => rowsOf(pieces, shows), [pieces, only, options.level]);
@@ -87,6 +90,17 @@ export function Log({ of, namespace, name, token, choice }: LogProps): ReactNode
       (failure: unknown) => setSaving(saidBy(failure)),
     );
   };
+  const lines = {
+    search: sought,
+    wrap: options.wrap,
+    times: options.times,
+    goTo: at,
+    busy: whole.busy,
+    onTop: () => more && whole.earlier(),
+    onGap: whole.fill,
+    hrefOf,
+    onLink,
+  };
   return (
     <>
       <div className="log-bar">
@@ -109,13 +123,21 @@ export function Log({ of, namespace, name, token, choice }: LogProps): ReactNode
             ↓
           </button>
         </span>
-        {sources.length > 1 && (
+        {sources.length > 1 && !side && (
           <select className="field" aria-label={t.container} value={only} onChange={(event) => setOnly(event.target.value)}>
             <option value="">{t.allContainers(sources.length)}</option>
-            {sources.map((source) => (
-              <option key={source} translate="no">{source}</option>
-            ))}
+            {sources.map((source) => {
+              const became = becameOf(all, source);
+              return (
+                <option key={source} value={source} translate="no">{became ? t.sourceBecame(source, became.words) : source}</option>
+              );
+            })}
           </select>
+        )}
+        {sources.length > 1 && (
+          <button type="button" className="button" aria-pressed={side} onClick={() => setView({ log: side ? '' : 'side' })}>
+            {t.side}
+          </button>
         )}
         <select className="field" aria-label={t.level} value={options.level} onChange={(event) => change({ level: event.target.value as Level | '' })}>
           {(['', ...levels] as const).map((level) => (
@@ -150,24 +172,9 @@ export function Log({ of, namespace, name, token, choice }: LogProps): ReactNode
           {whole.busy ? t.loadingLines : whole.trouble || (left === undefined ? t.earlier : t.earlierLines(left))}
         </button>
       )}
-      {rows.count > 0 ? (
-        <Lines
-          rows={rows}
-          search={sought}
-          named={sources.length > 1 && only === ''}
-          wrap={options.wrap}
-          times={options.times}
-          goTo={at}
-          label={t.log}
-          busy={whole.busy}
-          onTop={() => more && whole.earlier()}
-          onGap={whole.fill}
-          hrefOf={hrefOf}
-          onLink={onLink}
-        />
-      ) : (
-        <Nothing status={status} message={error?.message} sought={all.length > 0} onRetry={retry} />
-      )}
+      {rows.count > 0 && side && <Columns sources={sources} pieces={pieces} all={all} level={options.level} {...lines} />}
+      {rows.count > 0 && !side && <Lines rows={rows} named={sources.length > 1 && only === ''} label={t.log} {...lines} />}
+      {rows.count === 0 && <Nothing status={status} message={error?.message} sought={all.length > 0} onRetry={retry} />}
     </>
   );
 }

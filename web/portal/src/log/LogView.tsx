@@ -4,6 +4,8 @@ import { useState, type ReactNode } from 'react';
 import { jobs, pods } from '../job/resources.ts';
 import type { PodRow } from '../pods/pod.ts';
 import { stateName } from '../state/texts.ts';
+import { setView, useView } from '../view/view.ts';
+import { parseAddress } from './address.ts';
 import { Log } from './Log.tsx';
 import { t } from './texts.ts';
 
@@ -25,15 +27,25 @@ const mostAtOnce = 8;
  * bounds how many a user may follow.
  */
 export function LogView({ namespace, name, pods: all, byPod = false, token }: LogViewProps): ReactNode {
-  const [chosen, setChosen] = useState('');
+  const { line } = useView();
+  const [before, setChosen] = useState('');
+  const [seen, setSeen] = useState('');
+  if (line !== seen) setSeen(line);
+  // A link is of one pod's line.
+  const linked = line === seen ? undefined : all.find((one) => one.name === parseAddress(line)?.pod);
+  const chosen = linked?.name ?? before;
   const many = byPod || all.reduce((sum, one) => sum + one.logs, 0) > mostAtOnce;
   if (!many) return <Log key={name} of={jobs} namespace={namespace} name={name} token={token} />;
   const pod = all.find((one) => one.name === chosen) ?? all.find(({ state }) => state === 'Failed') ?? all.find(({ state }) => state === 'Running') ?? all[0];
   if (!pod) return null;
   // Whatever becomes of the pods: who reads a log is not to be taken to another.
-  if (pod.name !== chosen) setChosen(pod.name);
+  if (pod.name !== before) setChosen(pod.name);
+  const choose = (name: string): void => {
+    setView({ line: '' }); // it is one of another pod
+    setChosen(name);
+  };
   const choice = (
-    <select className="field" aria-label={t.pod} value={pod.name} onChange={(event) => setChosen(event.target.value)}>
+    <select className="field" aria-label={t.pod} value={pod.name} onChange={(event) => choose(event.target.value)}>
       {all.map((one) => (
         <option key={one.uid} value={one.name} translate="no">{t.podState(one.name, stateName(one.state))}</option>
       ))}

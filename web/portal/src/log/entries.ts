@@ -31,3 +31,13 @@ export function words(entry: LogRun | LogGap): string {
       return `— ${entry.message ? t.said(entry.message) : (t.gaps[entry.reason] ?? t.gap(entry.reason))} —`;
   }
 }
+
+/** What became of the last run of a container that is told: undefined as long as it has not ended. */
+export function becameOf(entries: readonly LogEntry[], source: string): { readonly words: string; readonly failed: boolean } | undefined {
+  for (let n = entries.length - 1; n >= 0; n--) {
+    const entry = entries[n];
+    if (!entry || sourceOf(entry) !== source || entry.type === 'reset') continue;
+    return entry.type === 'ended' ? { words: t.ended(entry.exitCode, entry.reason), failed: Boolean(entry.exitCode) } : undefined;
+  }
+  return undefined;
+}

@@ -125,6 +125,26 @@ test('what is copied is whole lines with their ends, and a selection stays when 
   expect(copy()).toBe('first\nsecond\n');
 });
 
+test('several containers are shown merged or side by side, as the address says, each with its exit code', async () => {
+  location.hash = '#pods/n/p';
+  const sides = (): string[] => [...page.element.querySelectorAll('.log-column')].map((column) => `${column.querySelector('h2')?.textContent.trim()}: ${[...column.querySelectorAll('.log-text')].map(({ textContent }) => textContent).join()}`);
+  await open(() => event('started', { restart: 0 }), () => event('started', { restart: 0 }, 'side'), () => line('a'), () => line('b', undefined, 'side'), () => line('ERROR c'), () => event('ended', { restart: 0, exitCode: 137, reason: 'OOMKilled' }));
+  expect(lines().filter((text) => !text.includes('—')).map((text) => text.replace(/^\S+ /, ''))).toEqual(['p/maina', 'p/sideb', 'p/mainERROR c']);
+  expect([...page.element.querySelectorAll('select[aria-label=Container] option')].map(({ textContent }) => textContent)).toEqual(['All 2 containers', 'p/main (ended with exit code 137 (OOMKilled))', 'p/side']);
+  page.act(() => page.button('Side by side').click());
+  expect(location.hash).toBe('#pods/n/p?log=side');
+  await pass();
+  expect(sides()).toEqual(['p/main ended with exit code 137 (OOMKilled): a,ERROR c', 'p/side: b']);
+  const input = page.element.querySelector('input');
+  if (input) page.type(input, 'b');
+  await pass();
+  page.act(() => page.element.querySelector<HTMLButtonElement>('button[aria-label="Next match"]')?.click());
+  expect(page.element.querySelector('[aria-label="p/side"] .log-here .log-text')?.textContent).toBe('b');
+  page.act(() => page.button('Side by side').click());
+  expect(location.hash).toBe('#pods/n/p');
+  expect(sides()).toEqual([]);
+});
+
 /** A gateway that has a log, and answers questions about it. */
 class Asked {
   readonly questions: URLSearchParams[] = [];
