@@ -15,6 +15,8 @@ export interface ScriptedBody {
   push(text: string): void;
   end(): void;
   break(): void;
+  /** Whoever asked has let go of it. */
+  readonly cancelled: boolean;
 }
 
 const utf8 = new TextEncoder();
@@ -56,11 +58,13 @@ export class ScriptedFetch {
 function scriptedBody(signal: AbortSignal | undefined): ScriptedBody & { stream: ReadableStream<Uint8Array> } {
   let controller: ReadableStreamDefaultController<Uint8Array> | undefined;
   let open = true;
+  let cancelled = false;
   const stream = new ReadableStream<Uint8Array>({
     start: (started) => {
       controller = started;
     },
     cancel: () => {
+      cancelled = true;
       open = false;
     },
   });
@@ -71,6 +75,9 @@ function scriptedBody(signal: AbortSignal | undefined): ScriptedBody & { stream:
   signal?.addEventListener('abort', () => finish(() => controller?.error(signal.reason)));
   return {
     stream,
+    get cancelled() {
+      return cancelled;
+    },
     push: (text) => {
       if (open) controller?.enqueue(utf8.encode(text));
     },

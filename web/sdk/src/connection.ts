@@ -123,7 +123,7 @@ function streamOf(body: ReadableStream<Uint8Array>, abort: AbortController, sign
 async function bodyOf(response: Response): Promise<ReadableStream<Uint8Array>> {
   if (response.status !== 200) {
     const retryAfter = parseRetryAfter(response.headers.get('Retry-After'));
-    throw new Refused(response.status, messageOf(await response.text(), response), retryAfter);
+    throw new Refused(response.status, messageOf(await response.text(), response).replace(/^w\d+: /, ''), retryAfter); // a watch's name, which is nobody's concern
   }
   const type = response.headers.get('Content-Type') ?? '';
   const { body } = response as { readonly body?: Response['body'] };

@@ -124,6 +124,84 @@ test('a watch that is refused is told why, and the others go on', async () => {
   expect(asked()).toHaveLength(2);
 });
 
+test('while it is sought which watch is refused, the others are lost and not refused, and nobody is told that all is over', async () => {
+  const one = kc.watch(jobs);
+  const seen: string[] = [];
+  one.subscribe(() => seen.push(`${one.getSnapshot().status} ${uids(one.getSnapshot().data)} ${one.getSnapshot().error?.message}`));
+  const phases = new Set<string | undefined>();
+  kc.connection.subscribe(() => phases.add(kc.connection.getSnapshot()?.phase));
+  await pass();
+  server.last.accept(added('w0', 'a'), synced('w0', 'e.w0-1'));
+  await pass();
+  const heard = Date.now();
+  const other = kc.watch(pods);
+  other.subscribe(() => undefined);
+  await pass(100);
+  const status = 404; // as of a history that is not kept
+  server.last.refuse(status, {}, JSON.stringify({ message: 'w1: no history is kept of this kind' }));
+  await pass(200);
+  expect(one.getSnapshot()).toMatchObject({ status: 'reconnecting', asOf: heard, error: undefined });
+  const [ofJobs, ofPods] = server.requests.slice(-2);
+  ofJobs?.refuse(200);
+  ofPods?.refuse(status);
+  await pass();
+  server.last.accept(frame('w0.bookmark', 'e.w0-1', { resourceVersion: '1' }));
+  await pass();
+  expect(seen.filter((line) => !/^(loading|live|catching-up|reconnecting) a? ?undefined$/.test(line))).toEqual([]);
+  expect(phases).toEqual(new Set(['connecting', 'live', 'reconnecting']));
+  expect(one.getSnapshot().status).toBe('live');
+  expect(other.getSnapshot()).toMatchObject({ status: 'denied', error: { reason: 'http:404', message: 'no history is kept of this kind' } });
+});
+
+test('each of several that are refused is told in its own words, and without the name that it has here', async () => {
+  const watches = [kc.watch(jobs), kc.watch(pods), kc.watch(pods, { namespace: 'n' })] as const;
+  for (const watch of watches) watch.subscribe(() => undefined);
+  await pass();
+  server.last.refuse(404, {}, JSON.stringify({ message: 'w1: nothing is here' }));
+  await pass();
+  const answer = (from: number, answers: readonly (readonly [number, string?])[]): void =>
+    server.requests.slice(from).forEach((request, n) => request.refuse(answers[n]?.[0] ?? 500, {}, answers[n]?.[1]));
+  answer(1, [[200], [404], [403]]);
+  await pass();
+  answer(4, [[404, JSON.stringify({ message: 'nothing is here' })], [403, JSON.stringify({ detail: 'not in n' })]]);
+  await pass();
+  expect(watches.map((watch) => watch.getSnapshot().error)).toEqual([
+    undefined,
+    { reason: 'http:404', message: 'nothing is here' },
+    { reason: 'http:403', message: 'not in n' },
+  ]);
+  expect(asked()).toEqual(['w0=/apis/batch/v1/jobs']);
+});
+
+test('one that is allowed by the time that its words are asked for leaves no stream behind', async () => {
+  const watches = [kc.watch(jobs), kc.watch(pods)];
+  for (const watch of watches) watch.subscribe(() => undefined);
+  await pass();
+  server.last.refuse(403);
+  await pass();
+  for (const request of server.requests.slice(1)) request.refuse(403);
+  await pass();
+  const [ofJobs, ofPods] = server.requests.slice(3);
+  const body = ofJobs?.accept(added('', 'a'));
+  ofPods?.refuse(403, {}, JSON.stringify({ message: 'pods is forbidden' }));
+  await pass();
+  expect(body?.cancelled).toBe(true);
+  expect(watches[1]?.getSnapshot().error?.message).toBe('pods is forbidden');
+});
+
+test('all that is watched is refused: so it is told of the connection, too', async () => {
+  const one = kc.watch(jobs);
+  one.subscribe(() => undefined);
+  await pass();
+  server.last.refuse(403, {}, JSON.stringify({ message: 'w0: jobs.batch is forbidden' }));
+  await pass();
+  server.last.refuse(403);
+  await pass();
+  const error = { reason: 'http:403', message: 'jobs.batch is forbidden' };
+  expect(one.getSnapshot()).toMatchObject({ status: 'denied', error });
+  expect(kc.connection.getSnapshot()).toMatchObject({ phase: 'denied', ...error });
+});
+
 test('what was refused is asked for when one looks again, and is back once it is allowed; the stream is left alone until then', async () => {
   const [one, other] = [kc.watch(jobs), kc.watch(pods)];
   for (const watch of [one, other]) watch.subscribe(() => undefined);

@@ -84,15 +84,15 @@ export interface Entry {
   readonly watch: Watch<unknown>;
   readonly followed: boolean;
   subscribers: number;
-  timer: ReturnType<typeof setTimeout> | undefined;
+  timer?: ReturnType<typeof setTimeout>;
   snapshot: WatchSnapshot<unknown>;
   /** What a server has rendered, or is to. */
   server: WatchSnapshot<unknown>;
-  refused: { readonly reason: string; readonly message: string } | undefined;
+  refused?: { readonly reason: string; readonly message: string } | undefined;
   /** As of when it was what it still shows, since that is told anew, or what was missed; undefined: it is as new as the connection. */
   since: number | undefined;
   /** It is left out for now, since it seems to be what ended the stream; see {@link Kubecast.follow}. */
-  aside: boolean;
+  aside?: boolean;
 }
 
 /**
@@ -108,23 +108,24 @@ export class Kubecast {
   readonly #entries = new Map<string, Entry>();
   readonly #listeners = new Listeners();
   #client: Client | undefined;
+  /** How the connection is, as far as it concerns all watches. */
+  #state: ConnectionState | undefined;
   #carried: readonly string[] | undefined;
   /** What the stream was asked for last. */
-  #asked: readonly Entry[] = [];
+  #asked!: readonly Entry[];
   #names = 0;
-  #settling = false;
-  #sifting = false;
+  #settling: Promise<void> | undefined;
   /** What was taken back last, and may be what ends the stream now. */
   #tried: Entry | undefined;
   #rest: ReturnType<typeof setTimeout> | undefined;
-  #paused = false;
-  #closed = false;
+  #paused: boolean | undefined;
+  #closed: boolean | undefined;
   #saved: Saved | undefined;
 
   /** The connection of all watches; undefined while nothing is watched. */
   readonly connection = {
     subscribe: this.#listeners.subscribe,
-    getSnapshot: (): ConnectionState | undefined => this.#client?.state,
+    getSnapshot: (): ConnectionState | undefined => this.#state,
   };
 
   constructor(options: KubecastOptions = {}) {
@@ -160,7 +161,13 @@ export class Kubecast {
   /** See {@link Client.wake}. What was refused is asked for again if it is allowed by now. */
   wake(): void {
     this.#client?.wake();
-    for (const entry of this.#entries.values()) if (entry.refused && entry.subscribers > 0) void this.#recheck(entry);
+    for (const entry of this.#entries.values()) {
+      if (entry.refused && entry.subscribers > 0)
+        void this.#refusal(entry.path).then((refused) => {
+          if (!refused) entry.refused = undefined;
+          this.#settle();
+        });
+    }
   }
 
   /** See {@link Client.pause}. */
@@ -220,7 +227,7 @@ export class Kubecast {
     };
     const collection = this.#store.put(name, make);
     const snapshot = saved?.fill(path, collection) ?? nothing;
-    const entry: Entry = { name, path, collection, listeners: new Listeners(), watch, subscribers: 0, timer: undefined, snapshot, server: snapshot, refused: undefined, followed, since: snapshot.asOf, aside: false };
+    const entry: Entry = { name, path, collection, listeners: new Listeners(), watch, subscribers: 0, snapshot, server: snapshot, followed, since: snapshot.asOf };
     collection.subscribe(() => this.#show(entry));
     this.#entries.set(path, entry);
     this.#expire(entry); // it may have been made for nothing
@@ -238,37 +245,34 @@ export class Kubecast {
 
   /** What the stream is to carry: what somebody looks at, or has just looked at, and may be seen. */
   #wanted(): Entry[] {
-    const carried = this.#client && !isFinal(this.#client.state) ? this.#carried : undefined;
-    const all = [...this.#entries.values()].filter(({ subscribers, refused, name }) => !refused && (subscribers > 0 || carried?.includes(name)));
+    const all = [...this.#entries.values()].filter(({ subscribers, refused, name }) => !refused && (subscribers > 0 || this.#carried?.includes(name)));
     const some = all.filter(({ aside }) => !aside);
-    if (some.length > 0) return some;
+    if (some[0]) return some;
     for (const entry of all) entry.aside = false; // there is nothing left to be spared
     return all;
   }
 
   /** Brings the stream to what is wanted, once for all that changes at once. */
   #settle(): void {
-    if (this.#settling || this.#closed) return;
-    this.#settling = true;
-    queueMicrotask(() => {
-      this.#settling = false;
-      if (!this.#closed) this.#connect();
+    this.#settling ??= Promise.resolve().then(() => {
+      this.#settling = undefined;
+      this.#connect();
     });
   }
 
   #connect(): void {
-    if (this.#sifting) return;
+    if (this.#closed) return;
     const present = this.#client;
     const from = present ?? this.#saved?.begin();
     const wanted = this.#wanted();
     const url = (this.#options.gateway ?? '') + streamPath(Object.fromEntries(wanted.map(({ name, path }) => [name, path])));
     this.#asked = wanted;
-    if (wanted.length === 0) {
+    if (!wanted[0]) {
       // What was refused stays so, also to who looks at the connection.
-      if (![...this.#entries.values()].some(({ subscribers, refused }) => subscribers > 0 && refused)) this.#client = undefined;
+      if (![...this.#entries.values()].some(({ subscribers, refused }) => subscribers > 0 && refused)) this.#client = this.#state = this.#carried = undefined;
       present?.close();
-    } else if (present && !isFinal(present.state)) {
-      present.follow(url);
+    } else if (this.#state && !isFinal(this.#state)) {
+      present?.follow(url); // which has ended, if it is being found out who was refused
     } else {
       let fresh: readonly string[] | undefined;
       const client: Client = new Client({
@@ -277,8 +281,7 @@ export class Kubecast {
         lastEventId: from?.lastEventId,
         asOf: from?.asOf,
         onOpen: (resumed, opened, behind) => {
-          const names = new URLSearchParams(opened.slice(opened.indexOf('?')));
-          fresh = this.#carried = [...names.keys()];
+          fresh = this.#carried = [...new URLSearchParams(opened.split('?')[1]).keys()];
           this.#toldAnew();
           this.#store.opened(resumed, behind);
         },
@@ -294,14 +297,17 @@ export class Kubecast {
           if (event.type === 'goodbye' && isOverload(event.reason)) this.#leaveOut();
         },
         onState: (state) => {
-          if (client === this.#client) this.#tell(state);
+          if (client !== this.#client) return;
+          if (/:4(?!01|08|25|29)/.test(state.reason)) void this.#sift(state);
+          else this.#state = state;
+          this.#showAll();
         },
       });
       this.#client = client;
+      this.#state = client.state;
       if (this.#paused) client.pause();
     }
     this.#showAll();
-    this.#listeners.tell();
   }
 
   /** From here on what is heard does not make what these watches show any newer, until they have what was missed. */
@@ -331,58 +337,45 @@ export class Kubecast {
     this.#settle();
   }
 
-  #tell(state: ConnectionState): void {
-    this.#showAll();
-    this.#listeners.tell();
-    // A stream is refused as a whole for one of its watches.
-    if (isFinal(state) && /:4(?!01)/.test(state.reason)) void this.#sift(state);
-  }
-
-  /** Finds out which watches are refused, and goes on without them. */
-  async #sift({ reason, message }: ConnectionState): Promise<void> {
-    this.#sifting = true;
+  /** A stream is refused as a whole for one of its watches. Finds out which are refused, and goes on without them. */
+  async #sift(refused: ConnectionState): Promise<void> {
+    this.#carried = undefined;
+    // Until then all have only lost it.
+    const since = this.#client?.asOf;
+    if (since && this.#state) this.#state = { ...this.#state, phase: 'reconnecting', since };
     const asked = this.#asked; // somebody may have left since
-    const answers = await Promise.all(asked.map(({ path }) => this.#refusal(path)));
-    this.#sifting = false;
-    // If it was one of them, it was in these words. If it was none, it was what they are together.
+    let answers = await Promise.all(asked.map(({ path }) => this.#refusal(path)));
     const count = answers.filter(Boolean).length;
+    if (count > 1) answers = await Promise.all(asked.map(async ({ path }, n) => answers[n] && this.#refusal(path, 'GET')));
+    // If it was one of them, it was in these words. If it was none, it was what they are together.
     // Without those that nobody looks at any more there may be few enough.
-    const spare = count === 0 && asked.some(({ subscribers }) => subscribers === 0);
-    asked.forEach((entry, n) => {
-      if (!spare) entry.refused = count === 0 || (answers[n] && count === 1) ? { reason, message } : answers[n];
-    });
-    this.#settle();
+    if (count > 0 || asked.every(({ subscribers }) => subscribers)) asked.forEach((entry, n) => (entry.refused = count > (answers[n] ? 1 : 0) ? answers[n] : refused));
+    this.#state = this.#client?.state;
+    this.#connect();
   }
 
-  async #recheck(entry: Entry): Promise<void> {
-    if (await this.#refusal(entry.path)) return;
-    entry.refused = undefined;
-    this.#settle();
-  }
-
-  /** Why a path is refused; undefined: it is not, or nobody knows, and then the stream is asked again. */
-  async #refusal(path: string): Promise<{ reason: string; message: string } | undefined> {
-    try {
-      const response = await this.request(path, { method: 'HEAD', headers: { Accept: 'text/event-stream' } }, (one) => one);
+  /** Why a path is refused, in words if it is asked by `GET`; undefined: it is not, or nobody knows, and then the stream is asked again. */
+  #refusal(path: string, method = 'HEAD'): Promise<{ reason: string; message: string } | undefined> {
+    return this.request(path, { method, headers: { Accept: 'text/event-stream' } }, async (response) => {
       const reason = `http:${response.status}`;
-      return /:4(?!01|29)/.test(reason) ? { reason, message: messageOf('', response) } : undefined;
-    } catch {
+      if (/:4(?!01|08|25|29)/.test(reason)) return { reason, message: messageOf(await response.text(), response) };
+      await response.body?.cancel(); // it would be a stream
       return undefined;
-    }
+    }).catch(() => undefined);
   }
 
   #showAll(): void {
     for (const entry of this.#entries.values()) this.#show(entry);
+    this.#listeners.tell();
   }
 
   #show(entry: Entry): void {
     if (entry.since && !this.#client) return; // nothing is more recent
     const { items, phase, stale, ...more } = entry.collection.getSnapshot();
     if (phase === 'current') entry.since = undefined;
-    const [status, asOf, error] = describe(entry, phase, stale, this.#client?.state);
+    const [status, asOf, error] = describe(entry, phase, stale, this.#state);
     const next = { ...(entry.refused ? nothing : { ...more, data: items }), status, asOf, error };
-    const { snapshot } = entry;
-    if (isSame(next, snapshot)) return;
+    if (isSame(next, entry.snapshot)) return;
     entry.snapshot = next;
     entry.listeners.tell();
   }

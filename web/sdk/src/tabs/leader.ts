@@ -1,7 +1,7 @@
 // The one stream of all tabs, in the tab that leads them.
 
 import { Client, type ClientOptions } from '../client.ts';
-import { connect, type Connect } from '../connection.ts';
+import { connect, messageOf, type Connect } from '../connection.ts';
 import type { StreamEvent } from '../events.ts';
 import { streamPath } from '../resource.ts';
 import type { Frame } from '../parser.ts';
@@ -404,7 +404,10 @@ export class Leader {
     const status = Number(/^http:(\d+)/.exec(reason)?.[1] ?? 500);
     this.#sifting = true;
     const names = [...this.#watches];
-    const answers = status === 401 ? [] : await Promise.all(names.map(([, { path }]) => this.#refusal(path)));
+    let answers = status === 401 ? [] : await Promise.all(names.map(([, { path }]) => this.#refusal(path)));
+    // The stream was refused in the words of one.
+    if (answers.filter(Boolean).length > 1) answers = await Promise.all(names.map(async ([, { path }], n) => answers[n] && this.#refusal(path, 'GET')));
+    else answers = answers.map((answer) => answer && { status: answer.status, message: message.replace(/^w\w+: /, '') }); // without its name
     this.#sifting = false;
     if (this.#closed) return;
     if (status === 401) {
@@ -413,24 +416,27 @@ export class Leader {
     }
     // If it was none of them, it was what they are together.
     const none = answers.every((answer) => answer === undefined);
-    const refused = new Map(names.map(([name], n) => [name, none ? status : answers[n]]));
+    const refused = new Map(names.map(([name], n) => [name, none ? { status, message } : answers[n]]));
     for (const [stream, attached] of [...this.#streams]) {
       const [told] = [...attached.names.values()].map((name) => refused.get(name)).filter((answer) => answer !== undefined);
-      if (told !== undefined) this.#refuse(stream, told, message);
+      if (told !== undefined) this.#refuse(stream, told.status, told.message);
     }
     for (const [name, answer] of refused) if (answer !== undefined) this.#watches.delete(name);
     this.#follow();
   }
 
-  /** The status with which a path is refused; undefined: it is not, or nobody knows. */
-  async #refusal(path: string): Promise<number | undefined> {
+  /** How a path is refused, in words if it is asked by `GET`; undefined: it is not, or nobody knows. */
+  async #refusal(path: string, method = 'HEAD'): Promise<{ readonly status: number; readonly message: string } | undefined> {
     const { client, gateway } = this.#options;
     try {
       const token = await client.token?.('connect');
       const headers = { Accept: 'text/event-stream', ...(token === undefined ? {} : { Authorization: `Bearer ${token}` }) };
-      const init: RequestInit = { method: 'HEAD', headers, cache: 'no-store', credentials: client.token ? 'omit' : 'include', signal: AbortSignal.timeout(20_000) };
-      const { status } = await (client.fetch ?? globalThis.fetch)(gateway + path, init);
-      return status >= 400 && status < 500 && status !== 401 && status !== 429 ? status : undefined;
+      const init: RequestInit = { method, headers, cache: 'no-store', credentials: client.token ? 'omit' : 'include', signal: AbortSignal.timeout(20_000) };
+      const response = await (client.fetch ?? globalThis.fetch)(gateway + path, init);
+      const { status } = response;
+      if (status >= 400 && status < 500 && status !== 401 && status !== 429) return { status, message: messageOf(await response.text(), response) };
+      await response.body?.cancel(); // it would be a stream
+      return undefined;
     } catch {
       return undefined;
     }

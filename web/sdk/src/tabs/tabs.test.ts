@@ -4,7 +4,7 @@ import { MockBrowser, type MockTab } from '../../../mock/browser.ts';
 import { MockGateway } from '../../../mock/gateway.ts';
 import { fetchFrom } from '../../../mock/reach.ts';
 import { MockStream } from '../../../mock/stream.ts';
-import { createKubecast, defineResource, queue, type Kubecast, type KubeObject, type Watch } from '../index.ts';
+import { createKubecast, defineResource, queue, transitions, type Kubecast, type KubeObject, type Watch } from '../index.ts';
 import { tabs } from './index.ts';
 
 // Fifty tabs are much for a machine that has other things to do.
@@ -378,14 +378,40 @@ test('what one tab may not watch is no harm to the others', async () => {
   put('a');
   const all = await openPages(2);
   const [one, two] = all as [Page, Page];
+  const seen = new Set<string>();
+  const phases = new Set<string | undefined>();
+  for (const page of all) {
+    page.tab.run(() => void page.pods.subscribe(() => seen.add(`${status(page)} ${shown(page)} ${page.pods.getSnapshot().error?.message}`)));
+    page.tab.run(() => void page.kc.connection.subscribe(() => phases.add(page.kc.connection.getSnapshot()?.phase)));
+  }
   const forbidden = two.kc.watch(pods, { namespace: 'other' });
   two.tab.run(() => void forbidden.subscribe(() => undefined));
   await pass(3_000);
-  expect(forbidden.getSnapshot().status).toBe('denied');
+  expect(forbidden.getSnapshot()).toMatchObject({ status: 'denied', error: { message: 'you may not watch pods in the namespace other' } });
+  expect([...seen].filter((line) => !/^(live|catching-up|reconnecting) a undefined$/.test(line))).toEqual([]);
+  expect([...phases].filter((phase) => !/^(live|reconnecting)$/.test(phase ?? ''))).toEqual([]);
   put('b');
   await pass(100);
   expect([one, two].map(shown)).toEqual(['a,b', 'a,b']);
   expect([one, two].map(status)).toEqual(['live', 'live']);
+});
+
+test('watches that are refused in several tabs at once are told each in its own words', async () => {
+  gateway.users.set('let-me-in', { namespaces: ['n'] });
+  const all = await openPages(3);
+  gateway.fault.slow(200);
+  const forbidden = all.map(({ tab, kc }, n) => {
+    const watch = n === 2 ? kc.follow(transitions(pods, {})) : kc.watch(pods, { namespace: `other-${n}` });
+    tab.run(() => void watch.subscribe(() => undefined));
+    return watch;
+  });
+  await pass(5_000);
+  expect(forbidden.map((watch) => watch.getSnapshot().error?.message)).toEqual([
+    'you may not watch pods in the namespace other-0',
+    'you may not watch pods in the namespace other-1',
+    'there is no history of it',
+  ]);
+  expect(all.map(status)).toEqual(['live', 'live', 'live']);
 });
 
 test('who is signed in no more is told so, in all tabs', async () => {
