@@ -60,6 +60,14 @@ export function onOtherUser(listener: () => void, session: Session = browserSess
   return () => others.close();
 }
 
+/** Tells when somebody has signed in in another tab. Returns how to stop. */
+export function onSignIn(listener: () => void): () => void {
+  if (typeof BroadcastChannel === 'undefined') return () => undefined;
+  const others = new BroadcastChannel(users);
+  others.onmessage = () => listener();
+  return () => others.close();
+}
+
 /** Where one signs in, and comes back from to what is on screen now. */
 export function loginAddress(session: Session = browserSession, at: Pick<Location, 'pathname' | 'hash'> = location): string {
   const here = at.pathname + at.hash;

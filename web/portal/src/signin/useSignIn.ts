@@ -5,7 +5,7 @@ import { tabs } from '@kubecast/sdk/tabs';
 import { useCallback, useEffect, useState } from 'react';
 import { frameSchedule } from '../scheduling/schedule.ts';
 import { base } from '../session/base.ts';
-import { browserSession, endBrowserSession, loginAddress, onBrowserSessionEnd, onOtherUser, sourceOf, tellUser } from '../session/browser.ts';
+import { browserSession, endBrowserSession, loginAddress, onBrowserSessionEnd, onOtherUser, onSignIn, sourceOf, tellUser } from '../session/browser.ts';
 import { storedToken, storeToken, takeTokenFromAddress } from '../session/session.ts';
 import { t } from './texts.tsx';
 
@@ -105,6 +105,20 @@ export function useSignIn(first: SignedIn | undefined): SignInState {
 
   // A token that was kept is looked at first; else the browser may have a session.
   const found = useCallback(() => setSession(open(undefined, true)), []);
+  // Who signs in in another tab has done so for this one, too, whoever was signed out of it.
+  const signedOut = session === undefined;
+  useEffect(() => {
+    if (!signedOut) return undefined;
+    let over = false;
+    const stop = onSignIn(() => {
+      const look = browserSession.look().then(({ username }) => !over && username !== undefined && found());
+      look.catch(() => undefined); // it can be signed in here, as before
+    });
+    return () => {
+      over = true;
+      stop();
+    };
+  }, [signedOut, found]);
   const look = useBrowserSession(session === undefined, first === undefined, found);
   return { session, reason, stuck, ...look, signIn, accept, signOut, leave };
 }
