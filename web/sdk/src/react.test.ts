@@ -5,10 +5,12 @@ import { renderToString } from 'react-dom/server';
 import { afterEach, beforeEach, describe, expect, expectTypeOf, test } from 'vitest';
 import '../../mock/setup.ts';
 import { frame, ScriptedFetch } from '../../mock/fetch.ts';
+import { MockGateway } from '../../mock/gateway.ts';
+import { MockWorld } from '../../mock/world.ts';
 import { dehydrate, hydrate, type Dehydrated } from './hydrate.ts';
 import { createKubecast, type Kubecast } from './kubecast.ts';
 import type { KubeObject } from './object.ts';
-import { KubecastProvider, useCount, useLivePage, useObject, useSuspenseFollow, useSuspenseObject, useSuspenseWatch, useWatch } from './react.ts';
+import { KubecastProvider, useCount, useLivePage, useObject, useSuspenseAccess, useSuspenseFollow, useSuspenseHistory, useSuspenseMe, useSuspenseNotifications, useSuspenseObject, useSuspenseQueue, useSuspenseQueues, useSuspenseWatch, useWatch } from './react.ts';
 import { page } from './page.ts';
 import { ready } from './ready.ts';
 import { defineResource } from './resource.ts';
@@ -251,6 +253,41 @@ test('below a Suspense one object and a live page are not rendered before they a
   await settle();
   expect(at.textContent).toBe('train 7');
   act(() => root.unmount());
+});
+
+test('below a Suspense nothing that is asked for or followed is rendered before it is there, whatever it is', async () => {
+  const gateway = new MockGateway();
+  new MockWorld(gateway, { jobs: 5 });
+  kc.close();
+  kc = createKubecast({ token: () => 'let-me-in', fetch: gateway.fetch });
+  const rendered: Record<string, Set<string>> = {};
+  const parts: Record<string, () => { readonly status: string }> = {
+    me: () => useSuspenseMe(),
+    access: () => useSuspenseAccess(jobs, { namespace: 'team-a', verb: 'watch' }),
+    history: () => useSuspenseHistory(jobs, { owner: 'me' }),
+    queue: () => useSuspenseQueue('team-nlp', 'gpu'),
+    queues: () => useSuspenseQueues(),
+    notifications: () => useSuspenseNotifications(),
+  };
+  const part = (name: string, use: () => { readonly status: string }) => {
+    const seen = (rendered[name] = new Set<string>());
+    return function Part(): ReactNode {
+      const { status } = use();
+      seen.add(status);
+      return `${name} `;
+    };
+  };
+  const at = document.createElement('div');
+  const root = createRoot(at);
+  const all = Object.entries(parts).map(([name, use]) => createElement(Suspense, { fallback: 'waiting ', key: name }, createElement(part(name, use))));
+  act(() => root.render(createElement(KubecastProvider, { client: kc }, ...all)));
+  expect(at.textContent).toBe('waiting '.repeat(all.length));
+  const end = Date.now() + 60_000;
+  while (at.textContent.includes('waiting') && Date.now() < end) await settle();
+  expect(at.textContent).toBe(Object.keys(parts).map((name) => `${name} `).join(''));
+  for (const [name, seen] of Object.entries(rendered)) expect([...seen], name).not.toContain('loading');
+  act(() => root.unmount());
+  gateway.cutAll();
 });
 
 test('below a Suspense two that take longer than linger are there in the end, and are left with the component', async () => {

@@ -112,13 +112,50 @@ export function useSuspenseFollow<T, More, S = readonly T[]>(source: Source<T, M
   return useSuspended(useKubecast().follow(source), options) as never;
 }
 
+/** As {@link useMe}, below a Suspense. What cannot be asked does not suspend; `status` says so. So it is of all of these. */
+export function useSuspenseMe<S = Me | undefined>(kinds?: readonly string[], options?: Selecting<Me | undefined, S>): Selected<Shown<Asked<Me>>, S> {
+  return useSuspended(meOf(useKubecast(), kinds), options) as never;
+}
+
+/** As {@link useAccess}, below a Suspense. */
+export function useSuspenseAccess<S = Access | undefined>(resource: Resource<KubeObject>, query?: AccessQuery, options?: Selecting<Access | undefined, S>): Selected<Shown<Asked<Access>>, S> {
+  return useSuspended(accessOf(useKubecast(), resource, query), options) as never;
+}
+
+/** As {@link useHistory}, below a Suspense. */
+export function useSuspenseHistory(resource: Resource<KubeObject>, query: PastQuery): Shown<Past> {
+  return useSuspended(pastOf(useKubecast(), resource, query));
+}
+
+/** As {@link useQueue}, below a Suspense. */
+export function useSuspenseQueue<S = QueueWithJobs | undefined>(
+  namespace: string,
+  name: string,
+  query?: QueueQuery,
+  options?: Selecting<QueueWithJobs | undefined, S>,
+): Selected<Shown<Watch<QueueWithJobs>>, S> {
+  return oneOf(useSuspended(useKubecast().follow(queue(namespace, name, query)), ofOne(options)), options);
+}
+
+/** As {@link useQueues}, below a Suspense. */
+export function useSuspenseQueues<S = readonly Queue[]>(query?: Pick<QueueQuery, 'cluster'>, options?: Selecting<readonly Queue[], S>): Selected<Shown<Queues>, S> {
+  return useSuspended(queuesOf(useKubecast(), query), options) as never;
+}
+
+/** As {@link useNotifications}, below a Suspense. */
+export function useSuspenseNotifications(): Shown<Inbox> {
+  return useSuspended(inboxOf(useKubecast()));
+}
+
 /** How long something is kept that has arrived, and no component has come for, in milliseconds: another may be waited for beside it. */
 const patience = 30_000;
 const arriving = new WeakMap<object, () => void>();
 
+type Suspending = Followable & { readonly getSnapshot: () => { readonly status: string } };
+
 /** Settles once something complete is there, or never will be. It is held until a component subscribes to it, which only one that is rendered does. */
-function arrival(watch: Watch<unknown>): Promise<unknown> {
-  const arrived = ready(watch).catch(() => undefined);
+function arrival(watch: Suspending): Promise<unknown> {
+  const arrived = ready(watch as unknown as Watch<unknown>).catch(() => undefined);
   if (!arriving.has(watch)) {
     const leave = watch.subscribe(() => undefined);
     const letGo = (): void => {
@@ -131,8 +168,8 @@ function arrival(watch: Watch<unknown>): Promise<unknown> {
   return arrived;
 }
 
-function useSuspended<T, More>(watch: Watch<T, More>, options?: Options): Shown<Watch<T, More>> {
-  const now = useShown(watch, options);
+function useSuspended<F extends Suspending>(watch: F, options?: Options): Shown<F> {
+  const now: Shown<F> & { readonly status?: unknown } = useShown(watch, options);
   useEffect(() => arriving.get(watch)?.(), [watch]); // it has been subscribed to by then
   if (now.status !== 'loading') return now;
   // A server would wait for a promise until the request ends. For an error it sends the fallback, and the browser renders what is below it.
