@@ -49,6 +49,17 @@ func (c *core) becomes(history string) {
 	c.history = history
 }
 
+// behind runs an informer behind a core.
+func behind(t *testing.T, c *core) (r *recorder, stop func()) {
+	t.Helper()
+	r = &recorder{}
+	edge, err := cluster.Connect(cluster.Options{Name: "test", UserAgent: "edge", Config: &rest.Config{Host: "http://core.test", Transport: c}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, informFrom(t, edge.ListWatch(apitest.Pods, r), r)
+}
+
 // What happens while another gateway is away, or is not ready yet, is told version by version once it is back, whatever has
 // become of the newest object: it says that its history is the same. If it does not, or if versions went back, everything is
 // listed anew.
@@ -77,12 +88,8 @@ func TestARestartOfAnotherGatewayLosesNoVersion(t *testing.T) {
 			c := &core{API: apitest.New(apitest.Pods), history: "one"}
 			c.Put("pods", "n/a")
 			c.Put("pods", "n/c")
-			r := &recorder{}
-			edge, err := cluster.Connect(cluster.Options{Name: "test", UserAgent: "edge", Config: &rest.Config{Host: "http://core.test", Transport: c}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer informFrom(t, edge.ListWatch(apitest.Pods, r), r)()
+			r, stop := behind(t, c)
+			defer stop()
 			synctest.Wait()
 			c.Put("pods", "n/b")
 			c.Put("pods", "n/b")
@@ -120,4 +127,125 @@ func TestARestartOfAnotherGatewayLosesNoVersion(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Whoever may see another part by the next watch lists it, however that watch ended.
+func TestTheNextWatchOfAnotherPartIsListed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &core{API: apitest.New(apitest.Pods), history: "one-s1"}
+		c.Put("pods", "n/a")
+		_, stop := behind(t, c)
+		defer stop()
+		synctest.Wait()
+		c.Put("pods", "n/b")
+		c.becomes("one-s2")
+		time.Sleep(30 * time.Minute) // the watch's time is up
+		c.Put("pods", "n/b")
+		synctest.Wait()
+		c.Away(true)
+		synctest.Wait()
+		c.Put("pods", "n/b")
+		time.Sleep(5 * time.Second)
+		c.Away(false)
+		time.Sleep(time.Minute)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.lists < 2 {
+			t.Errorf("%d lists, claims %q", c.lists, c.claims)
+		}
+	})
+}
+
+// The newest object does not say what else may be seen by now.
+func TestAnotherPartIsListedThoughTheNewestObjectIsTheSame(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &core{API: apitest.New(apitest.Pods), history: "one-s1"}
+		c.Put("pods", "n/a")
+		_, stop := behind(t, c)
+		defer stop()
+		synctest.Wait()
+		c.Put("pods", "n/b")
+		synctest.Wait()
+		c.Away(true)
+		synctest.Wait()
+		c.becomes("one-s2")
+		time.Sleep(5 * time.Second)
+		c.Away(false)
+		time.Sleep(time.Minute)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.lists < 2 {
+			t.Errorf("%d lists", c.lists)
+		}
+	})
+}
+
+// A refusal that no waiting heals, as of a proxy that takes no unknown header, is followed by a list.
+func TestAWatchThatIsRefusedForGoodIsNoReasonToWait(t *testing.T) {
+	for _, history := range []string{"", "one"} {
+		for _, code := range []int{400, 410, 413, 422, 500, 501} {
+			t.Run(fmt.Sprint(history, code), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					c := &core{API: apitest.New(apitest.Pods), history: history}
+					c.Put("pods", "n/a")
+					r, stop := behind(t, c)
+					defer stop()
+					synctest.Wait()
+					c.Put("pods", "n/b")
+					synctest.Wait()
+					c.Away(true)
+					synctest.Wait()
+					v := c.Put("pods", "n/b")
+					time.Sleep(5 * time.Second)
+					c.Answer("pods", func(req *http.Request) *apitest.Fault {
+						if req.URL.Query().Get("watch") != "" {
+							return apitest.Refuse(code)
+						}
+						return nil
+					})
+					c.Away(false)
+					time.Sleep(10 * time.Minute)
+					told, _ := r.take()
+					c.mu.Lock()
+					defer c.mu.Unlock()
+					if !slices.Contains(told, fmt.Sprintf("update n/b@%d", v)) {
+						t.Errorf("%d: %d lists, claims %d, %q", code, c.lists, len(c.claims), told)
+					}
+				})
+			})
+		}
+	}
+}
+
+// Another gateway that is killed again as soon as it is back loses no version either.
+func TestAnotherGatewayThatIsKilledTwiceLosesNoVersion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &core{API: apitest.New(apitest.Pods), history: "one"}
+		c.Put("pods", "n/a")
+		r, stop := behind(t, c)
+		defer stop()
+		synctest.Wait()
+		c.Put("pods", "n/b")
+		synctest.Wait()
+		c.Away(true)
+		time.Sleep(2 * time.Second)
+		c.Away(false)
+		for c.Watches() == 0 {
+			time.Sleep(10 * time.Millisecond)
+		}
+		time.Sleep(300 * time.Millisecond)
+		c.Away(true)
+		synctest.Wait()
+		middle := c.Put("pods", "n/b")
+		c.Put("pods", "n/b")
+		time.Sleep(2 * time.Second)
+		c.Away(false)
+		time.Sleep(2 * time.Minute)
+		told, _ := r.take()
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.lists > 1 || !slices.Contains(told, fmt.Sprintf("update n/b@%d", middle)) {
+			t.Errorf("%d lists, claims %q, told %q", c.lists, c.claims, told)
+		}
+	})
 }

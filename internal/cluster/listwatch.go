@@ -250,7 +250,7 @@ func (lw *ListWatch) watch(ctx context.Context, noted *attempts, options metav1.
 		return nil, err
 	}
 	switch now := noted.history(); {
-	case history == "":
+	case history == "" && (lw.listed.Load() || lw.resumeGuard.shows(now)): // a list may show another part than a watch
 		lw.resumeGuard.answered(now)
 	case now == history:
 		lw.resumeGuard.resumed()

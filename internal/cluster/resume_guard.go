@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -110,6 +111,15 @@ func (t *resumeGuard) knowsHistory() bool {
 	return t.history != ""
 }
 
+// shows reports whether an answer of a history shows the same part as the one before, as far as the server says that.
+func (t *resumeGuard) shows(history string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	_, before, _ := strings.Cut(t.history, "-")
+	_, now, _ := strings.Cut(history, "-")
+	return t.history == "" || history == "" || now == before
+}
+
 // resumed records that a watch goes on in the history of the one before, by the server's word.
 func (t *resumeGuard) resumed() {
 	t.mu.Lock()
@@ -171,7 +181,11 @@ func (lw *ListWatch) again(ctx context.Context, o *Object) (*Object, error) {
 	if namespace := o.GetNamespace(); namespace != "" {
 		path = lw.kind.pathIn(namespace)
 	}
-	body, err := lw.client.Get().AbsPath(path, o.GetName()).DoRaw(ctx)
+	request := lw.client.Get().AbsPath(path, o.GetName())
+	if lw.metadata {
+		request.SetHeader("Accept", metadataOnly)
+	}
+	body, err := request.DoRaw(ctx)
 	switch {
 	case apierrors.IsNotFound(err), apierrors.IsForbidden(err):
 		return nil, nil

@@ -2,6 +2,8 @@ package cluster
 
 import (
 	"context"
+	"errors"
+	"net/http"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -43,7 +45,13 @@ func mayListLater(err error) bool {
 
 // mayWatchLater reports whether a watch may succeed when it is asked for again. After any other failure, client-go
 // decides: it may list anew. Of another gateway, which shows that its history is still the same, nothing is to be
-// listed anew as long as it is away, or not ready yet.
+// listed anew as long as it is away, or not ready yet. What it refuses otherwise it may refuse for ever.
 func (lw *ListWatch) mayWatchLater(err error) bool {
-	return utilnet.IsConnectionRefused(err) || apierrors.IsTooManyRequests(err) || lw.resumeGuard.knowsHistory() && mayListLater(err)
+	return utilnet.IsConnectionRefused(err) || apierrors.IsTooManyRequests(err) || lw.resumeGuard.knowsHistory() && isAway(err) && mayListLater(err)
+}
+
+// isAway reports whether an error is none of an answer, or one of a server that is not there: 502 to 504.
+func isAway(err error) bool {
+	var answer apierrors.APIStatus
+	return !errors.As(err, &answer) || answer.Status().Code >= http.StatusBadGateway
 }

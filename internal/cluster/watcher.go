@@ -98,6 +98,9 @@ func (w *watcher) run(ctx context.Context, from *Object) {
 			// event, so it gets an error.
 			err = fmt.Errorf("the watch ended as soon as it began: %w", err)
 			w.lw.down(err)
+			if w.lw.resumeGuard.knowsHistory() && isInterruption(err) { // upon 429, it does not list either
+				err = apierrors.NewTooManyRequests(err.Error(), 1)
+			}
 			w.send(ctx, watch.Error, asStatus(err))
 		case err == io.EOF: // the watch's time was up
 		case isInterruption(err):

@@ -384,7 +384,8 @@ export class Client {
 
   async #next(): Promise<Said> {
     try {
-      return { frames: (await this.#connection?.next()) ?? [] };
+      const frames = await this.#connection?.next();
+      return frames ? { frames } : { error: new Lost('ended', '') }; // as a clean end was told before
     } catch (error) {
       return { error };
     }

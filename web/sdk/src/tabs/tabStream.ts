@@ -18,7 +18,7 @@ export class TabStream implements Stream {
   lastEventId: string;
   /** Behind what was heard, which is what a leader is asked from. */
   position: string;
-  /** Resolves once the leader tells this tab stream something: with false if it has no room. Rejects as Connection.open does. */
+  /** Resolves once the leader tells this tab stream something: with false if it has no room. Rejects as `connect` does. */
   readonly opened: Promise<boolean>;
   /** How often it has given up what a leader may have answered. */
   turn = 0;
