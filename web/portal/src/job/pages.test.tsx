@@ -89,7 +89,7 @@ test('numbers that a stream does not tell as they are are read again for the YAM
   await vi.waitFor(async () => {
     await pass();
     expect(page.element.textContent).toContain('serial: 9007199254740993');
-  });
+  }, { timeout: 60_000 });
 });
 
 test('Events of an object are those of its uid, once that is known: a name is used again', async () => {
