@@ -115,7 +115,9 @@ export class ScriptedApi {
   /** A container writes these lines, now. */
   write(namespace: string, pod: string, container: string, ...lines: readonly string[]): void {
     const log = this.#log(namespace, pod, container);
-    for (const line of lines) log.lines.push(`${new Date().toISOString().replace('Z', '000000Z')} ${line}\n`);
+    // To the nanosecond, and no two at once, as a container runtime stamps them.
+    const now = new Date().toISOString().slice(0, -1);
+    for (const line of lines) log.lines.push(`${now}${String(log.lines.length % 1_000_000).padStart(6, '0')}Z ${line}\n`);
     for (const follower of [...log.followers]) follower();
   }
 

@@ -25,16 +25,25 @@ export interface JobOptions {
   readonly status?: object;
 }
 
+interface Ended {
+  readonly namespace?: string;
+  /** In milliseconds: before now, and for how long it had run. */
+  readonly ago?: number;
+  readonly ran?: number;
+}
+
 const container = (gpus: number): object => {
   const resources = { cpu: '8', memory: '32Gi', ...(gpus > 0 && { [gpu]: String(gpus) }) };
   return { name: 'main', image, command: ['python', 'train.py'], resources: { requests: resources, limits: resources } };
 };
 
+const scheduled = (ago: number): object => ({ type: 'PodScheduled', status: 'True', lastTransitionTime: time(ago) });
+
 /** A pod that has run for so long. */
 export const running = (ago = 0): object => ({
   phase: 'Running',
   startTime: time(ago),
-  conditions: [{ type: 'Ready', status: 'True', lastTransitionTime: time(ago) }],
+  conditions: [scheduled(ago), { type: 'Ready', status: 'True', lastTransitionTime: time(ago) }],
   containerStatuses: [{ name: 'main', image, imageID: '', ready: true, restartCount: 0, state: { running: { startedAt: time(ago) } } }],
 });
 
@@ -42,6 +51,7 @@ export const running = (ago = 0): object => ({
 export const over = (exitCode: number, reason: string, ago = 0, ran = 0): object => ({
   phase: exitCode ? 'Failed' : 'Succeeded',
   startTime: time(ago + ran),
+  conditions: [scheduled(ago + ran)],
   containerStatuses: [{ name: 'main', image, imageID: '', ready: false, restartCount: 0, state: { terminated: { exitCode, reason, startedAt: time(ago + ran), finishedAt: time(ago) } } }],
 });
 
@@ -146,11 +156,14 @@ export class ScriptedWorld {
     this.pod(`${name}-a`, running(options.ago), { of: name, namespace, ago: options.ago, ...(gpus !== undefined && { gpus }), ...(node !== undefined && { node }) });
   }
 
-  /** The pod of a job that runs ends, and then the job. */
-  ends(name: string, exitCode: number, reason: string, { namespace = team, ago = 0, ran = 0 }: { namespace?: string; ago?: number; ran?: number } = {}): void {
+  /** The pod of a job that runs ends. */
+  podEnds(name: string, exitCode: number, reason: string, { namespace = team, ago = 0, ran = 0 }: Ended = {}): void {
     this.api.endLog(namespace, `${name}-a`, 'main');
     this.now('pods', namespace, `${name}-a`, over(exitCode, reason, ago, ran));
-    this.now('jobs', namespace, name, exitCode ? failed(ago, ran) : succeeded(ago, ran));
+  }
+
+  fails(name: string, { namespace = team, ago = 0, ran = 0 }: Ended = {}): void {
+    this.now('jobs', namespace, name, failed(ago, ran));
   }
 
   event(kind: 'Job' | 'Pod', namespace: string, name: string, reason: string, text: string): void {
@@ -160,15 +173,8 @@ export class ScriptedWorld {
   }
 }
 
-export const failed = (ago = 0, ran = 0): object => ({
+const failed = (ago = 0, ran = 0): object => ({
   failed: 1,
   startTime: time(ago + ran),
   conditions: [{ type: 'Failed', status: 'True', reason: 'BackoffLimitExceeded', message: 'Job has reached the specified backoff limit', lastTransitionTime: time(ago) }],
-});
-
-const succeeded = (ago: number, ran: number): object => ({
-  succeeded: 1,
-  startTime: time(ago + ran),
-  completionTime: time(ago),
-  conditions: [{ type: 'Complete', status: 'True', lastTransitionTime: time(ago) }],
 });

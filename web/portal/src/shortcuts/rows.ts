@@ -8,7 +8,7 @@ export const steps: Partial<Record<string, number>> = { j: 1, k: -1, ArrowDown: 
 export function moveRow(key: string): boolean {
   const step = steps[key];
   if (step === undefined) return false;
-  const links = [...document.querySelectorAll<HTMLElement>('main a.row-link')];
+  const links = [...document.querySelectorAll<HTMLElement>('main :is(a.row-link, .mine-name a)')];
   const from = links.findIndex((link) => link === document.activeElement || rowOf(link)?.contains(document.activeElement));
   // Arrow keys scroll, and choose from what is open, until somebody is on a row.
   if (from < 0 && key.startsWith('Arrow')) return false;
