@@ -16,6 +16,10 @@ export interface Change {
 export type Draft = Omit<KubeObject, 'metadata'> & {
   readonly spec?: unknown;
   readonly status?: unknown;
+  /** In a word what it is doing. */
+  readonly $status?: string;
+  /** As of a ConfigMap. */
+  readonly data?: unknown;
   readonly metadata: Omit<KubeObject['metadata'], 'uid'> & { readonly uid?: string };
 };
 

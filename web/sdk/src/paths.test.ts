@@ -3,10 +3,12 @@ import { expect, expectTypeOf, test } from 'vitest';
 import { createKubecast } from './kubecast.ts';
 import type { KubeObject } from './object.ts';
 import type { Query } from './resource.ts';
-import { useWatch as useInReact } from './react.ts';
+import type { Draft } from '../../mock/cluster.ts';
+import type { Paths } from './paths.ts';
+import { useObject as useObjectInReact, useWatch as useInReact } from './react.ts';
 import { defineResource, pathOf, type Labels, type Where } from './resource.ts';
 import { createWatch } from './solid.ts';
-import { useWatch as useInVue } from './vue.ts';
+import { useObject as useObjectInVue, useWatch as useInVue } from './vue.ts';
 
 interface Job extends KubeObject {
   readonly spec: { readonly parallelism?: number; readonly template: { readonly metadata?: { readonly labels?: Record<string, string> }; readonly spec: { readonly containers: readonly { readonly name: string }[] } } };
@@ -40,6 +42,36 @@ test('of an object there is what was asked for, and its identity', () => {
   expectTypeOf(kc.watch(reports, { fields: ['status.phase'] }).getSnapshot().data[0]?.status?.phase).toEqualTypeOf<string | undefined>();
   expect(kc.watch(jobs, { fields: ['status.active'] }).getSnapshot().data).toEqual([]);
   kc.close();
+});
+
+test('what an object is doing is a path of all, and a text', () => {
+  const kc = createKubecast({ fetch: () => Promise.reject(new Error('nobody asks')) });
+  const some = () => kc.watch(jobs, { fields: ['$status', 'status.active'] }).getSnapshot().data[0];
+  type Some = NonNullable<ReturnType<typeof some>>;
+  expectTypeOf<Some['$status']>().toEqualTypeOf<string | undefined>();
+  expectTypeOf<Some['status']>().toEqualTypeOf<{ readonly active?: number } | undefined>();
+  const one: Draft = { metadata: { name: 'a' }, $status: 'Running', data: { key: 'of a ConfigMap' } };
+  expect([some(), one.$status]).toEqual([undefined, 'Running']);
+  kc.close();
+});
+
+test('a function is no query: where one is expected, it has to be called', () => {
+  const never = () => {
+    const chosen = Math.random() > 0.5 ? { namespace: 'n', name: 'a' } : undefined;
+    // @ts-expect-error It returns none.
+    useObjectInVue(jobs, () => 42);
+    // @ts-expect-error Misspelled.
+    useObjectInVue(jobs, () => ({ namespaze: 'n' }));
+    // @ts-expect-error In React it is not called.
+    useObjectInReact(jobs, () => 42);
+    expectTypeOf(useObjectInVue(jobs, () => chosen ?? 'skip').value.status === 'idle').toEqualTypeOf<boolean>();
+  };
+  expect(never).toBeTypeOf('function');
+});
+
+test('a path that leads nowhere is told by itself, and does not make the others wrong', () => {
+  type Told = Paths<Job, readonly ['status.active', 'status.activ']>;
+  expectTypeOf<Told>().toEqualTypeOf<readonly ['status.active', { readonly 'is not a path of these objects': 'status.activ' }]>();
 });
 
 test('a path that leads nowhere does not compile', () => {

@@ -25,13 +25,15 @@ type Leads<T, P extends string> = unknown extends T
 /** A type that says nothing of an object but that it is one. (One whose own parts may all be missing says more, though any object is one of it.) */
 type Any<T extends KubeObject> = KubeObject extends T ? (keyof T extends keyof KubeObject ? true : false) : false;
 
-/** The same paths; a text that says so in place of one that leads nowhere. Of a type that is not told apart from any object, all do. */
+/** The same paths; what says so in place of one that leads nowhere (a text would make the others wrong, too). `$status` is in a word what any object is doing. Of a type that is not told apart from any object, all do. */
 export type Paths<T extends KubeObject, F extends readonly string[]> = Any<T> extends true
   ? F
-  : { readonly [I in keyof F]: string extends F[I] ? F[I] : Leads<T, F[I]> extends true ? F[I] : `${F[I]} is not a path of these objects` };
+  : { readonly [I in keyof F]: string extends F[I] ? F[I] : F[I] extends '$status' ? F[I] : Leads<T, F[I]> extends true ? F[I] : { readonly 'is not a path of these objects': F[I] } };
 
 /** What is at the end of a path, and what leads there. */
-type At<T, P extends string> = T extends undefined
+type At<T, P extends string> = P extends '$status'
+  ? { readonly $status?: string }
+  : T extends undefined
   ? undefined
   : unknown extends T
     ? unknown

@@ -55,6 +55,8 @@ export interface Query {
   readonly deltas?: boolean | undefined;
   /** At most one modification of each object in so many milliseconds, the latest. */
   readonly conflate?: number | undefined;
+  /** Never there: a function, all of whose properties may be missing here but its name, is no query. */
+  readonly call?: never;
 }
 
 /** A query whose `fields` are paths of the objects. Where they are written down, the type of what is told is narrowed to them. */
