@@ -1,6 +1,7 @@
 // The user's jobs, as the history has them: read anew when one of them has changed.
 
 import { pastJobs, type Kubecast, type PastJob } from '@kubecast/sdk';
+import { endOf } from '../history/outcome.ts';
 import { jobs } from '../job/resources.ts';
 import { Reading } from '../polling/polling.ts';
 import { mayBeExplained, untilExplained } from '../state/why.ts';
@@ -42,5 +43,5 @@ async function read(kc: Kubecast): Promise<MyJobs> {
   const mine = (states: readonly string[], limit: number, since?: string) => pastJobs(kc, jobs, { owner: 'me', states, limit, since });
   const [open, over] = await Promise.all([mine([...running, ...waiting], 500), mine(ended, 100, '168h')]);
   const of = (states: readonly string[]): PastJob[] => open.items.filter(({ state }) => states.includes(state));
-  return { running: of(running), waiting: of(waiting), ended: [...over.items].sort((a, b) => b.since - a.since), more: open.more || over.more };
+  return { running: of(running), waiting: of(waiting), ended: [...over.items].sort((a, b) => endOf(b) - endOf(a)), more: open.more || over.more };
 }

@@ -2,7 +2,7 @@
 
 import { pastEnds, pastUsage, transitions, type Transition } from '@kubecast/sdk';
 import { useCount, useFollow, useKubecast } from '@kubecast/sdk/react';
-import { useCallback, useMemo, type ReactNode } from 'react';
+import { useCallback, useMemo, type CSSProperties, type ReactNode } from 'react';
 import { Age } from '../age/Age.tsx';
 import { useNow } from '../age/clock.ts';
 import { Dated, useAway } from '../connection/Dated.tsx';
@@ -43,7 +43,7 @@ export function OverviewPage({ view }: { view: View }): ReactNode {
   const span = spans[since] ?? day;
   // Says that there is something to count again.
   const over = useFollow(transitions(jobs, { namespace, states: ['Succeeded', 'Failed', 'Cancelled'], limit: 0, keep: 1 }));
-  const failing = useFollow(transitions(jobs, { namespace, states: ['Failed'], limit: named, keep: named }));
+  const failing = useFollow(transitions(jobs, { namespace, states: ['Failed'], limit: 4 * named, keep: 4 * named }));
   const last = over.status === 'live' ? (over.data.at(-1)?.seq ?? 'live') : undefined;
   const read = useCallback(() => pastUsage(kc, jobs, { namespace, by: 'resource', since, step: span.step }), [kc, namespace, since, span.step]);
   const times = useReading(read, last, gap);
@@ -72,7 +72,7 @@ export function OverviewPage({ view }: { view: View }): ReactNode {
     } as const;
   }, [times.data, steps, span]);
 
-  const failures = useMemo(() => failing.data.filter(({ at }) => stepOf(at, steps, span.stepLength) !== undefined).reverse(), [failing.data, steps, span]);
+  const failures = useMemo(() => latestOf(failing.data.filter(({ at }) => stepOf(at, steps, span.stepLength) !== undefined), named), [failing.data, steps, span]);
   const all = (numbers: readonly number[]): number => numbers.reduce((a, b) => a + b, 0);
   const none = over.status === 'denied' && (times.error as { status?: number } | undefined)?.status === 404;
   const retry = (): void => {
@@ -142,6 +142,11 @@ export function OverviewPage({ view }: { view: View }): ReactNode {
   );
 }
 
+/** Those that happened last: what was found after the fact is told last, and happened before. */
+export function latestOf(transitions: readonly Transition[], count: number): readonly Transition[] {
+  return [...transitions].reverse().sort((a, b) => b.at - a.at).slice(0, count);
+}
+
 /** The newest ends that were no good ones. */
 function Failures({ rows, loading, view }: { readonly rows: readonly Transition[]; readonly loading: boolean; readonly view: View }): ReactNode {
   return (
@@ -202,10 +207,13 @@ const known = (status: string): boolean => status !== 'loading' && status !== 'd
 
 /** `count`: false where it is not known. */
 function Tile({ name, tone, href, count }: { name: string; tone: string; href: string; count: number | false }): ReactNode {
+  const said = count === false ? t.notSeen : formatNumber(count);
   return (
     <li>
       <a href={href} className={`tile tile-${tone}`}>
-        <span className="tile-count">{count === false ? t.notSeen : formatNumber(count)}</span>
+        <span className="tile-count" style={{ '--length': said.length } as CSSProperties}>
+          {said}
+        </span>
         <span className="tile-name">{name}</span>
       </a>
     </li>

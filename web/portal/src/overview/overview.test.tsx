@@ -1,4 +1,4 @@
-import type { Kubecast } from '@kubecast/sdk';
+import type { Kubecast, Transition } from '@kubecast/sdk';
 import { KubecastProvider } from '@kubecast/sdk/react';
 import { act } from 'react';
 import { afterEach, expect, test, vi } from 'vitest';
@@ -8,7 +8,7 @@ import { render, type Rendered } from '../../../mock/render.ts';
 import { DatedByConnection } from '../connection/Dated.tsx';
 import { parseView } from '../view/view.ts';
 import { Gpus } from './Gpus.tsx';
-import { OverviewPage } from './OverviewPage.tsx';
+import { latestOf, OverviewPage } from './OverviewPage.tsx';
 
 let server: ScriptedFetch;
 let kc: Kubecast;
@@ -110,4 +110,20 @@ test('GPUs of pods that may not be seen make the number a least one, and a names
   expect(watchesOf(server.last.url).every(([, path]) => path.startsWith('/api/v1/namespaces/team-a/pods'))).toBe(true);
   await countGpus(3, ['team-a']);
   expect(titles()).toEqual(['GPUs: at least 3 of 64 in use in team-a', 'GPUs by node in team-a, at least']);
+});
+
+test('the latest failures are those that happened last, not those that were found last', () => {
+  const found = [['1', 300], ['2', 100], ['3', 200], ['4', 100]] as const;
+  const transitions = found.map(([seq, at]) => ({ seq, at }) as unknown as Transition);
+  expect(latestOf(transitions, 3).map(({ seq }) => seq)).toEqual(['1', '3', '4']);
+});
+
+test('a number that is too long for its tile is smaller: the tile knows how long it is', async () => {
+  page = render(
+    <KubecastProvider client={kc}>
+      <OverviewPage view={parseView('#overview')} />
+    </KubecastProvider>,
+  );
+  await pass(20);
+  expect(page.element.querySelector<HTMLElement>('.tile-count')?.style.getPropertyValue('--length')).toBe('1');
 });
