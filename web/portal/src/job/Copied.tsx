@@ -1,8 +1,8 @@
 import { useEffect, useState, type ReactNode } from 'react';
 import { t } from './texts.ts';
 
-/** A command to take along. */
-export function Copied({ text }: { text: string }): ReactNode {
+/** Copies a text; nothing where the browser cannot. */
+export function CopyButton({ text }: { text: string }): ReactNode {
   const [copied, setCopied] = useState(false);
   useEffect(() => {
     if (!copied) return undefined;
@@ -15,15 +15,21 @@ export function Copied({ text }: { text: string }): ReactNode {
       () => undefined, // it can still be selected
     );
   };
+  // Browsers offer it only to pages that came by TLS, or from this machine.
+  if (!('clipboard' in navigator)) return null;
+  return (
+    <button type="button" className="button button-small" onClick={copy}>
+      {copied ? t.copied : t.copy}
+    </button>
+  );
+}
+
+/** A command to take along. */
+export function Copied({ text }: { text: string }): ReactNode {
   return (
     <span className="copied">
       <code translate="no">{text}</code>
-      {/* Browsers offer it only to pages that came by TLS, or from this machine. */}
-      {'clipboard' in navigator && (
-        <button type="button" className="button button-small" onClick={copy}>
-          {copied ? t.copied : t.copy}
-        </button>
-      )}
+      <CopyButton text={text} />
     </span>
   );
 }

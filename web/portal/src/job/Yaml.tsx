@@ -2,6 +2,7 @@ import { pathOf, type KubeObject, type Resource, type WatchStatus } from '@kubec
 import { useKubecast } from '@kubecast/sdk/react';
 import { useEffect, useMemo, useState, type ReactNode } from 'react';
 import { exactAnswerTo, isRounded } from '../exact/exact.ts';
+import { CopyButton } from './Copied.tsx';
 import { asKubernetesReads, changedLines, withoutNoise } from './yaml.ts';
 import { t } from './texts.ts';
 
@@ -40,14 +41,31 @@ export function Yaml({ object: told, status, of }: { object: KubeObject | undefi
   if (!object) return <p className="job-none">{told ? t.loading : nothing(status)}</p>;
   if (failed) return <p className="job-none">{t.yaml.notLoaded}</p>;
   if (!shown) return <p className="job-none">{t.loading}</p>;
+  const text = `${shown.lines.join('\n')}\n`;
+  const { namespace, name } = shown.object.metadata;
+  const download = (): void => {
+    // The page may be older than what the gateway has by now.
+    import('../export/save.ts').then(
+      ({ save }) => save(new Blob([text], { type: 'application/yaml' }), `${[namespace, name].filter(Boolean).join('-')}.yaml`),
+      () => setFailed(true),
+    );
+  };
   return (
-    <pre className="job-scroller yaml" translate="no" tabIndex={0}>
-      {shown.lines.map((line, n) => (
-        <div key={n} className={shown.changed.has(n) ? 'yaml-changed' : undefined}>
-          {line || ' '}
-        </div>
-      ))}
-    </pre>
+    <>
+      <div className="yaml-bar">
+        <CopyButton text={text} />
+        <button type="button" className="button button-small" onClick={download}>
+          {t.yaml.download}
+        </button>
+      </div>
+      <pre className="job-scroller yaml" translate="no" tabIndex={0}>
+        {shown.lines.map((line, n) => (
+          <div key={n} className={shown.changed.has(n) ? 'yaml-changed' : undefined}>
+            {line || ' '}
+          </div>
+        ))}
+      </pre>
+    </>
   );
 }
 

@@ -92,6 +92,32 @@ test('numbers that a stream does not tell as they are are read again for the YAM
   }, { timeout: 60_000 });
 });
 
+test('the YAML is taken along as it is shown: copied, or as a file', async () => {
+  page = render(
+    <KubecastProvider client={kc}>
+      <Yaml object={{ metadata: { name: 'j', namespace: 'team', uid: 'u' }, spec: { a: 1 } } as unknown as KubeObject} status="live" />
+    </KubecastProvider>,
+  );
+  await vi.waitFor(async () => {
+    await pass();
+    expect(page.element.textContent).toContain('Download');
+  });
+  const yaml = 'metadata:\n  name: j\n  namespace: team\n  uid: u\nspec:\n  a: 1\n';
+  const copied = vi.spyOn(navigator.clipboard, 'writeText').mockResolvedValue();
+  page.act(() => page.button('Copy').click());
+  expect(copied).toHaveBeenCalledWith(yaml);
+  let blob: Blob | undefined;
+  const url = vi.spyOn(URL, 'createObjectURL').mockImplementation((made) => ((blob = made as Blob), 'blob:x'));
+  let file = '';
+  const click = vi.spyOn(HTMLAnchorElement.prototype, 'click').mockImplementation(function (this: HTMLAnchorElement) {
+    file = this.download;
+  });
+  page.act(() => page.button('Download').click());
+  await vi.waitFor(() => expect(file).toBe('team-j.yaml'), { timeout: 30_000 });
+  expect(await blob?.text()).toBe(yaml);
+  for (const one of [copied, url, click]) one.mockRestore();
+});
+
 test('Events of an object are those of its uid, once that is known: a name is used again', async () => {
   const kind = { id: 'things.example.org', group: 'example.org', version: 'v1', plural: 'things', kind: 'Thing', namespaced: true, shortNames: [] };
   page = render(

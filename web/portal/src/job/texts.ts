@@ -71,7 +71,7 @@ export const t = texts({
       others: (count: number) => plural(count, { one: 'Another job had this name.', other: '{} other jobs had this name.' }),
     },
     kept: { log: 'The end of its log, as it was kept.', spec: 'What it was told to do, as it was last seen.', none: 'It is not kept any more.' },
-    yaml: { notLoaded: 'This part of the portal could not be loaded. Load the page again.', denied: 'It cannot be shown.', none: 'There is no such object now.' },
+    yaml: { download: 'Download', notLoaded: 'This part of the portal could not be loaded. Load the page again.', denied: 'It cannot be shown.', none: 'There is no such object now.' },
   },
   'zh-CN': {
     tabs: { logs: '日志', pods: 'Pod', conditions: '状况', events: '事件', compare: '比较', yaml: 'YAML' },
@@ -142,6 +142,6 @@ export const t = texts({
       others: (count) => plural(count, { other: '另有 {} 个作业用过此名称。' }),
     },
     kept: { log: '已保留的日志末尾。', spec: '最后一次看到的作业内容。', none: '已不再保留。' },
-    yaml: { notLoaded: '门户的这一部分未能加载。请重新加载页面。', denied: '无法显示。', none: '目前没有此对象。' },
+    yaml: { download: '下载', notLoaded: '门户的这一部分未能加载。请重新加载页面。', denied: '无法显示。', none: '目前没有此对象。' },
   },
 });
