@@ -1,5 +1,6 @@
 import type { ReactNode } from 'react';
 import type { Sort } from './sort.ts';
+import { t } from './texts.ts';
 
 interface TableHeaderProps {
   readonly columns: readonly { readonly id: string; readonly header: string; readonly fixed?: boolean | undefined; readonly numeric?: boolean | undefined }[];
@@ -15,8 +16,9 @@ export function TableHeader({ columns, sort, onSort }: TableHeaderProps): ReactN
           const sorted = sort.column === id;
           if (fixed) {
             return (
-              <div key={id} role="columnheader" className={`table-cell column-${id} column-fixed`} data-numeric={numeric}>
+              <div key={id} role="columnheader" className={`table-cell column-${id} column-fixed`} data-numeric={numeric} title={t.notSorted}>
                 {header}
+                <span className="unseen">, {t.notSorted}</span>
               </div>
             );
           }

@@ -6,6 +6,7 @@ import { frame, type ScriptedFetch } from '../../../mock/fetch.ts';
 import { eachPage } from '../../../mock/page.ts';
 import { render, type Rendered } from '../../../mock/render.ts';
 import { JobsPage } from '../jobs/JobsPage.tsx';
+import { TableHeader } from './TableHeader.tsx';
 import { setView, useView } from '../view/view.ts';
 
 let server: ScriptedFetch;
@@ -115,4 +116,9 @@ test('an empty table says why: there is nothing, or no such namespace', async ()
   server.last.accept(synced(nameOf('/apis/batch/v1/namespaces/there/jobs')));
   await pass(10);
   expect(said()).toContain('There are no jobs in there');
+});
+
+test('a column that cannot be sorted by says so', () => {
+  page = render(<TableHeader columns={[{ id: 'name', header: 'Name' }, { id: 'restarts', header: 'Restarts', fixed: true }]} sort={{ column: 'name', descending: false }} onSort={() => undefined} />);
+  expect([...page.element.querySelectorAll('[role=columnheader]')].map(({ textContent }) => textContent)).toEqual(['Name', 'Restarts, of so many, not to be sorted by']);
 });
