@@ -5,12 +5,15 @@ import { useEffect, useRef, useState, type ReactNode } from 'react';
 import type { View } from '../view/view.ts';
 import { Spoken } from '../scheduling/Spoken.tsx';
 import { InboxPanel } from './InboxPanel.tsx';
+import { useSeen } from './seen.ts';
 import { formatNumber } from '../texts/format.ts';
 import { t } from './texts.tsx';
 import './inbox.css';
 
 export function Bell({ view, user }: { view: View; user: string }): ReactNode {
-  const { status, error, unread } = useNotifications();
+  const inbox = useNotifications();
+  const { status, error, unread } = inbox;
+  useSeen(view, inbox);
   const [open, setOpen] = useState(false);
   const frame = useRef<HTMLDivElement>(null);
   const button = useRef<HTMLButtonElement>(null);

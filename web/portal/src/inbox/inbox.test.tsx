@@ -127,3 +127,22 @@ test('a notice is due for what came after the last one, and is neither read nor 
 test.each([['5m0s', '5m'], ['1h0m0s', '1h'], ['0s', '0s'], ['', '0s'], ['90s', '90s'], ['10m0s', '10m'], ['1m30s', '1m30s'], ['10h0m0s', '10h']])('%s is %s', (long, short) => {
   expect(shortened(long)).toBe(short);
 });
+
+test('what is watched on its own page is read, whatever came before of the name, and stays read where that is refused', async () => {
+  page.unmount();
+  page = render(
+    <KubecastProvider client={kc}>
+      <Bell view={parseView('#jobs/team-a/watched')} user="mara" />
+    </KubecastProvider>,
+  );
+  inbox.tell('other', 'Failed');
+  inbox.tell('watched', 'Failed');
+  await open();
+  expect(bell()?.getAttribute('aria-label')).toBe('Inbox, 1 unread');
+  await pass();
+  expect(server.last.url).toContain('/notifications');
+  server.last.refuse(503, {}, '{}');
+  const asked = server.requests.length;
+  await pass(100);
+  expect(server.requests.length).toBe(asked);
+});

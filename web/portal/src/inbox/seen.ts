@@ -1,0 +1,42 @@
+// What somebody has seen of their own jobs on a page needs no word in the inbox any more.
+
+import type { Inbox, InboxSnapshot, JobNotification } from '@kubecast/sdk';
+import { useEffect, useRef, useSyncExternalStore } from 'react';
+import type { View } from '../view/view.ts';
+
+/** The unread notifications of each job, by its uid. */
+export function unreadOf(items: readonly JobNotification[]): ReadonlyMap<string, readonly string[]> {
+  const ids = new Map<string, string[]>();
+  for (const { id, read, transition, digest } of items) {
+    if (read) continue;
+    for (const uid of new Set([...(transition ? [transition] : []), ...digest].map((one) => one.uid))) ids.set(uid, [...(ids.get(uid) ?? []), id]);
+  }
+  return ids;
+}
+
+/** The newest run of a name is on screen, or that of a uid: of it there is nothing to be told. A digest is of others, too. */
+export function seenOn({ page, object }: View, items: readonly JobNotification[]): readonly string[] {
+  if (page !== 'jobs' || !object) return [];
+  const { namespace, name } = object;
+  const uid = object.uid ?? items.find(({ transition }) => transition?.namespace === namespace && transition.name === name)?.transition?.uid;
+  return items.filter(({ read, transition }) => !read && uid !== undefined && transition?.uid === uid).map(({ id }) => id);
+}
+
+/** Marks as read what is on screen while somebody looks, each once: a gateway that refuses is not asked again and again. */
+export function useSeen(view: View, { items, markRead }: Pick<Inbox & InboxSnapshot, 'items' | 'markRead'>): void {
+  const looks = useSyncExternalStore(onVisibility, isVisible);
+  const asked = useRef(new Set<string>());
+  useEffect(() => {
+    const ids = looks ? seenOn(view, items).filter((id) => !asked.current.has(id)) : [];
+    if (ids.length === 0) return;
+    for (const id of ids) asked.current.add(id);
+    markRead({ ids }).catch(() => undefined); // they stay unread, then
+  }, [looks, view, items, markRead]);
+}
+
+const isVisible = (): boolean => document.visibilityState === 'visible';
+
+function onVisibility(listener: () => void): () => void {
+  document.addEventListener('visibilitychange', listener);
+  return () => document.removeEventListener('visibilitychange', listener);
+}
