@@ -46,7 +46,7 @@ const signalGroup = (pid: number | undefined, signal: NodeJS.Signals): void => {
 };
 
 async function firefox(): Promise<Engine> {
-  const browser = await launchFirefox({ browser: 'firefox', executablePath: firefoxPath, headless: true });
+  const browser = await launchFirefox({ browser: 'firefox', executablePath: firefoxPath, headless: true, timeout: 120_000 });
   const pid = browser.process()?.pid;
   return {
     open: async (url) => {
