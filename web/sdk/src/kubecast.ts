@@ -381,7 +381,7 @@ export class Kubecast {
   }
 }
 
-const leftOut = { reason: 'left-out', message: 'It cannot be told at the moment.' };
+const leftOut = { reason: 'left-out', message: 'Not told now.' };
 
 function describe(
   { refused, aside, since }: Entry,
