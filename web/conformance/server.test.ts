@@ -24,7 +24,7 @@ function mock(gateway: MockGateway): ServerSubject {
           withdraw: (name) => Promise.resolve(gateway.past?.record(name, 'Deleted', { namespace })),
         },
         put: (name, { labels, data } = {}) => {
-          const object = gateway.cluster.put('configmaps', { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace, uid: uids.get(name), ...(labels && { labels }) }, data } as never);
+          const object = gateway.cluster.put('configmaps', { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace, uid: uids.get(name), ...(labels && { labels }) }, data });
           uids.set(name, object.metadata.uid);
           return Promise.resolve(object);
         },
