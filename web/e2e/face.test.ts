@@ -53,13 +53,16 @@ describe.skipIf(lacking !== undefined)(`the face of the portal${lacking ? ` (${l
       ...links.map((link): [string, string] => [link.replace(/^#/, '').replace(/\?.*/, ''), link]),
       ['job', jobAddress],
       ...['pods', 'events', 'yaml'].map((tab): [string, string] => [`job-${tab}`, `${jobAddress}?tab=${tab}`]),
+      ['compare', `${jobAddress}?tab=compare`],
+      ['wall', '#overview?tab=wall'],
+      ['unknown', '#nonsense'],
       ['nothing-found', '#jobs?q=nobody'],
     ]);
   };
   const go = async (page: Page, address: string): Promise<void> => {
     await page.evaluate((to) => (location.hash = to), address);
     await page.locator('main :is(h1, .table-row, .notice)').first().waitFor();
-    await page.waitForTimeout(400); // what is loaded meanwhile
+    await page.waitForFunction(settled, undefined, { polling: 50 });
   };
   const eachPage = async (page: Page, look: (name: string) => Promise<void>): Promise<void> => {
     await look('sign-in');
@@ -193,6 +196,16 @@ describe.skipIf(lacking !== undefined)(`the face of the portal${lacking ? ` (${l
     await closeContext(page.context());
   });
 });
+
+/** Whether all of a page is there: nothing is being loaded, what was answered has been rendered, and the page that was there before is gone. */
+function settled(): boolean {
+  const seen = window as { settledAs?: string | undefined };
+  const main = document.querySelector('main');
+  const now = `${location.hash} ${main?.querySelectorAll('*').length ?? 0}`;
+  const same = seen.settledAs === now;
+  seen.settledAs = now;
+  return same && main !== null && main.querySelector('.page-wait, .loading, [data-loading], [aria-busy]') === null && !/^(Loading…|正在加载…)$/m.test(main.innerText);
+}
 
 function smallTargets(): string[] {
   return [...document.querySelectorAll('a, button, select, input, summary')].flatMap((element) => {
