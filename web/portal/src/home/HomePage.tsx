@@ -1,8 +1,8 @@
 // The user's own jobs: what runs, what waits and why, and what has ended since they last looked.
 
-import { AskedError, transitions, type JobNotification, type PastJob } from '@kubecast/sdk';
+import { AskedError, transitions, type PastJob } from '@kubecast/sdk';
 import { useConnection, useFollow, useKubecast, useNotifications } from '@kubecast/sdk/react';
-import { useEffect, useMemo, useSyncExternalStore, type ReactNode } from 'react';
+import { useEffect, useMemo, useState, useSyncExternalStore, type ReactNode } from 'react';
 import { Age } from '../age/Age.tsx';
 import { formatNumber, formatTime } from '../texts/format.ts';
 import { Forbidden, Notice } from '../app/Notice.tsx';
@@ -10,6 +10,7 @@ import { Dated, useAway } from '../connection/Dated.tsx';
 import { describe } from '../connection/describe.ts';
 import { jobs } from '../job/resources.ts';
 import { endOf, outcomeOf } from '../history/outcome.ts';
+import { unreadOf } from '../inbox/seen.ts';
 import { isForbidden, useFollowedAgain } from '../polling/polling.ts';
 import { PlaceHint } from '../queues/Starts.tsx';
 import { StateIcon } from '../state/StateMark.tsx';
@@ -30,6 +31,7 @@ export function HomePage({ view }: { view: View }): ReactNode {
   const connection = useConnection();
   const away = useAway();
   const { items, markRead } = useNotifications();
+  const [all, setAll] = useState(false);
 
   const latest = past.data.at(-1)?.seq;
   const live = past.status === 'live';
@@ -80,7 +82,7 @@ export function HomePage({ view }: { view: View }): ReactNode {
   }
   const told = past.status === 'live' || past.status === 'catching-up' || (past.status === 'loading' && lost === '');
   const old = !away && (!told || error !== undefined);
-  const fresh = mine.ended.filter(({ uid }) => unread.has(uid));
+  const fresh = failedFirst(mine.ended.filter(({ uid }) => unread.has(uid)));
   const before = mine.ended.filter(({ uid }) => !unread.has(uid));
   const idsOf = (of: readonly PastJob[]): string[] => [...new Set(of.flatMap(({ uid }) => unread.get(uid) ?? []))];
   const read = (of: readonly PastJob[]): void => {
@@ -97,10 +99,15 @@ export function HomePage({ view }: { view: View }): ReactNode {
           <>
             {fresh.length > 0 && (
               <Section title={t.endedSince} count={fresh.length} action={{ text: t.markAsRead, do: () => read(fresh) }}>
-                {fresh.map((job) => (
+                {(all ? fresh : fresh.slice(0, mostFresh)).map((job) => (
                   <Job key={job.uid} job={job} view={view} at={endOf(job)} fresh onOpen={() => read([job])} />
                 ))}
               </Section>
+            )}
+            {fresh.length > mostFresh && !all && (
+              <button type="button" className="button button-small" onClick={() => setAll(true)}>
+                {t.showAll(fresh.length)}
+              </button>
             )}
             <Section title={t.waiting} count={mine.waiting.length} none={t.noneWaits}>
               {mine.waiting.map((job) => (
@@ -129,15 +136,11 @@ export function HomePage({ view }: { view: View }): ReactNode {
   );
 }
 
-/** The unread notifications of each job. */
-function unreadOf(items: readonly JobNotification[]): ReadonlyMap<string, readonly string[]> {
-  const ids = new Map<string, string[]>();
-  for (const { id, read, transition, digest } of items) {
-    if (read) continue;
-    for (const uid of new Set([...(transition ? [transition] : []), ...digest].map((one) => one.uid))) ids.set(uid, [...(ids.get(uid) ?? []), id]);
-  }
-  return ids;
-}
+/** So many of those that have ended are shown at first: what runs and waits stays in sight. */
+const mostFresh = 10;
+
+/** Those that somebody has to look at, before those that went well. */
+const failedFirst = (jobs: readonly PastJob[]): readonly PastJob[] => [...jobs].sort((a, b) => Number(outcomeOf(b) === 'Failed') - Number(outcomeOf(a) === 'Failed'));
 
 interface SectionProps {
   readonly title: string;

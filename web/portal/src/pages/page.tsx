@@ -1,6 +1,6 @@
 // What is loaded when it is first shown: pages, and parts of them that few open.
 
-import { lazy, Suspense, type FunctionComponent, type ReactNode } from 'react';
+import { createContext, createElement, lazy, Suspense, useContext, useEffect, useReducer, type FunctionComponent, type ReactNode } from 'react';
 import { t } from './texts.ts';
 
 interface Begun {
@@ -10,11 +10,38 @@ interface Begun {
 
 export type Page<P> = FunctionComponent<P> & Begun;
 
-/** A page, or a part of one, or a word of why there is none: the gateway may be away, or a newer one with other files. */
+/** Draws a page anew, which could not be loaded before. */
+const Redraw = createContext<() => void>(() => undefined);
+
+/** A page, or a part of one, or a word of why there is none: the gateway may be away, or a newer one with other files. It is loaded again when it is gone to again. */
 export function page<P extends object>(load: () => Promise<FunctionComponent<P>>): Page<P> {
-  const made = lazy(() => load().then((found) => ({ default: found }), () => ({ default: NotLoaded as FunctionComponent<P> })));
+  const attempt = () => lazy(() => load().then((found) => ({ default: found }), () => ({ default: Missing as FunctionComponent<P> })));
+  let made = attempt();
+  function Missing(): ReactNode {
+    const redraw = useContext(Redraw);
+    useEffect(() => {
+      const failed = made;
+      const again = (): void => {
+        if (made === failed) made = attempt();
+      };
+      const online = (): void => {
+        again();
+        redraw();
+      };
+      window.addEventListener('online', online);
+      return () => {
+        window.removeEventListener('online', online);
+        again();
+      };
+    }, [redraw]);
+    return <NotLoaded />;
+  }
+  function Shown(props: P): ReactNode {
+    const [, redraw] = useReducer((count: number) => count + 1, 0);
+    return <Redraw value={redraw}>{createElement(made as unknown as FunctionComponent<P>, props)}</Redraw>;
+  }
   const begin = (): void => void load().catch(() => undefined); // who shows it says so
-  return Object.assign(made as unknown as FunctionComponent<P>, { begin });
+  return Object.assign(Shown, { begin });
 }
 
 /** What is shown until a page is there. */
