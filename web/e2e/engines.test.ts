@@ -1,15 +1,17 @@
-// The SDK in Firefox and in WebKit: what it makes of their connections, locks and channels, and of a page that wakes.
+// Firefox and WebKit: what the SDK makes of their connections, locks and channels, and of a page that wakes; and the portal's log in them.
 
 import { existsSync } from 'node:fs';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { browsers, type Engine, type Tab } from './support/engines.ts';
 import { Front } from './support/front.ts';
 import { devclusterPath, gatewayPath, hasBinaries, Kubecast } from './support/kubecast.ts';
+import { isBuilt, mockToken, startMock } from './support/portal.ts';
 import { missing } from './support/skip.ts';
 import { configMap, tabsPage, type Told } from './support/tabspage.ts';
 
 const lacking = missing({ [`${gatewayPath} and ${devclusterPath}`]: hasBinaries });
 const usable = browsers.filter(({ needs }) => !missing(Object.fromEntries(needs.map((path) => [path, existsSync(path)]))));
+const unbuilt = missing({ 'the built portal (npm run build)': isBuilt });
 /** How long a page that wakes may still call live what it showed before, in milliseconds: what the client's patience is, and half a second. */
 const waking = 2_500;
 
@@ -100,5 +102,41 @@ describe.skipIf(lacking !== undefined)(`other browsers${lacking ? ` (${lacking})
       await tab.show(true);
       await seen([tab], `${name} hidden`);
     });
+  });
+});
+
+describe.skipIf(unbuilt !== undefined).each(usable)(`the portal's log in $name${unbuilt ? ` (${unbuilt})` : ''}`, ({ launch }) => {
+  test('has its colours, is copied in whole lines with their ends, and what is selected stays while lines come', async () => {
+    const gateway = await startMock();
+    const mara = mockToken('mara');
+    gateway.users.set(mara, {});
+    gateway.cluster.put('pods', { metadata: { name: 'train-0', namespace: 'team-a' }, spec: { containers: [{ name: 'main' }] }, status: { phase: 'Running' } });
+    for (let n = 0; n < 300; n++) gateway.logs.write('train-0', `\x1b[31mstep ${n}\x1b[0m done`);
+    const engine = await launch();
+    try {
+      const tab = await engine.open(`${gateway.url}/#token=${mara}`);
+      const ask = (what: string): Promise<unknown> => tab.evaluate(`(() => { ${what} })()`);
+      const until = (what: string): Promise<void> => expect.poll(() => ask(what), { interval: 100, timeout: 60_000 }).toBe(true);
+      await until("const button = [...document.querySelectorAll('button')].find(({ textContent }) => textContent === 'Sign in'); button?.click(); return button !== undefined");
+      await until("return document.querySelector('.account-name') !== null");
+      await ask("location.hash = '#pods/team-a/train-0'");
+      await until("return document.querySelector('.log-lines')?.textContent.includes('step 299 done') === true");
+      expect(await ask("const line = document.querySelector('.log-text'); return getComputedStyle(line.querySelector('.ansi-red')).color !== getComputedStyle(line).color")).toBe(true);
+
+      const part = (n: number): string => `[...document.querySelectorAll('.log-text')].find(({ textContent }) => textContent === 'step ${n} done').firstChild.firstChild`;
+      await ask(`getSelection().setBaseAndExtent(${part(290)}, 1, ${part(293)}, 2)`);
+      const height = await ask("return document.querySelector('.log-lines').scrollHeight");
+      await ask('return new Promise((done) => requestAnimationFrame(() => done(true)))'); // the page has seen it
+      for (let n = 300; n < 600; n++) gateway.logs.write('train-0', `step ${n} done`);
+      await until(`return document.querySelector('.log-lines').scrollHeight > ${String(height)}`);
+      expect(await ask('return getSelection().toString().includes("tep 290 done")')).toBe(true);
+      // A copy of the browser's own would want a person.
+      const copied = await ask(
+        "const data = new DataTransfer(); const copy = Object.defineProperty(new Event('copy', { bubbles: true, cancelable: true }), 'clipboardData', { value: data }); document.querySelector('.log-lines').dispatchEvent(copy); return data.getData('text/plain')",
+      );
+      expect(copied).toBe('step 290 done\nstep 291 done\nstep 292 done\nstep 293 done\n');
+    } finally {
+      await Promise.allSettled([engine.stop(), gateway.stop()]);
+    }
   });
 });
