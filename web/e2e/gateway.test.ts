@@ -135,7 +135,7 @@ describe.skipIf(lacking !== undefined)(`the portal on a real gateway${lacking ? 
     await page.locator('mark', { hasText: 'loss' }).first().waitFor();
 
     for (const [tab, text] of [['Pods', /^paged-/], ['Events', 'SuccessfulCreate'], ['YAML', 'kind: Job']] as const) {
-      await page.getByRole('button', { name: tab }).click();
+      await page.getByRole('tab', { name: tab }).click();
       await page.locator('.job-main').getByText(text).first().waitFor();
     }
     await kubecast.kubectl(['delete', 'job', '--namespace', namespace, 'paged', '--wait=true']);

@@ -104,7 +104,7 @@ describe.skipIf(lacking !== undefined)(`queues${lacking ? ` (${lacking})` : ''}`
     await expect.poll(lines).toEqual(["1 someone else's job", '2 next team-vision mara', '3 last team-vision mara']);
     expect(await page.locator('body').textContent()).not.toContain('secret');
     await picture('queue-whole-light');
-    await page.getByRole('button', { name: 'Who has what' }).click();
+    await page.getByRole('tab', { name: 'Who has what' }).click();
     await page.locator('tr[data-team=team-vision]').getByText('5').waitFor();
     await picture('queue-teams-light');
     expect(await violations(page)).toEqual([]);
