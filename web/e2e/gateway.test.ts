@@ -418,6 +418,7 @@ describe.skipIf(lacking !== undefined)(`the portal on a real gateway${lacking ? 
       await live(page, 'eval', 'train');
       await act(page, 'hide');
       await expect.poll(() => act(page, 'writer')).toBeTruthy();
+      const before = await act(page, 'writer');
       await page.goto('about:blank');
       await put('missed');
       await kubecast.kubectl(['delete', 'job', '--namespace', team, 'eval', '--wait=true']);
@@ -435,10 +436,16 @@ describe.skipIf(lacking !== undefined)(`the portal on a real gateway${lacking ? 
       const of = (type: string): number => stream?.events.filter((event) => event.endsWith(`.${type}`)).length ?? 0;
       expect([stream?.from === '', of('added'), of('deleted'), of('reset')]).toEqual([false, 1, 1, 0]);
 
+      await act(page, 'hide'); // the last that it writes, after which others may
+      await expect.poll(() => act(page, 'writer')).not.toBe(before);
+      const ofPage = await act(page, 'writer');
       const second = await page.context().newPage();
       await open(second, true);
       await live(second, 'missed', 'train');
-      await act(second, 'save');
+      await expect.poll(async () => {
+        await act(second, 'save');
+        return act(second, 'writer');
+      }).not.toBe(ofPage);
       const its = await act(page, 'writer');
       await act(page, 'hide'); // it would write, and leaves it to the other one
       await page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 500)));

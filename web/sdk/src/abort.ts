@@ -14,7 +14,7 @@ export function reasonOf(signal: AbortSignal): unknown {
 }
 
 /** Calls `then` when `signal` is aborted, at once if it is; what it returns takes that back. */
-export function onAbort(signal: AbortSignal | undefined, then: () => void): () => void {
+export function onAbort(signal: AbortSignal | null | undefined, then: () => void): () => void {
   if (signal?.aborted) then();
   signal?.addEventListener('abort', then);
   return () => signal?.removeEventListener('abort', then);

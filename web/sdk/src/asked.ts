@@ -135,7 +135,7 @@ class Answer<T> implements Asked<T> {
 }
 
 /** Asking again would not help. */
-function isLasting(error: Error): boolean {
+export function isLasting(error: Error): boolean {
   const status = 'status' in error ? Number(error.status) : 0;
   return status >= 400 && status < 500 && status !== 401 && status !== 429;
 }

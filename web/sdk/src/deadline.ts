@@ -7,7 +7,7 @@ import { Lost } from './lost.ts';
  * What `what` comes to, unless it takes too long ({@link Lost}) or `signal` is aborted: then it is told by the signal it was given, and
  * waited for no more, whether it listens or not. The time is that in which the machine is awake.
  */
-export async function within<T>(ms: number, what: (signal: AbortSignal) => Promise<T>, signal?: AbortSignal): Promise<T> {
+export async function within<T>(ms: number, what: (signal: AbortSignal) => Promise<T>, signal?: AbortSignal | null): Promise<T> {
   if (signal?.aborted) throw reasonOf(signal);
   return new Promise<T>((resolve, reject) => {
     const abort = new AbortController();

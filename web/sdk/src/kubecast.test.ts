@@ -173,6 +173,32 @@ test('each of several that are refused is told in its own words, and without the
   expect(asked()).toEqual(['w0=/apis/batch/v1/jobs']);
 });
 
+test('where a stream is refused and none of its watches is, nothing is asked again and again', async () => {
+  for (const watch of [kc.watch(jobs), kc.watch(pods)]) watch.subscribe(() => undefined);
+  await pass();
+  server.last.refuse(403);
+  await pass();
+  for (const request of server.requests.slice(1)) request.refuse(405); // by a proxy that takes no HEAD
+  await pass();
+  for (const request of server.requests.slice(3)) request.accept(added('', 'a'));
+  await pass(60_000);
+  expect(server.requests).toHaveLength(5);
+});
+
+test('who closes while it is sought who is refused is told so', async () => {
+  const watch = kc.watch(jobs);
+  watch.subscribe(() => undefined);
+  await pass();
+  server.last.refuse(403);
+  await pass();
+  kc.close();
+  expect(watch.getSnapshot().status).toBe('closed');
+  for (const request of server.requests.slice(1)) request.refuse(403);
+  await pass();
+  expect(watch.getSnapshot().status).toBe('closed');
+  expect(kc.connection.getSnapshot()?.phase).toBe('closed');
+});
+
 test('one that is allowed by the time that its words are asked for leaves no stream behind', async () => {
   const watches = [kc.watch(jobs), kc.watch(pods)];
   for (const watch of watches) watch.subscribe(() => undefined);

@@ -155,14 +155,14 @@ export class Kubecast {
       const bearer = await token?.('connect');
       if (bearer !== undefined) headers.set('Authorization', `Bearer ${bearer}`);
       return read(await fetch(gateway + path, { ...init, headers, cache: 'no-store', credentials: token ? 'omit' : 'include', signal }));
-    }, init.signal ?? undefined);
+    }, init.signal);
   }
 
   /** See {@link Client.wake}. What was refused is asked for again if it is allowed by now. */
   wake(): void {
     this.#client?.wake();
     for (const entry of this.#entries.values()) {
-      if (entry.refused && entry.subscribers > 0)
+      if (entry.refused && entry.subscribers)
         void this.#refusal(entry.path).then((refused) => {
           if (!refused) entry.refused = undefined;
           this.#settle();
@@ -198,6 +198,9 @@ export class Kubecast {
     clearTimeout(this.#rest);
     for (const entry of this.#entries.values()) clearTimeout(entry.timer);
     this.#client?.close();
+    // One that was refused has ended before, and says nothing more.
+    this.#state &&= { ...this.#state, phase: 'closed' };
+    this.#showAll();
   }
 
   #at(path: string, make: (changed: () => void) => Sink<unknown>, followed: boolean): Entry {
@@ -245,7 +248,7 @@ export class Kubecast {
 
   /** What the stream is to carry: what somebody looks at, or has just looked at, and may be seen. */
   #wanted(): Entry[] {
-    const all = [...this.#entries.values()].filter(({ subscribers, refused, name }) => !refused && (subscribers > 0 || this.#carried?.includes(name)));
+    const all = [...this.#entries.values()].filter(({ subscribers, refused, name }) => !refused && (subscribers || this.#carried?.includes(name)));
     const some = all.filter(({ aside }) => !aside);
     if (some[0]) return some;
     for (const entry of all) entry.aside = false; // there is nothing left to be spared
@@ -269,7 +272,7 @@ export class Kubecast {
     this.#asked = wanted;
     if (!wanted[0]) {
       // What was refused stays so, also to who looks at the connection.
-      if (![...this.#entries.values()].some(({ subscribers, refused }) => subscribers > 0 && refused)) this.#client = this.#state = this.#carried = undefined;
+      if (![...this.#entries.values()].some(({ subscribers, refused }) => subscribers && refused)) this.#client = this.#state = this.#carried = undefined;
       present?.close();
     } else if (this.#state && !isFinal(this.#state)) {
       present?.follow(url); // which has ended, if it is being found out who was refused
@@ -298,6 +301,7 @@ export class Kubecast {
         },
         onState: (state) => {
           if (client !== this.#client) return;
+          if (isFinal(state)) this.#carried = undefined; // nobody who is gone is asked for again
           if (/:4(?!01|08|25|29)/.test(state.reason)) void this.#sift(state);
           else this.#state = state;
           this.#showAll();
@@ -339,17 +343,18 @@ export class Kubecast {
 
   /** A stream is refused as a whole for one of its watches. Finds out which are refused, and goes on without them. */
   async #sift(refused: ConnectionState): Promise<void> {
-    this.#carried = undefined;
     // Until then all have only lost it.
     const since = this.#client?.asOf;
-    if (since && this.#state) this.#state = { ...this.#state, phase: 'reconnecting', since };
+    if (since) this.#state &&= { ...this.#state, phase: 'reconnecting', since };
     const asked = this.#asked; // somebody may have left since
     let answers = await Promise.all(asked.map(({ path }) => this.#refusal(path)));
-    const count = answers.filter(Boolean).length;
-    if (count > 1) answers = await Promise.all(asked.map(async ({ path }, n) => answers[n] && this.#refusal(path, 'GET')));
+    const several = answers.filter(Boolean).length > 1;
+    if (several) answers = await Promise.all(asked.map(async ({ path }, n) => answers[n] && this.#refusal(path, 'GET')));
+    if (this.#closed) return;
+    const found = answers.some(Boolean); // if not, to ask for the stream again at once would go on for ever
     // If it was one of them, it was in these words. If it was none, it was what they are together.
     // Without those that nobody looks at any more there may be few enough.
-    if (count > 0 || asked.every(({ subscribers }) => subscribers)) asked.forEach((entry, n) => (entry.refused = count > (answers[n] ? 1 : 0) ? answers[n] : refused));
+    if (found || asked.every(({ subscribers }) => subscribers)) asked.forEach((entry, n) => (entry.refused = found && (several || !answers[n]) ? answers[n] : refused));
     this.#state = this.#client?.state;
     this.#connect();
   }
@@ -381,7 +386,7 @@ export class Kubecast {
   }
 }
 
-const leftOut = { reason: 'left-out', message: 'Not told now.' };
+const leftOut = { reason: 'left-out', message: 'left out' };
 
 function describe(
   { refused, aside, since }: Entry,
@@ -393,7 +398,7 @@ function describe(
   if (aside) return ['reconnecting', since ?? state?.since, leftOut];
   if (!state) return ['loading'];
   if (isFinal(state)) return [state.phase as 'denied' | 'closed', undefined, state];
-  const error = state.reason === '' ? undefined : state;
+  const error = state.reason ? state : undefined;
   if (phase === 'loading') return [phase, undefined, error];
   // Another watch may be stale, and this one not.
   if (!/live|stale/.test(state.phase)) return [state.phase === 'connecting' ? 'reconnecting' : state.phase, since ?? state.since, error];

@@ -1,6 +1,6 @@
 // A history as components show it: the jobs, and the states through which they went, kept together.
 
-import { asked, type Asked, type AskedSnapshot } from './asked.ts';
+import { asked, isLasting, type Asked, type AskedSnapshot } from './asked.ts';
 import { pastJobs, transitions, type PastJob, type PastQuery, type Transition } from './history.ts';
 import type { Kubecast, Watch, WatchSnapshot } from './kubecast.ts';
 import type { KubeObject } from './object.ts';
@@ -90,7 +90,8 @@ const nothing: PastSnapshot = { jobs: [], more: false, transitions: [], status: 
 
 /** How far both together can be trusted. */
 function standing({ status, asOf, error }: WatchSnapshot<Transition>, read: AskedSnapshot<Jobs>): Pick<PastSnapshot, 'status' | 'asOf' | 'error'> {
-  if (status === 'denied' || !read.error) return { status: read.data || status === 'denied' ? status : 'loading', asOf, error };
+  const over = status === 'denied' || status === 'closed';
+  if (over || !read.error) return { status: read.data || over ? status : 'loading', asOf, error };
   const failed = { reason: 'history', message: read.error.message };
-  return { status: read.data ? 'reconnecting' : 'loading', asOf, error: failed };
+  return { status: read.data ? 'reconnecting' : isLasting(read.error) ? 'denied' : 'loading', asOf, error: failed };
 }

@@ -112,7 +112,7 @@ export function useSuspenseFollow<T, More, S = readonly T[]>(source: Source<T, M
   return useSuspended(useKubecast().follow(source), options) as never;
 }
 
-/** As {@link useMe}, below a Suspense. What cannot be asked does not suspend; `status` says so. So it is of all of these. */
+/** As {@link useMe}, below a Suspense. What cannot be asked does not suspend, but for what no address leads to; `status` says so. */
 export function useSuspenseMe<S = Me | undefined>(kinds?: readonly string[], options?: Selecting<Me | undefined, S>): Selected<Shown<Asked<Me>>, S> {
   return useSuspended(meOf(useKubecast(), kinds), options) as never;
 }

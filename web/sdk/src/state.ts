@@ -20,7 +20,7 @@ export interface ConnectionState {
    */
   readonly since: number;
   /**
-   * Why, for programs: `network`, `silent`, `timeout`, `not-a-stream`, `no-address` (it is relative, outside of a browser), `no-body` (`fetch` has none to read, as in React Native), `ended`, `tabs` (too many streams of this browser), `goodbye:drain` and the
+   * Why, for programs: `network`, `silent`, `timeout`, `not-a-stream`, `no-address` (it is relative, outside of a browser), `no-body` (`fetch` has none to read), `ended`, `tabs` (too many streams of this browser), `goodbye:drain` and the
    * other reasons of goodbye, `http:503` and other statuses, `token` (the token callback failed, or does not answer),
    * `unreadable` (a frame was broken), `inconsistent`, `callback` (the caller's own code threw), `caller`.
    * For `stale`, the gateway's reason. Empty in `live` and at the start.

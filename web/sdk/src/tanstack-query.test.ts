@@ -177,6 +177,46 @@ test('who asks anew as somebody else is told what that one may see', async () =>
   other.close();
 });
 
+test('what is cleared does not come back, for whoever signs in next', async () => {
+  put('train');
+  const { leave, said } = observe();
+  await pass();
+  expect(said()).toBe('live train');
+  client.clear();
+  kc.close();
+  leave();
+  await pass();
+  expect(client.getQueryCache().getAll()).toEqual([]);
+});
+
+test('what is dehydrated while somebody observes it is not live to who is given it', async () => {
+  put('train');
+  observe();
+  await pass();
+  const state = JSON.parse(JSON.stringify(dehydrate(client))) as DehydratedState;
+  client = new QueryClient();
+  kc.close();
+  gateway.away = true;
+  kc = createKubecast({ token: () => 'let-me-in', fetch: gateway.fetch, linger: 1_000 });
+  hydrate(client, state);
+  const { said } = observe();
+  await pass(10_000);
+  expect(said()).toBe('catching-up train');
+});
+
+test('what useSuspenseQuery has fetched is followed once it is observed', async () => {
+  put('train');
+  const query = kubecastQuery(kc, jobs, team);
+  const options = { ...query, suspense: true, staleTime: (of: object) => Math.max(query.staleTime(of), 1_000) }; // as it does
+  const observer = new QueryObserver(client, options);
+  await Promise.all([observer.fetchOptimistic(client.defaultQueryOptions(options) as never), pass()]);
+  const leave = observer.subscribe(() => undefined);
+  put('eval');
+  await pass();
+  expect(names(observer.getCurrentResult().data)).toBe('live train,eval');
+  leave();
+});
+
 test('a change is in the cache, whenever it comes', async () => {
   for (let late = 0; late < 30; late++) {
     const listeners = new Set<() => void>();

@@ -10,7 +10,7 @@ import type { Source } from './store.ts';
 
 /** What TanStack Query has of a query, as far as it is used here. */
 export interface CachedQuery {
-  readonly state: { readonly fetchStatus: string };
+  readonly state: { readonly fetchStatus: string; readonly data?: unknown; readonly dataUpdatedAt: number };
   getObserversCount(): number;
   setState(state: object): void;
 }
@@ -91,6 +91,9 @@ function queryOf<T, More>(kc: Kubecast, path: string | undefined, watch?: () => 
       if (!query || !watch) throw new Error('there is nothing to ask for');
       const watched = watch();
       if (followed.get(query)?.kc !== kc) followed.get(query)?.end();
+      const kept = query.state.data as WatchSnapshot<unknown> | undefined;
+      // It comes from a cache that was saved while somebody observed it.
+      if (kept && !followed.has(query)) client.setQueryData(queryKey, past(kept, query.state.dataUpdatedAt));
       const following = followed.get(query) ?? follow(kc, watched, query, client, queryKey);
       try {
         if (watched.getSnapshot().status === 'denied') {
@@ -105,7 +108,7 @@ function queryOf<T, More>(kc: Kubecast, path: string | undefined, watch?: () => 
       }
     },
     enabled: path !== undefined,
-    staleTime: (query) => (followed.has(query) ? Infinity : 0),
+    staleTime: (query) => (followed.has(query) ? Infinity : NaN), // not 0, of which useSuspenseQuery makes a second, and would not observe it
     retry: false,
     networkMode: 'always',
     structuralSharing: false,
@@ -113,8 +116,8 @@ function queryOf<T, More>(kc: Kubecast, path: string | undefined, watch?: () => 
 }
 
 /** Nobody follows it any more. */
-function past<S extends Pick<WatchSnapshot<unknown>, 'status' | 'asOf'>>(snapshot: S): S {
-  return snapshot.status === 'live' ? { ...snapshot, status: 'catching-up', asOf: Date.now() } : snapshot;
+function past<S extends Pick<WatchSnapshot<unknown>, 'status' | 'asOf'>>(snapshot: S, asOf = Date.now()): S {
+  return snapshot.status === 'live' ? { ...snapshot, status: 'catching-up', asOf } : snapshot;
 }
 
 /** Has a query show what a watch shows, as long as it is observed. */
@@ -144,7 +147,8 @@ function follow(kc: Kubecast, watch: Watch<unknown>, query: CachedQuery, client:
     leave();
     unsubscribe();
     const { status } = watch.getSnapshot();
-    if (shown && status === 'live' && query.state.fetchStatus === 'idle') client.setQueryData(queryKey, past(watch.getSnapshot()));
+    const there = client.getQueryCache().find({ queryKey, exact: true }) === query; // or it would be back in a cache that was cleared
+    if (there && shown && status === 'live' && query.state.fetchStatus === 'idle') client.setQueryData(queryKey, past(watch.getSnapshot()));
   };
   const following: Following = { kc, showing: (snapshot) => (shown = snapshot), end };
   followed.set(query, following);

@@ -101,7 +101,7 @@ test('the YAML is taken along as it is shown: copied, or as a file', async () =>
   await vi.waitFor(async () => {
     await pass();
     expect(page.element.textContent).toContain('Download');
-  });
+  }, { timeout: 60_000 });
   const yaml = 'metadata:\n  name: j\n  namespace: team\n  uid: u\nspec:\n  a: 1\n';
   const copied = vi.spyOn(navigator.clipboard, 'writeText').mockResolvedValue();
   page.act(() => page.button('Copy').click());

@@ -96,7 +96,8 @@ export function Log({ of, namespace, name, token, choice }: LogProps): ReactNode
     times: options.times,
     goTo: at,
     busy: whole.busy,
-    onTop: () => more && whole.earlier(),
+    // What was refused is asked for again by the button alone, and not with each turn of a wheel.
+    onTop: () => more && !whole.trouble && whole.earlier(),
     onGap: whole.fill,
     hrefOf,
     onLink,

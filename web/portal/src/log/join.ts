@@ -19,25 +19,44 @@ export const laterThan = (a: string, b: string): boolean => instantOf(a) > insta
 export const sameTime = (a: string, b: string): boolean => a === b || instantOf(a) === instantOf(b);
 
 /**
- * The index of the line that is placed by its time: it is later than all before it, and behind the first line of each container that
- * may have more; before these the tail has lines of some containers only, unless it is known to be `whole`. -1: there is no line.
+ * The index of the line that is placed by its time: later than all before it and than none behind it, since a container may be told
+ * late, and behind the first line of each container that may have more; before these the tail has lines of some containers only,
+ * unless it is known to be `whole`. -1: there is no such line, or not yet.
  */
 export function joinIn(tail: readonly LogEntry[], whole = false): number {
   const dropped = tail[0]?.number ?? 0; // of the oldest, which are kept no more
-  const sources = new Map<string, { readonly at: number; lines: number }>();
+  const sources = new Map<string, { at: number; lines: number; again: boolean; time: string }>();
+  /** A line counts as no earlier than the one before it. */
+  const times: (string | undefined)[] = [];
   for (const [at, entry] of tail.entries()) {
-    if (entry.type !== 'line') continue;
     const name = `${entry.pod}/${entry.container}`;
-    const source = sources.get(name);
-    if (source) source.lines++;
-    else sources.set(name, { at, lines: 1 });
-  }
-  const from = whole ? 0 : Math.max(0, ...[...sources.values()].filter(({ lines }) => lines + dropped >= first).map(({ at }) => at));
-  let latest: string | undefined;
-  for (const [at, entry] of tail.entries()) {
+    const source = sources.get(name) ?? { at: tail.length, lines: 0, again: false, time: '' };
+    sources.set(name, source);
+    // A stream begins with the newest run, and there may be one before.
+    if (entry.type === 'started' && entry.restart > 0 && source.lines === 0) source.again = true;
     if (entry.type !== 'line') continue;
-    if (at >= from && latest !== undefined && laterThan(entry.time, latest)) return at;
-    if (latest === undefined || laterThan(entry.time, latest)) latest = entry.time;
+    if (source.lines++ === 0) source.at = at;
+    if (source.time === '' || laterThan(entry.time, source.time)) source.time = entry.time;
+    times[at] = source.time;
   }
-  return tail.findIndex((entry, at) => at >= from && entry.type === 'line');
+  const partial = whole ? [] : [...sources.values()].filter(({ lines, again }) => again || lines + dropped >= first);
+  const from = Math.max(0, ...partial.map(({ at }) => at));
+  /** The earliest behind each. */
+  const behind: (string | undefined)[] = [];
+  for (let at = tail.length - 1, soonest: string | undefined; at >= 0; at--) {
+    behind[at] = soonest;
+    const time = times[at];
+    if (time !== undefined && (soonest === undefined || laterThan(soonest, time))) soonest = time;
+  }
+  let latest: string | undefined;
+  let only = -1; // the first line, where nothing is before it
+  for (const [at, entry] of tail.entries()) {
+    const [time, next] = [times[at], behind[at]];
+    if (entry.type !== 'line' || time === undefined) continue;
+    const placed = at >= from && sameTime(entry.time, time) && (next === undefined || !laterThan(time, next));
+    if (placed && latest !== undefined && laterThan(time, latest)) return at;
+    if (placed && latest === undefined && partial.length === 0) only = at;
+    if (latest === undefined || laterThan(time, latest)) latest = time;
+  }
+  return only;
 }

@@ -166,7 +166,7 @@ class Asked {
     const [from, limit, time, search] = [Number(query.get('from')), Number(query.get('limit')), query.get('time'), query.get('search')];
     if (search !== null) {
       const matches = this.items.map((item, index) => ({ index, item })).filter(({ index, item }) => index >= from && item.text.toLowerCase().includes(search.toLowerCase()));
-      return { matches: matches.slice(0, limit), complete: matches.length <= limit };
+      return { matches: matches.slice(0, limit), complete: matches.length <= limit, count: this.items.length };
     }
     const index = this.items.findIndex((item) => time !== null && item.time >= time);
     return { from, items: this.items.slice(from, from + limit), ...(index >= 0 && { index }), complete: false };
@@ -353,6 +353,43 @@ describe('of a log that began long ago', () => {
     expect(asks()).toBe('2500+1000');
     await search('side');
     expect(count()).toBe('– of 1,500');
+  });
+
+  test('the run before of one of several containers is loaded and searched, too', async () => {
+    const before = Array.from({ length: 50 }, (_, n) => item(2 * n + 1, `crash ${n}`));
+    const side = Array.from({ length: 60 }, (_, n) => item(2 * n, `side ${n}`, 'side'));
+    const now = [item(121, 'fresh')];
+    asked.items = [...[...before, ...side].sort((a, b) => a.time.localeCompare(b.time)), ...now];
+    await open(() => event('started', { restart: 1 }), () => event('started', { restart: 0 }, 'side'), ...[...side, ...now].map(({ text, time, container }) => () => line(text, time, container)));
+    await search('crash');
+    expect(count()).toBe('– of 50');
+    await load();
+    expect([earlier(), count()]).toEqual([null, '– of 50']);
+  });
+
+  test('of a container that was told late no line is told twice or lost', async () => {
+    const side = Array.from({ length: 600 }, (_, n) => item(n, `side ${n}`, 'side'));
+    const main = Array.from({ length: 600 }, (_, n) => item(600 + n));
+    asked.items = [...side, ...main];
+    await open(() => event('started', { restart: 0 }), () => event('started', { restart: 0 }, 'side'), ...[...main, ...side].map(({ text, time, container }) => () => line(text, time, container)));
+    await load();
+    expect(earlier()?.textContent).toContain('not known yet');
+    asked.items.push(item(1_300, 'side by side'));
+    await tell(line('side by side', timeOf(1_300)));
+    await load();
+    await search('side');
+    expect(count()).toBe('– of 601');
+  });
+
+  test('a match near an end of the log is gone to where an answer has room for few lines', async () => {
+    asked.instead = (query) => {
+      const [from, limit] = [Number(query.get('from')), Number(query.get('limit'))];
+      return !query.has('search') && limit > 100 ? { from, items: asked.items.slice(from, from + 100), complete: false, stopped: 'size' } : undefined;
+    };
+    await openOf(3_000, (n) => (n === 3 ? 'loss' : `line ${n}`));
+    await search('loss');
+    await press('Previous match');
+    expect([count(), here()]).toEqual(['1 of 1', 'loss']);
   });
 
   test('of a search that the gateway does not read to its end it is said that there are at least as many', async () => {

@@ -1,7 +1,7 @@
 // Going from match to match through all of a log, also where its lines are not loaded.
 
 import type { LogEntry } from '@kubecast/sdk';
-import { useMemo, useState } from 'react';
+import { useMemo, useRef, useState } from 'react';
 import { formatNumber } from '../texts/format.ts';
 import { matchesOf } from './find.ts';
 import type { Mark } from './Lines.tsx';
@@ -54,6 +54,9 @@ export function useMatches({ ask, whole, search, beyond, shown, shows, at, setAt
     return [...(pieces.length > 1 ? here : here.filter((number) => number >= followed)), ...elsewhere.keys()].sort((a, b) => a - b);
   }, [shown, search, matches, pieces, followed, elsewhere]);
 
+  // What was written since the search, and is followed no more, nobody has looked through.
+  const some = found?.state === 'some' || (found?.state === 'all' && offset !== undefined && followed > found.looked + offset);
+  const wanted = useRef(0);
   const place = at ? numbers.indexOf(at.id) : -1;
   const go = (step: 1 | -1): void => {
     const before = at ? numbers.filter((one) => one < at.id).length : numbers.length;
@@ -61,6 +64,7 @@ export function useMatches({ ask, whole, search, beyond, shown, shows, at, setAt
     const number = numbers[(next + numbers.length) % Math.max(1, numbers.length)];
     if (number === undefined) return;
     const item = elsewhere.get(number);
+    const mine = ++wanted.current; // whoever has gone on is not taken back
     setSeeking('');
     if (!item) {
       setAt({ id: number });
@@ -69,16 +73,17 @@ export function useMatches({ ask, whole, search, beyond, shown, shows, at, setAt
     setSeeking('loading');
     whole.around(number - (offset ?? 0)).then(
       (entries) => {
+        if (mine !== wanted.current) return;
         setSeeking('');
         if (isThat(entries.find((entry) => entry.number === number), item)) setAt({ id: number });
         else whole.forget();
       },
       (failure: unknown) => {
-        if (!isAbort(failure)) setSeeking(failure instanceof Moved ? '' : { said: saidBy(failure) });
+        if (mine === wanted.current) setSeeking(failure instanceof Moved || isAbort(failure) ? '' : { said: saidBy(failure) });
       },
     );
   };
-  const counted = numbers.length === 0 ? t.noMatch : (found?.state === 'some' ? t.matchOfSome : t.matchOf)(place < 0 ? '–' : formatNumber(place + 1), formatNumber(numbers.length));
+  const counted = numbers.length === 0 ? t.noMatch : (some ? t.matchOfSome : t.matchOf)(place < 0 ? '–' : formatNumber(place + 1), formatNumber(numbers.length));
   const said = search === '' ? '' : seeking === 'loading' ? t.loadingLines : seeking ? seeking.said : saidOf(found, counted, numbers.length > 0);
   return { any: numbers.length > 0, said, go };
 }

@@ -2,6 +2,10 @@
 
 import { pathOf, type KubeObject, type LogEntry, type Resource } from '@kubecast/sdk';
 import { base } from '../session/base.ts';
+import { t as log } from './texts.ts';
+
+/** How long the gateway may take, which reads a log from its first line on, in milliseconds. A connection may be dead without a word. */
+const answerTime = 60_000;
 
 export type Item = Omit<LogEntry, 'number'>;
 
@@ -11,6 +15,8 @@ export interface Answer {
   readonly matches?: readonly { readonly index: number; readonly item: Item }[];
   readonly index?: number;
   readonly complete?: boolean;
+  /** How many items were looked at. */
+  readonly count?: number;
   /** Why it has less than was asked for: `size` of the answer, or what the gateway reads for a question. */
   readonly stopped?: string;
 }
@@ -21,10 +27,20 @@ export type Ask = (query: Readonly<Record<string, string | number>>, signal: Abo
 export function askAbout(of: Resource<KubeObject>, namespace: string, name: string, token: string | undefined): Ask {
   return async (query, signal) => {
     const path = `${base}/logs${pathOf(of, { namespace, name })}?${new URLSearchParams(Object.entries(query).map(([key, value]) => [key, String(value)]))}`;
-    const response = await fetch(path, { headers: { Accept: 'application/json', ...(token !== undefined && { Authorization: `Bearer ${token}` }) }, cache: 'no-store', signal });
-    const said = (await response.json().catch(() => ({}))) as Answer & { readonly detail?: string; readonly message?: string };
-    if (!response.ok) throw new Error(said.detail ?? said.message ?? `HTTP ${response.status}`);
-    return said;
+    const limit = new AbortController();
+    const end = (): void => limit.abort(signal.reason);
+    signal.addEventListener('abort', end);
+    const timer = setTimeout(() => limit.abort(new Error(log.noAnswer)), answerTime);
+    try {
+      const response = await fetch(path, { headers: { Accept: 'application/json', ...(token !== undefined && { Authorization: `Bearer ${token}` }) }, cache: 'no-store', signal: limit.signal });
+      const said = (await response.json().catch(() => ({}))) as Answer & { readonly detail?: string; readonly message?: string };
+      limit.signal.throwIfAborted();
+      if (!response.ok) throw new Error(said.detail ?? said.message ?? `HTTP ${response.status}`);
+      return said;
+    } finally {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', end);
+    }
   };
 }
 

@@ -20,6 +20,8 @@ export interface Found {
   readonly text: string;
   readonly epoch: number;
   readonly matches: readonly Match[];
+  /** How many places were looked at. */
+  readonly looked: number;
   /** `some`: there may be more, since the gateway reads no further for a question. */
   readonly state: 'asking' | 'all' | 'some' | { readonly said: string };
 }
@@ -33,8 +35,9 @@ export function useSearch(ask: Ask, text: string, wanted: boolean, { epoch, plac
     const waits = new AbortController();
     const { signal } = waits;
     let matches: readonly Match[] = [];
+    let looked = 0;
     const tell = (state: Found['state']): void => {
-      if (!signal.aborted) setFound({ text, epoch, matches, state });
+      if (!signal.aborted) setFound({ text, epoch, matches, looked, state });
     };
     const read = async (): Promise<void> => {
       await place(signal);
@@ -42,6 +45,7 @@ export function useSearch(ask: Ask, text: string, wanted: boolean, { epoch, plac
         const from = (matches.at(-1)?.index ?? -1) + 1;
         const answer = await ask({ view: 'search', search: text, ignoreCase: 'true', from, limit: ofAnswer }, signal);
         matches = [...matches, ...(answer.matches ?? [])];
+        looked = answer.count ?? 0;
         if (answer.complete) {
           tell('all');
           return;
@@ -59,7 +63,7 @@ export function useSearch(ask: Ask, text: string, wanted: boolean, { epoch, plac
     // eslint-disable-next-line react-hooks/exhaustive-deps -- the log is the same, and what is followed of it goes on
   }, [asks, text, epoch]);
   if (!asks) return undefined;
-  return found?.text === text && found.epoch === epoch ? found : { text, epoch, matches: [], state: 'asking' };
+  return found?.text === text && found.epoch === epoch ? found : { text, epoch, matches: [], looked: 0, state: 'asking' };
 }
 
 /** Whether an item is what the entry with its number is: places may have become others meanwhile. */

@@ -41,3 +41,19 @@ test('what is followed joins the rest at a line later than all before it, from w
   expect(joinIn([...side, ...main])).toBe(1_000);
   expect(joinIn([...side.slice(0, 999), ...main])).toBe(999); // main may have more, its first line is the 999th
 });
+
+test('what is followed joins nowhere where it is not known which lines are before it', () => {
+  const at = (second: number): string => new Date(Date.parse('2026-11-27T10:00:00Z') + second * 1_000).toISOString();
+  const lines = (from: number, count: number, second: number, container = 'main'): LogEntry[] => Array.from({ length: count }, (_, n) => line(from + n, at(second + n), container));
+  const started = (number: number, restart: number): LogEntry => ({ type: 'started', number, namespace: 'n', pod: 'p', container: 'main', restart, reason: '', exitCode: undefined });
+  // One container is told late: where all are told again in order, it joins.
+  const late = [...lines(0, 600, 600), ...lines(600, 600, 0, 'side')];
+  expect(joinIn(late)).toBe(-1);
+  expect(joinIn([...late, line(1_200, at(1_200))])).toBe(1_200);
+  expect(joinIn([...lines(0, 1_000, 1), ...lines(1_000, 1_000, 0, 'side')])).toBe(-1);
+  // Of main there is a run before, whose lines may be among those of side.
+  expect(joinIn([started(0, 1), ...lines(1, 60, 0, 'side'), line(61, at(60)), line(62, at(61), 'side')])).toBe(61);
+  expect(joinIn([started(0, 1), ...lines(1, 60, 0, 'side')])).toBe(-1);
+  // All have one time, and there may be others of it before.
+  expect(joinIn(Array.from({ length: 1_000 }, (_, n) => line(n, at(1))))).toBe(-1);
+});

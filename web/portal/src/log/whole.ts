@@ -22,8 +22,8 @@ interface Loaded {
   readonly stretches: readonly Stretch[];
 }
 
-/** The part of what was asked for that is wanted where not all of it has room in an answer. */
-type Edge = 'first' | 'middle' | 'last';
+/** The part of what was asked for that is wanted where not all of it has room in an answer: at an end of it, or around a number. */
+type Edge = 'first' | 'last' | number;
 
 /** The places are others than they were: lines were rotated away, or came in between. */
 export class Moved extends Error {}
@@ -81,7 +81,7 @@ export function useWhole(ask: Ask, tail: readonly LogEntry[]): Whole {
     // The line may be kept no more; then places are asked for by a later one, and have to be what they would be.
     if (here && here.join.number >= start) return here;
     const line = tail[joinIn(tail, here !== undefined)];
-    if (line?.type !== 'line') throw new Error(t.tooLong);
+    if (line?.type !== 'line') throw new Error(t.notPlaced);
     const { index, stopped } = await ask({ view: 'lines', limit: 0, time: line.time }, signal);
     if (index === undefined || stopped) throw new Error(t.tooLong);
     const offset = line.number - index;
@@ -97,16 +97,16 @@ export function useWhole(ask: Ask, tail: readonly LogEntry[]): Whole {
       const answer: Answer = await ask({ view: 'lines', from: from - offset, limit: to - from, time }, signal);
       const items = answer.items ?? [];
       const cut = answer.stopped !== undefined && items.length < to - from;
-      // Where not all have room in an answer it has the first of them; the last ones are those that join.
-      if (cut && !(edge === 'first' && items.length > 0)) {
+      // Where not all have room in an answer it has the first of them, without a word of where the line is by which it is placed.
+      if (cut) {
         if (answer.stopped !== 'size' || to - from === 1) throw new Error(t.tooLong);
         const less = Math.ceil((to - from) / 2);
-        if (edge !== 'first') from = edge === 'last' ? to - less : from + Math.floor((to - from - less) / 2);
-        to = edge === 'last' ? to : from + less;
+        if (edge === 'last') from = to - less;
+        else if (edge !== 'first') from = Math.max(from, Math.min(edge - Math.floor(less / 2), to - less));
+        to = from + less;
         continue;
       }
-      // An answer that is cut may end before the line by which it is placed.
-      if (answer.index === undefined ? !cut : answer.index + offset !== number) throw new Moved();
+      if (answer.index === undefined || answer.index + offset !== number) throw new Moved();
       return { from, entries: items.map((item: Item, n) => ({ ...item, number: from + n }) as LogEntry) };
     }
   };
@@ -158,7 +158,7 @@ export function useWhole(ask: Ask, tail: readonly LogEntry[]): Whole {
       begin((signal) =>
         load((known) => {
           const number = place + known.offset;
-          return Promise.resolve([Math.max(known.offset, number - step / 4), Math.min(known.join.number, number + step / 4), 'middle']);
+          return Promise.resolve([Math.max(known.offset, number - step / 4), Math.min(known.join.number, number + step / 4), number]);
         }, signal),
       ),
     forget,

@@ -116,7 +116,7 @@ export function DataTable<R extends Row>(props: DataTableProps<R>): ReactNode {
           <div role="rowgroup" className="table-body" onFocus={(event) => {
             onFocus(event);
             onFocused(event.target.matches(':focus-visible'));
-          }} onBlur={() => onFocused(false)} onKeyDown={onKeyDown} style={{ height: virtualizer.getTotalSize() }}>
+          }} onBlur={({ relatedTarget, currentTarget }) => !(relatedTarget instanceof Node && currentTarget.contains(relatedTarget)) && onFocused(false)} onKeyDown={onKeyDown} style={{ height: virtualizer.getTotalSize() }}>
             {items.map((item) => {
               const row = shown[item.index - offset];
               if (!row) return <Unknown key={item.index} index={item.index} start={item.start} height={rowHeight} />;
