@@ -204,7 +204,7 @@ function settled(): boolean {
   const now = `${location.hash} ${main?.querySelectorAll('*').length ?? 0}`;
   const same = seen.settledAs === now;
   seen.settledAs = now;
-  return same && main !== null && main.querySelector('.page-wait, .loading, [data-loading], [aria-busy]') === null && !/^(Loading…|正在加载…)$/m.test(main.innerText);
+  return same && main !== null && main.querySelector('.page-wait, .loading, [data-loading], [aria-busy=true]') === null && !/^(Loading…|正在加载…)$/m.test(main.innerText);
 }
 
 function smallTargets(): string[] {

@@ -172,7 +172,7 @@ describe.skipIf(lacking !== undefined)(`a scripted world${lacking ? ` (${lacking
     await page.locator('.job-why').getByText('exit 1').waitFor();
     await page.keyboard.press('Control+k');
     await page.keyboard.type('overview');
-    await page.getByRole('option', { name: 'Overview' }).waitFor();
+    await page.getByRole('option', { name: 'Overview', selected: true }).waitFor();
     await page.keyboard.press('Enter');
     await page.getByRole('region', { name: /^GPUs.*of 80/ }).locator('li', { hasText: 'team-nlp' }).waitFor();
     await keysTo('Tab', 'Not ready');
@@ -319,7 +319,7 @@ describe.skipIf(lacking !== undefined)(`a scripted world${lacking ? ` (${lacking
       await closeContext(empty.context());
     });
 
-    test('over 10 Mbit/s and 100 ms the first rows are there soon, as a ratio to a plain page with as many of them', async () => {
+    test('over 10 Mbit/s and 100 ms how soon the first rows are there is told beside a plain page with as many of them', async () => {
       const opened = async (address: string, shown: string, bearer: boolean): Promise<number> => {
         const { page: one } = await openPage(browser, bearer ? { extraHTTPHeaders: { Authorization: `Bearer ${token}` } } : {});
         await one.context().addInitScript((kept) => sessionStorage.setItem('kubecast.token', kept), token);
