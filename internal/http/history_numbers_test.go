@@ -190,7 +190,8 @@ func (w *world) beside(s *events) {
 			everything.expect("transition")
 		}
 		w.api.Put("jobs", fmt.Sprint("a/beside-", i))
-		for f := s.event(); ; f = s.event() {
+		for end := time.Now().Add(w.patience); ; {
+			f := s.event()
 			_, place, _ := strings.Cut(f.id, ".past-")
 			if f.event == "past.bookmark" {
 				last = place
@@ -200,6 +201,9 @@ func (w *world) beside(s *events) {
 			}
 			if f.event == "jobs.added" {
 				break
+			}
+			if time.Now().After(end) { // bookmarks go on for ever
+				w.t.Fatalf("never told that beside-%d was added; last %s", i, f.raw)
 			}
 		}
 	}
