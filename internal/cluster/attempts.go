@@ -18,7 +18,7 @@ import (
 type attempts struct {
 	mu     sync.Mutex
 	status int       // of the newest answer; 0: there is none, or a later attempt failed without one
-	epoch  string    // that the newest answer tells; see HistoryHeader
+	of     string    // the history of which the newest answer is, as it says; see HistoryHeader
 	began  time.Time // when the attempt began that is under way; zero: none is
 }
 
@@ -55,7 +55,7 @@ func (a *attempts) end(ctx context.Context, response *http.Response, err error) 
 	a.began = time.Time{}
 	switch {
 	case err == nil:
-		a.status, a.epoch = response.StatusCode, response.Header.Get(HistoryHeader)
+		a.status, a.of = response.StatusCode, response.Header.Get(HistoryHeader)
 	case ctx.Err() == nil:
 		a.status = 0
 	}
@@ -65,7 +65,7 @@ func (a *attempts) end(ctx context.Context, response *http.Response, err error) 
 func (a *attempts) history() string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.epoch
+	return a.of
 }
 
 // late says what is known of a request that takes longer than it should: the API server answers, but not as it should,

@@ -1,24 +1,13 @@
-import { useEffect, useState, type ReactNode } from 'react';
+import type { ReactNode } from 'react';
+import { useCopied } from '../clipboard/useCopied.ts';
 import { t } from './texts.ts';
 
 /** Copies a text; nothing where the browser cannot. */
 export function CopyButton({ text }: { text: string }): ReactNode {
-  const [copied, setCopied] = useState(false);
-  useEffect(() => {
-    if (!copied) return undefined;
-    const timer = setTimeout(() => setCopied(false), 2_000);
-    return () => clearTimeout(timer);
-  }, [copied]);
-  const copy = (): void => {
-    navigator.clipboard.writeText(text).then(
-      () => setCopied(true),
-      () => undefined, // it can still be selected
-    );
-  };
-  // Browsers offer it only to pages that came by TLS, or from this machine.
+  const [copied, copy] = useCopied();
   if (!('clipboard' in navigator)) return null;
   return (
-    <button type="button" className="button button-small" onClick={copy}>
+    <button type="button" className="button button-small" onClick={() => copy(text)}>
       {copied ? t.copied : t.copy}
     </button>
   );

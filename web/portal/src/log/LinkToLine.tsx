@@ -2,6 +2,7 @@
 
 import type { LogEntry } from '@kubecast/sdk';
 import { useEffect, useState, type ReactNode } from 'react';
+import { useCopied } from '../clipboard/useCopied.ts';
 import { lineAt, parseAddress } from './address.ts';
 import type { Mark } from './Lines.tsx';
 import { isAbort, saidBy } from './questions.ts';
@@ -51,22 +52,13 @@ export function useLinkedLine({ line, ready, entries, whole, setAt }: LineOf): L
 
 /** Takes the link of the marked line along. */
 export function LinkToLine({ onLink }: { readonly onLink: () => void }): ReactNode {
-  const [copied, setCopied] = useState(false);
-  useEffect(() => {
-    if (!copied) return undefined;
-    const timer = setTimeout(() => setCopied(false), 2_000);
-    return () => clearTimeout(timer);
-  }, [copied]);
-  const copy = (): void => {
+  const [copied, copy] = useCopied();
+  const take = (): void => {
     onLink();
-    // Browsers offer it only to pages that came by TLS, or from this machine; the address bar has it anyway.
-    navigator.clipboard?.writeText(location.href).then(
-      () => setCopied(true),
-      () => undefined,
-    );
+    copy(location.href); // the address bar has it anyway
   };
   return (
-    <button type="button" className="button" title={t.linkTitle} onClick={copy}>
+    <button type="button" className="button" title={t.linkTitle} onClick={take}>
       {copied ? t.linked : t.link}
     </button>
   );

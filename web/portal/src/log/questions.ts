@@ -27,6 +27,7 @@ export type Ask = (query: Readonly<Record<string, string | number>>, signal: Abo
 export function askAbout(of: Resource<KubeObject>, namespace: string, name: string, token: string | undefined): Ask {
   return async (query, signal) => {
     const path = `${base}/logs${pathOf(of, { namespace, name })}?${new URLSearchParams(Object.entries(query).map(([key, value]) => [key, String(value)]))}`;
+    signal.throwIfAborted();
     const limit = new AbortController();
     const end = (): void => limit.abort(signal.reason);
     signal.addEventListener('abort', end);
