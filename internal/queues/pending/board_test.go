@@ -1,6 +1,7 @@
 package pending
 
 import (
+	"io"
 	"net/http"
 	"testing"
 	"time"
@@ -37,6 +38,31 @@ func TestTheListOfQueuesNeedsNoJobs(t *testing.T) {
 			c.becomes("a queue without its Workloads", whole, func(s *Snapshot) bool { return s.Local != nil })
 		}, localQueueKind, clusterQueueKind, workloadKind, queueKind, podGroupKind, classKind)
 	}
+}
+
+// What is told first of a queue has the jobs that wait in it, also where the cluster's queues are followed already and Kueue is slow.
+func TestAQueuesFirstSnapshotHasItsJobs(t *testing.T) {
+	slow := func(w http.ResponseWriter, _ *http.Request) {
+		time.Sleep(time.Second)
+		_, _ = io.WriteString(w, `{"kind":"PendingWorkloadsSummary","items":[{"metadata":{"name":"one","namespace":"a"},"localQueueName":"line"}]}`)
+	}
+	withKueue(t, slow, func(c *inCluster) {
+		c.api.Put("clusterqueues", "whole")
+		c.api.Put("localqueues", "a/line", "spec.clusterQueue=whole")
+		c.api.Put("workloads", "a/one", "spec.queueName=line")
+		list := c.reads(Queue{})
+		defer list.Close()
+		c.becomes("the list", list, func(s *Snapshot) bool { return s.Local != nil && s.Local.Len() == 1 })
+		time.Sleep(time.Second) // Workloads are known, too
+		r := c.reads(Queue{Name: "whole"})
+		defer r.Close()
+		if err := r.Ready(c.t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if s := r.now(); len(s.Places) != 1 || s.Places[0].Whole != 1 {
+			t.Errorf("%+v", s.Places)
+		}
+	}, localQueueKind, clusterQueueKind, workloadKind)
 }
 
 // Where there are no queues, nothing is made anew again and again.

@@ -158,7 +158,8 @@ func (l *line) lastChange() (at time.Time, stale, left bool) {
 func (l *line) ask(ctx context.Context) {
 	order, err := l.board.kinds.Cluster().PendingWorkloads(ctx, l.queue.Name)
 	switch {
-	case ctx.Err() != nil, err != nil && l.board.kinds.Cluster().Away() != nil:
+	case ctx.Err() != nil:
+	case err != nil && l.wasAsked() && l.board.kinds.Cluster().Away() != nil:
 		l.order.Until = time.Now().Add(time.Second)
 	case err != nil && order.Until.IsZero():
 		l.order, l.err = cluster.PendingOrder{Until: time.Now().Add(time.Second)}, err
@@ -166,6 +167,9 @@ func (l *line) ask(ctx context.Context) {
 		l.order, l.err = order, err
 	}
 }
+
+// wasAsked reports whether it is known what Kueue says, or that it does not say it.
+func (l *line) wasAsked() bool { return !l.order.Asked.IsZero() || l.err != nil }
 
 // again reports whether Kueue is to be asked again although nothing changes, and after what. That may be
 // over by now: to make a snapshot may have taken longer.
@@ -199,6 +203,8 @@ func (l *line) show(changedAt time.Time) (alike bool) {
 		isKnown = b.volcano.known
 	case l.queue == Queue{}:
 		isKnown = b.hasList && b.volcano.hasList
+	case b.local != nil: // the first snapshot is waited for, and must not say that nobody waits
+		isKnown = isKnown && l.wasAsked()
 	}
 	if !isKnown {
 		b.mu.Unlock()

@@ -34,8 +34,14 @@ var (
 
 // inABubble runs a test with a cluster that serves some kinds.
 func inABubble(t *testing.T, test func(*inCluster), served ...cluster.Kind) {
+	withKueue(t, nil, test, served...)
+}
+
+// withKueue is inABubble where Kueue says in which order Workloads wait.
+func withKueue(t *testing.T, says http.HandlerFunc, test func(*inCluster), served ...cluster.Kind) {
 	synctest.Test(t, func(t *testing.T) {
 		api := apitest.New(served...)
+		api.Queues = says
 		kinds, err := cache.NewKinds(api.Connect(t), cache.Options{Topic: stream.Options{Events: 100, Bytes: 1 << 20}}, slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Fatal(err)
