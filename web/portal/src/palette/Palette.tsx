@@ -1,11 +1,12 @@
 // Goes to any page, kind or object by its name: a combobox and its list, in a dialog.
 
 import { useKubecast } from '@kubecast/sdk/react';
-import { useEffect, useMemo, useRef, useState, type KeyboardEvent, type ReactNode } from 'react';
+import { useEffect, useLayoutEffect, useMemo, useRef, useState, type KeyboardEvent, type ReactNode } from 'react';
 import { useRested } from '../scheduling/useRested.ts';
 import { useKinds } from '../kinds/discovery.ts';
 import { shownPages, useHasQueues } from '../pages/shown.ts';
 import { t as pages } from '../pages/texts.ts';
+import { giveTypedAhead } from '../shortcuts/shortcuts.ts';
 import { linkTo, linkToKind, useView } from '../view/view.ts';
 import { find, findPast, kindsFor, questionOf, still, type Entry, type Found, type Group } from './search.ts';
 import { t } from './texts.ts';
@@ -29,7 +30,10 @@ export function Palette({ onClose }: { onClose: () => void }): ReactNode {
   const [answer, setAnswer] = useState(nothing);
   const [past, setPast] = useState(nothing);
   const rested = useRested(typed.trim());
-  useEffect(() => dialog.current?.showModal(), []);
+  useLayoutEffect(() => {
+    dialog.current?.showModal();
+    giveTypedAhead(setTyped);
+  }, []);
   // What is asked depends on the page on which the palette was opened; it stays that one.
   const [opened] = useState(view);
 

@@ -6,6 +6,7 @@ import type { ScriptedFetch, ScriptedRequest } from '../../../mock/fetch.ts';
 import { eachPage } from '../../../mock/page.ts';
 import { render, type Rendered } from '../../../mock/render.ts';
 import type { Kind } from '../kinds/discovery.ts';
+import { onKey } from '../shortcuts/shortcuts.ts';
 import { Palette } from './Palette.tsx';
 import { parseView } from '../view/view.ts';
 import { findPast, kindsFor, questionOf } from './search.ts';
@@ -62,6 +63,20 @@ test('nothing is asked for before somebody types, and then once for what they ty
   await pass(500);
   expect(asked('jobs').map(({ url }) => new URL(url, 'http://x').searchParams.get('search'))).toEqual(['tra']);
   expect(asked('jobs')[0]?.url).toContain('limit=10');
+});
+
+test('what was typed while it was loaded is searched for', async () => {
+  page.unmount();
+  const press = (key: string, more: KeyboardEventInit = {}): void => onKey(new KeyboardEvent('keydown', { key, cancelable: true, ...more }), () => undefined);
+  press('k', { ctrlKey: true });
+  for (const key of 'pods') press(key);
+  page = render(
+    <KubecastProvider client={kc}>
+      <Palette onClose={closed} />
+    </KubecastProvider>,
+  );
+  await pass(500);
+  expect([input().value, active()]).toEqual(['pods', 'Pods']);
 });
 
 test('what is found comes all at once, so that nothing moves under who is about to press Enter; ten of each at most', async () => {

@@ -3,10 +3,15 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { render, type Rendered } from '../../../mock/render.ts';
 import { useRoving } from '../table/useRoving.ts';
 import { Help } from './Help.tsx';
-import { onKey, setSingleKeys } from './shortcuts.ts';
+import { onKey, setSingleKeys, giveTypedAhead } from './shortcuts.ts';
 
 let page: Rendered;
 const help = vi.fn();
+const takeTypedAhead = (): string => {
+  let typed = '';
+  giveTypedAhead((text) => (typed = text));
+  return typed;
+};
 const listen = (event: KeyboardEvent): void => onKey(event, help);
 
 beforeEach(() => document.addEventListener('keydown', listen));
@@ -14,6 +19,7 @@ afterEach(() => {
   document.removeEventListener('keydown', listen);
   page.unmount();
   setSingleKeys(true);
+  takeTypedAhead();
   help.mockReset();
 });
 
@@ -146,6 +152,24 @@ test('a table of which only some rows are there moves by itself: by one row for 
     went.push(focused());
   }
   expect(went).toEqual(['row 0', 'row 1', 'row 2', 'row 3', 'row 2', 'row 3']);
+});
+
+test('what is typed before the palette is loaded is typed into it, and is no key of the page; but not for ever', () => {
+  const clock = vi.spyOn(Date, 'now').mockReturnValue(0);
+  show();
+  focus('search');
+  press('k', { ctrlKey: true });
+  for (const key of ['j', 'o', '/', 'Enter', 'Backspace', 'b']) expect(press(key)).toBe(true);
+  expect([document.activeElement?.id, takeTypedAhead(), takeTypedAhead()]).toEqual(['search', 'job', '']);
+  expect(press('b')).toBe(false);
+
+  press('k', { ctrlKey: true });
+  expect([press('x'), press('Escape'), press('y'), takeTypedAhead()]).toEqual([true, false, false, '']);
+
+  press('k', { ctrlKey: true });
+  clock.mockReturnValue(11_000);
+  expect([press('x'), takeTypedAhead()]).toEqual([false, '']);
+  clock.mockRestore();
 });
 
 test('the dialog of keys remembers that they are off, and tells when it is closed', () => {

@@ -35,12 +35,41 @@ function isPalette({ key, target, ctrlKey, metaKey, altKey, shiftKey, isComposin
   return metaKey || !typing(target) || !onMac();
 }
 
+/** What was typed for a palette that is still being loaded, and until when it is waited for. */
+let ahead: { text: string; readonly until: number } | undefined;
+
+/** In milliseconds. What could not be loaded by then takes no more keys from the page. */
+const aheadFor = 10_000;
+
+/** Gives the palette what was typed before it was there, once. */
+export function giveTypedAhead(take: (text: string) => void): void {
+  if (ahead?.text) take(ahead.text);
+  ahead = undefined;
+}
+
+/** Keeps what is typed for the palette before it is there: its letters are no keys of the page's. */
+function keepAhead(event: KeyboardEvent): boolean {
+  const { key, ctrlKey, metaKey, altKey } = event;
+  if (key === 'Escape' || ahead && ahead.until < Date.now()) ahead = undefined;
+  if (!ahead || ctrlKey || metaKey || altKey || document.querySelector('dialog[open]')) return false;
+  if (key === 'Backspace') ahead.text = ahead.text.slice(0, -1);
+  else if (key.length === 1) ahead.text += key;
+  else return key === 'Enter';
+  return true;
+}
+
 /** Deals with a key that nothing nearer to where it was pressed has dealt with. */
 export function onKey(event: KeyboardEvent, open: (what: Opened) => void): void {
   const { key, target } = event;
   if (isPalette(event)) {
     event.preventDefault(); // also where it is open: the browser would leave it for its own search
-    if (!document.querySelector('dialog[open]')) open('palette');
+    if (document.querySelector('dialog[open]')) return;
+    ahead ??= { text: '', until: Date.now() + aheadFor };
+    open('palette');
+    return;
+  }
+  if (keepAhead(event)) {
+    event.preventDefault();
     return;
   }
   if (event.defaultPrevented || event.isComposing || event.ctrlKey || event.metaKey || event.altKey) return;
