@@ -13,6 +13,8 @@ import { Facts, ObjectFrame } from '../object/ObjectFrame.tsx';
 import { podFields, podRow, type Pod } from '../pods/pod.ts';
 import { JobPlace } from '../queues/JobPlace.tsx';
 import { StateMark } from '../state/StateMark.tsx';
+import { stateName } from '../state/texts.ts';
+import { whyNow } from '../state/why.ts';
 import { linkTo, type View } from '../view/view.ts';
 import { Events, eventFields, eventsName, ofJob } from './Events.tsx';
 import { KeptLog, KeptSpec, usePastJob } from './Kept.tsx';
@@ -22,7 +24,7 @@ import { OwnerTree } from './OwnerTree.tsx';
 import { PodsEver, PodsNow } from './Pods.tsx';
 import { Runs, useOtherRuns } from './Runs.tsx';
 import { Timeline } from './Timeline.tsx';
-import { latestLife, withCause } from './life.ts';
+import { ends, latestLife, withCause } from './life.ts';
 import { page, Waiting } from '../pages/page.tsx';
 import { events, jobs, pods } from './resources.ts';
 import { Yaml } from './Yaml.tsx';
@@ -58,8 +60,8 @@ export function JobPage({ view, namespace, name, uid: asked, token }: JobPagePro
 
   const uid = asked ?? life.transitions[0]?.uid;
   // A pod's end changes what is known of its job, whatever the job's own state.
-  const ends = podRows.filter(({ state }) => state === 'Succeeded' || state === 'Failed').length;
-  const kept = usePastJob(jobs, namespace, name, uid, uid && `${life.transitions.at(-1)?.seq} ${ends} ${podRows.length}`);
+  const ended = podRows.filter(({ state }) => state === 'Succeeded' || state === 'Failed').length;
+  const kept = usePastJob(jobs, namespace, name, uid, uid && `${life.transitions.at(-1)?.seq} ${ended} ${podRows.length}`);
   const states = useMemo(() => withCause(life, kept), [life, kept]);
   const about = useMemo(
     () => ofJob(said.data, name, uid ?? job?.metadata.uid, [...podRows, ...(kept?.pods ?? [])].map((pod) => pod.uid)),
@@ -122,8 +124,9 @@ export function JobPage({ view, namespace, name, uid: asked, token }: JobPagePro
             const byPod = asked !== undefined && !job;
             if (ofPods.status === 'loading' || (byPod && watched.status === 'loading')) return <p className="job-none">{t.loading}</p>;
             if (podRows.length === 0 && uid !== undefined && kept?.log) return <KeptLog key={uid} of={jobs} namespace={namespace} name={name} uid={uid} />;
-            if (byPod && podRows.length === 0) return <p className="job-none">{past.status === 'loading' ? t.loading : ofPods.status === 'denied' ? t.pods.denied : t.kept.none}</p>;
-            return <LogView namespace={namespace} name={name} pods={podRows} byPod={byPod} token={token} />;
+            if (byPod && podRows.length === 0) return <p className="job-none">{past.status === 'loading' ? t.loading : ofPods.status === 'denied' ? t.pods.denied : unwrittenOf(kept, false)}</p>;
+            const unwritten = watched.status === 'live' ? unwrittenOf(kept, job !== undefined) : undefined;
+            return <LogView namespace={namespace} name={name} pods={podRows} byPod={byPod} token={token} unwritten={unwritten} />;
           },
         },
         {
@@ -142,6 +145,13 @@ export function JobPage({ view, namespace, name, uid: asked, token }: JobPagePro
       ]}
     />
   );
+}
+
+/** Why a job that has no pods has no log. */
+function unwrittenOf(past: PastJob | undefined, there: boolean): string {
+  if (past && ends.has(past.state)) return past.startedAt === undefined ? t.unwritten.never : t.unwritten.lost;
+  if (past?.state === 'Running') return t.unwritten.noPods;
+  return past ? t.unwritten.waits(stateName(past.state), whyNow(past)) : there ? t.unwritten.noPods : t.unwritten.noJob;
 }
 
 /** As the history says; without one, and where that is away, what the object says of itself. */

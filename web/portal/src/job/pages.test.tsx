@@ -7,6 +7,7 @@ import { eachPage } from '../../../mock/page.ts';
 import { render, type Rendered } from '../../../mock/render.ts';
 import { podRow, type PodRow } from '../pods/pod.ts';
 import { AnyPage } from '../object/AnyPage.tsx';
+import { PodPage } from '../object/PodPage.tsx';
 import { parseView, useView } from '../view/view.ts';
 import { JobPage } from './JobPage.tsx';
 import { KeptLog, KeptSpec, usePastJob } from './Kept.tsx';
@@ -284,4 +285,47 @@ test.each([[[runOf('new')]], ['denied'], [[]]] as const)("of a run that has left
   const left = podOf('train-a', { 'batch.kubernetes.io/controller-uid': 'old' });
   await show('#jobs/n/train@old');
   expect(await answerAll((path) => (path.startsWith('/apis/batch/') ? theJobs : path.startsWith('/api/v1/namespaces/n/pods') ? [left, owned('train-x', 'new')] : []))).toEqual(['/logs/api/v1/namespaces/n/pods/train-a']);
+});
+
+const crashing = {
+  metadata: { name: 'train-a', namespace: 'n', uid: 'p', ownerReferences: [{ apiVersion: 'batch/v1', kind: 'Job', name: 'train', uid: 'old', controller: true }] },
+  spec: { nodeName: 'node-1', containers: [{ name: 'main', resources: { limits: { memory: '4Gi' } } }] },
+  status: {
+    phase: 'Running',
+    containerStatuses: [{ name: 'main', restartCount: 3, state: { waiting: { reason: 'CrashLoopBackOff', message: 'back-off 5m0s' } }, lastState: { terminated: { reason: 'OOMKilled', exitCode: 137 } } }],
+  },
+};
+const pendingPod = { ...crashing, status: { phase: 'Pending', conditions: [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message: '0/3 nodes are available' }] } };
+const worlds: [string, readonly object[], readonly object[], string][] = [
+  ['there is no such job', [], [], 'There is no such job, and so no log.'],
+  ['it has no pods yet', [runOf('old')], [], 'It has no pod at the moment, so nothing is written.'],
+  ['no container has started', [runOf('old')], [pendingPod], 'Nothing can be written yet: no container has started (unschedulable). 0/3 nodes are available'],
+  ['it crashes without a word', [runOf('old')], [crashing], 'Nothing was written: main was OOM-killed (exit 137), after 3 restarts.'],
+  ['it runs', [runOf('old')], [owned('train-a', 'old')], 'Nothing was written yet.'],
+];
+
+test.each(worlds)('why a log has no lines is told as far as the page knows it: %s', async (_, theJobs, thePods, said) => {
+  await show('#jobs/n/train');
+  await answerAll((path) => (path.startsWith('/apis/batch/') ? theJobs : path.startsWith('/api/v1/namespaces/n/pods') ? thePods : []));
+  expect(page.element.querySelector('[role=tabpanel]')?.textContent).toContain(said);
+});
+
+const podPage = async (found: readonly object[]): Promise<string> => {
+  page = render(
+    <KubecastProvider client={kc}>
+      <PodPage view={parseView('#pods/n/train-a')} namespace="n" name="train-a" token={undefined} />
+    </KubecastProvider>,
+  );
+  await pass();
+  await answerAll((path) => (path.startsWith('/api/v1/namespaces/n/pods') ? found : []));
+  return page.element.textContent;
+};
+
+test("a pod's page says why it crashes, and how much memory it may have", async () => {
+  const text = await podPage([crashing]);
+  for (const said of ['Why it does not run', 'main was OOM-killed (exit 137), after 3 restarts', 'Its memory limit: 4Gi', 'back-off 5m0s', 'Nothing was written: main was OOM-killed']) expect(text).toContain(said);
+});
+
+test('of a pod that is not there it is said that it has no log', async () => {
+  expect(await podPage([])).toContain('There is no such pod. What a pod has written is gone with it');
 });

@@ -30,9 +30,11 @@ export interface LogProps {
   readonly name: string;
   readonly token: string | undefined;
   readonly choice?: ReactNode;
+  /** What the page knows of why nothing is written, as long as nothing is. */
+  readonly unwritten?: string | undefined;
 }
 
-export function Log({ of, namespace, name, token, choice }: LogProps): ReactNode {
+export function Log({ of, namespace, name, token, choice, unwritten }: LogProps): ReactNode {
   const view = useView();
   const { data, status, error, retry } = useFollow(logs(of, { namespace, name }));
   const [options, change] = useOptions();
@@ -175,7 +177,7 @@ export function Log({ of, namespace, name, token, choice }: LogProps): ReactNode
       )}
       {rows.count > 0 && side && <Columns sources={sources} pieces={pieces} all={all} level={options.level} {...lines} />}
       {rows.count > 0 && !side && <Lines rows={rows} named={sources.length > 1 && only === ''} label={t.log} {...lines} />}
-      {rows.count === 0 && <Nothing status={status} message={error?.message} sought={all.length > 0} onRetry={retry} />}
+      {rows.count === 0 && <Nothing status={status} message={error?.message} sought={all.length > 0} unwritten={unwritten} onRetry={retry} />}
     </>
   );
 }
@@ -185,10 +187,11 @@ interface NothingProps {
   readonly message: string | undefined;
   /** There are lines, but none that is looked for. */
   readonly sought: boolean;
+  readonly unwritten: string | undefined;
   readonly onRetry: () => void;
 }
 
-function Nothing({ status, message, sought, onRetry }: NothingProps): ReactNode {
+function Nothing({ status, message, sought, unwritten, onRetry }: NothingProps): ReactNode {
   if (status === 'denied') {
     return (
       <div className="job-none">
@@ -201,5 +204,5 @@ function Nothing({ status, message, sought, onRetry }: NothingProps): ReactNode 
       </div>
     );
   }
-  return <p className="job-none">{sought ? t.noneSoBad : status === 'live' ? t.nothing : t.loading}</p>;
+  return <p className="job-none">{sought ? t.noneSoBad : status === 'live' ? unwritten || t.nothing : t.loading}</p>;
 }

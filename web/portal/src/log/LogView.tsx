@@ -3,6 +3,7 @@
 import { useState, type ReactNode } from 'react';
 import { jobs, pods } from '../job/resources.ts';
 import type { PodRow } from '../pods/pod.ts';
+import { unwrittenBy } from '../pods/unwritten.ts';
 import { stateName } from '../state/texts.ts';
 import { setView, useView } from '../view/view.ts';
 import { parseAddress } from './address.ts';
@@ -16,6 +17,8 @@ interface LogViewProps {
   readonly pods: readonly PodRow[];
   /** Of one pod at a time however few there are: what has the name is not what they belong to. */
   readonly byPod?: boolean;
+  /** Why nothing is written while there are no pods. */
+  readonly unwritten?: string | undefined;
   readonly token: string | undefined;
 }
 
@@ -26,7 +29,7 @@ const mostAtOnce = 8;
  * The log of all pods of a job, or of one of them where they are many: each container is a log of its own to the gateway, which
  * bounds how many a user may follow.
  */
-export function LogView({ namespace, name, pods: all, byPod = false, token }: LogViewProps): ReactNode {
+export function LogView({ namespace, name, pods: all, byPod = false, unwritten, token }: LogViewProps): ReactNode {
   const { line } = useView();
   const [before, setChosen] = useState('');
   const [seen, setSeen] = useState('');
@@ -35,7 +38,7 @@ export function LogView({ namespace, name, pods: all, byPod = false, token }: Lo
   const linked = line === seen ? undefined : all.find((one) => one.name === parseAddress(line)?.pod);
   const chosen = linked?.name ?? before;
   const many = byPod || all.reduce((sum, one) => sum + one.logs, 0) > mostAtOnce;
-  if (!many) return <Log key={name} of={jobs} namespace={namespace} name={name} token={token} />;
+  if (!many) return <Log key={name} of={jobs} namespace={namespace} name={name} token={token} unwritten={all.length > 0 ? unwrittenBy(all) : unwritten} />;
   const pod = all.find((one) => one.name === chosen) ?? all.find(({ state }) => state === 'Failed') ?? all.find(({ state }) => state === 'Running') ?? all[0];
   if (!pod) return null;
   // Whatever becomes of the pods: who reads a log is not to be taken to another.
@@ -51,5 +54,5 @@ export function LogView({ namespace, name, pods: all, byPod = false, token }: Lo
       ))}
     </select>
   );
-  return <Log key={pod.name} of={pods} namespace={namespace} name={pod.name} token={token} choice={choice} />;
+  return <Log key={pod.name} of={pods} namespace={namespace} name={pod.name} token={token} choice={choice} unwritten={unwrittenBy([pod])} />;
 }

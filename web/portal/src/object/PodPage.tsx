@@ -11,14 +11,15 @@ import { events, pods } from '../job/resources.ts';
 import { Yaml } from '../job/Yaml.tsx';
 import { timeOf } from '../jobs/job.ts';
 import { t as pages } from '../pages/texts.ts';
-import { podRow, type Pod } from '../pods/pod.ts';
+import { podRow, whyOfPod, type Pod } from '../pods/pod.ts';
+import { unwrittenBy } from '../pods/unwritten.ts';
 import { StateMark } from '../state/StateMark.tsx';
 import { linkTo, linkToObject, type View } from '../view/view.ts';
 import { commonFacts, Labels } from './CommonFacts.tsx';
 import { Conditions, conditionsOf } from './Conditions.tsx';
 import { Containers, containersOf } from './Containers.tsx';
 import { Facts, ObjectFrame } from './ObjectFrame.tsx';
-import { formatAmount, requestsOf } from './requests.ts';
+import { formatAmount, memoryLimit, requestsOf } from './requests.ts';
 import { t } from './texts.ts';
 
 interface WholePod extends Pod {
@@ -82,6 +83,13 @@ export function PodPage({ view, namespace, name, token }: PodPageProps): ReactNo
                 ...commonFacts(pod, view),
               ]}
             />
+            {row.end && (
+              <section className="job-why" data-state={row.state === 'Waiting' ? 'Retrying' : row.state} aria-labelledby="pod-why">
+                <h2 id="pod-why">{t.why[row.state] ?? t.whyAgain}</h2>
+                <p translate="no">{whyOfPod(row)}</p>
+                {row.end.reason === 'OOMKilled' && <p className="job-why-more">{t.memoryLimit(memoryLimit(pod.spec, row.end.container))}</p>}
+              </section>
+            )}
             {row.message && (
               <p className="job-said" translate="no">
                 {row.message}
@@ -92,7 +100,7 @@ export function PodPage({ view, namespace, name, token }: PodPageProps): ReactNo
         )
       }
       tabs={[
-        { id: 'logs', title: tabs.logs, content: () => <Log key={name} of={pods} namespace={namespace} name={name} token={token} /> },
+        { id: 'logs', title: tabs.logs, content: () => <Log key={name} of={pods} namespace={namespace} name={name} token={token} unwritten={row ? unwrittenBy([row]) : watched.status === 'live' ? t.noPodNoLog : undefined} /> },
         { id: 'containers', title: tabs.containers, count: pod && containersOf(pod).length, content: () => <Containers pod={pod} status={watched.status} /> },
         { id: 'conditions', title: tabs.conditions, count: pod && conditionsOf(pod).length, content: () => <Conditions object={pod} status={watched.status} /> },
         { id: 'events', title: tabs.events, count: said.data.length, content: () => <Events all={said.data} kind="" self="" status={said.status} message={said.error?.message} /> },

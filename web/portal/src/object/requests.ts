@@ -18,6 +18,7 @@ export function quantity(text: string | number | undefined): number {
 export type Amounts = Readonly<Record<string, number>>;
 
 interface Container {
+  readonly name?: string;
   readonly restartPolicy?: string;
   readonly resources?: { readonly requests?: Readonly<Record<string, string>>; readonly limits?: Readonly<Record<string, string>> };
 }
@@ -56,6 +57,12 @@ export function requestsOf(pod: KubeObject): Amounts {
   const all = (spec.containers ?? []).map(requested).reduce(sum, beside);
   return sum(combine(all, most, Math.max), amounts(spec.overhead));
 }
+
+/** How much memory a container of a pod may have, as it is written; undefined: no bound is set, or it is not known. */
+export const memoryLimit = (spec: object | undefined, container: string): string | undefined => {
+  const { containers = [], initContainers = [] } = (spec ?? {}) as NonNullable<RequestingPod['spec']>;
+  return [...containers, ...initContainers].find(({ name }) => name === container)?.resources?.limits?.memory;
+};
 
 /** An amount for people: bytes in binary units, anything else as a number. */
 export function formatAmount(name: string, amount: number): string {

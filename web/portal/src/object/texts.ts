@@ -1,5 +1,5 @@
 import { formatNumber, plural } from '../texts/format.ts';
-import { texts } from '../texts/texts.ts';
+import { byKey, texts } from '../texts/texts.ts';
 
 export const t = texts({
   en: {
@@ -10,6 +10,7 @@ export const t = texts({
     cannotBeShown: 'This cannot be shown.',
     tryAgain: 'Try again',
     notThere: 'There is no such object. If it is created, it appears here.',
+    noPodNoLog: 'There is no such pod. What a pod has written is gone with it; the end of a log that is kept is on the page of its job.',
     noKind: 'There is no such kind, or you may not see any of it.',
     ago: (span: string) => `${span} ago`,
     kind: 'Kind',
@@ -44,6 +45,9 @@ export const t = texts({
     count: (count: number) => formatNumber(count),
     exit: (code: number) => `exit code ${code}`,
     lastEnd: (how: string) => `before: ${how}`,
+    why: byKey({ Failed: 'Why it failed', Waiting: 'Why it does not run' }),
+    whyAgain: 'Why it was started again',
+    memoryLimit: (limit: string | undefined) => (limit === undefined ? 'No memory limit is set for it.' : `Its memory limit: ${limit}`),
     restarted: (count: number) => plural(count, { one: '{} restart', other: '{} restarts' }),
   },
   'zh-CN': {
@@ -54,6 +58,7 @@ export const t = texts({
     cannotBeShown: '无法显示此内容。',
     tryAgain: '重试',
     notThere: '没有此对象。创建后会显示在这里。',
+    noPodNoLog: '没有此 Pod。Pod 的输出随它一起消失；若保留了日志末尾，可在其作业页面查看。',
     noKind: '没有此资源类型，或您无权查看。',
     ago: (span) => `${span}前`,
     kind: '资源类型',
@@ -88,6 +93,9 @@ export const t = texts({
     count: (count) => formatNumber(count),
     exit: (code) => `退出码 ${code}`,
     lastEnd: (how) => `上次：${how}`,
+    why: { Failed: '失败原因', Waiting: '未运行的原因' },
+    whyAgain: '重启原因',
+    memoryLimit: (limit) => (limit === undefined ? '它没有设置内存限制。' : `它的内存限制：${limit}`),
     restarted: (count) => plural(count, { other: '重启 {} 次' }),
   },
 });

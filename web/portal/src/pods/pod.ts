@@ -2,6 +2,7 @@
 
 import type { KubeObject } from '@kubecast/sdk';
 import { timeOf, type Condition } from '../jobs/job.ts';
+import { sentenceOf, shortOf, type ContainerEnd } from '../state/ended.ts';
 import { ownerOf, rowFields } from '../table/owner.ts';
 import { t } from './texts.ts';
 
@@ -11,17 +12,19 @@ interface ContainerStatus {
   readonly restartCount?: number;
   readonly state?: {
     readonly waiting?: { readonly reason?: string; readonly message?: string };
-    readonly terminated?: {
-      readonly reason?: string;
-      readonly exitCode?: number;
-      readonly signal?: number;
-      readonly message?: string;
-      readonly finishedAt?: string;
-    };
+    readonly terminated?: Terminated;
   };
+  /** How it ended before it was started again. */
+  readonly lastState?: { readonly terminated?: Terminated };
 }
 
-type ContainerEnd = NonNullable<NonNullable<ContainerStatus['state']>['terminated']>;
+interface Terminated {
+  readonly reason?: string;
+  readonly exitCode?: number;
+  readonly signal?: number;
+  readonly message?: string;
+  readonly finishedAt?: string;
+}
 
 export interface Pod extends KubeObject {
   /** What kubectl prints as STATUS. */
@@ -57,7 +60,7 @@ export const podFields = [
   'status.message',
   'status.conditions',
   ...['initContainerStatuses', 'containerStatuses'].flatMap((statuses) =>
-    ['name', 'ready', 'restartCount', 'state'].map((field) => `status.${statuses}.${field}`),
+    ['name', 'ready', 'restartCount', 'state', ...['reason', 'exitCode', 'signal', 'finishedAt'].map((field) => `lastState.terminated.${field}`)].map((field) => `status.${statuses}.${field}`),
   ),
 ];
 
@@ -80,6 +83,8 @@ export interface PodRow<State extends string = PodState> {
   readonly logs: number;
   readonly restarts: number;
   readonly created: number;
+  /** The end for which it failed, or was started again, or is not started any more; undefined: there was none. */
+  readonly end?: ContainerEnd | undefined;
 }
 
 export function podRow(pod: Pod): PodRow {
@@ -100,6 +105,7 @@ export function podRow(pod: Pod): PodRow {
     logs: containers + (status.initContainerStatuses?.length ?? 0),
     restarts: statuses.reduce((sum, container) => sum + (container.restartCount ?? 0), 0),
     created: timeOf(metadata.creationTimestamp) ?? 0,
+    end: endOf(pod),
   };
 }
 
@@ -109,8 +115,12 @@ export function listedPod(pod: Pod): PodRow<string> {
   const state = pod.$status || row.state;
   // What the state says itself needs no second word.
   const detail = state.includes(row.detail) || row.detail === t.creating || row.detail === t.initialising ? '' : row.detail;
-  return { ...row, state, detail };
+  // That it backs off is how the cluster takes it; why is how it ended.
+  return { ...row, state, detail: detail || (row.state === 'Waiting' && row.end ? shortOf(row.end) : '') };
 }
+
+/** Why a pod failed, or why it is started again and again, in one sentence; empty: it did not, or nobody says so. */
+export const whyOfPod = ({ end }: Pick<PodRow, 'end'>): string => (end ? sentenceOf(end) : '');
 
 interface Stated {
   readonly state: PodState;
@@ -121,16 +131,33 @@ interface Stated {
 // Waiting reasons that are the way of things; any other needs somebody's attention.
 const usualWaits = new Set(['', 'ContainerCreating', 'PodInitializing']);
 
+type Ended = Terminated & { readonly container: string };
+
+/** Of a pod that failed, that for which it did; else of a container that waits to be started again, or was, the last. */
+function endOf(pod: Pod): ContainerEnd | undefined {
+  const { status = {} } = pod;
+  if (status.phase === 'Failed' && !status.reason) return failed(pod);
+  // Whoever ended it knows better than its containers.
+  if (status.phase === 'Failed' || status.phase === 'Succeeded') return undefined;
+  const all = [...(status.initContainerStatuses ?? []), ...(status.containerStatuses ?? [])].flatMap(({ name, state, lastState, restartCount }) =>
+    lastState?.terminated ? [{ ...lastState.terminated, container: name, restarts: restartCount, waits: Number(!!state?.waiting && !usualWaits.has(state.waiting.reason ?? '')) }] : [],
+  );
+  return all.sort((a, b) => b.waits - a.waits || (timeOf(b.finishedAt) ?? 0) - (timeOf(a.finishedAt) ?? 0))[0];
+}
+
 /**
  * The container for which a pod failed: one that does its work before those that begin it, and these before sidecars, which the kubelet ends once the work is
  * over; of several the one that ended first. One that the kubelet could not find any more counts only if there is no other.
  */
-function failed({ spec = {}, status = {} }: Pod): ContainerEnd | undefined {
+function failed({ spec = {}, status = {} }: Pod): Ended | undefined {
   const sidecars = new Set(spec.initContainers?.filter(({ restartPolicy }) => restartPolicy === 'Always').map(({ name }) => name));
   const ranked = [
-    ...(status.containerStatuses ?? []).map(({ state }) => ({ end: state?.terminated, rank: 0 })),
-    ...(status.initContainerStatuses ?? []).map(({ name, state }) => ({ end: state?.terminated, rank: sidecars.has(name) ? 2 : 1 })),
-  ].flatMap(({ end, rank }) => (end && end.exitCode !== 0 ? [{ end, rank, lost: Number(end.reason === 'ContainerStatusUnknown') }] : []));
+    ...(status.containerStatuses ?? []).map((one) => ({ ...one, rank: 0 })),
+    ...(status.initContainerStatuses ?? []).map((one) => ({ ...one, rank: sidecars.has(one.name) ? 2 : 1 })),
+  ].flatMap(({ name, state, rank }) => {
+    const end = state?.terminated;
+    return end && end.exitCode !== 0 ? [{ end: { ...end, container: name }, rank, lost: Number(end.reason === 'ContainerStatusUnknown') }] : [];
+  });
   ranked.sort((a, b) => a.lost - b.lost || a.rank - b.rank || (timeOf(a.end.finishedAt) ?? 0) - (timeOf(b.end.finishedAt) ?? 0));
   return ranked[0]?.end;
 }

@@ -8,6 +8,11 @@ export const t = texts({
     unschedulable: 'unschedulable',
     creating: 'creating',
     initialising: 'initialising',
+    unwritten: {
+      ended: (how: string) => `Nothing was written: ${how}.`,
+      waits: (detail: string, message: string) => `Nothing can be written yet: no container has started${detail && ` (${detail})`}.${message && ` ${message}`}`,
+      over: 'It ended, and wrote nothing.',
+    },
   },
   'zh-CN': {
     columns: { name: '名称', namespace: '命名空间', state: '状态', ready: '就绪', restarts: '重启次数', node: '节点', owner: '所有者', age: '存在时间' },
@@ -16,5 +21,10 @@ export const t = texts({
     unschedulable: '无法调度',
     creating: '正在创建',
     initialising: '正在初始化',
+    unwritten: {
+      ended: (how) => `没有任何输出：${how}。`,
+      waits: (detail, message) => `尚不能有输出：还没有容器启动${detail && `（${detail}）`}。${message}`,
+      over: '已结束，没有任何输出。',
+    },
   },
 });
