@@ -3,6 +3,7 @@
 import { pastJobs, pathOf, type Elapsed, type Kubecast, type KubeObject, type PastQuery, type Query, type Resource } from '@kubecast/sdk';
 import { jobs } from '../job/resources.ts';
 import { cellsOf, tableForm } from '../kinds/columns.ts';
+import { saidOf } from '../state/said.ts';
 import { stateName } from '../state/texts.ts';
 import { timeCell, type Cell } from './csv.ts';
 import { objectsOf, pagesOf } from './read.ts';
@@ -83,7 +84,7 @@ export function ofHistory(kc: Kubecast, query: PastQuery): Exportable {
           yield [
             job.name, job.namespace, stateName(job.state), job.reason, job.message, job.owner, job.queue, job.attempt,
             timeCell(job.createdAt), timeCell(job.startedAt), timeCell(job.endedAt), secondsOf(job.ran),
-            job.hours?.cpu, job.hours?.memory, job.hours?.gpu, job.podFailures ?? undefined, job.preemptions ?? undefined, job.cause?.text,
+            job.hours?.cpu, job.hours?.memory, job.hours?.gpu, job.podFailures ?? undefined, job.preemptions ?? undefined, job.cause && saidOf(job.cause),
           ];
         }
         rest = page.continue || undefined;

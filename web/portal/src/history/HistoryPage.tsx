@@ -19,6 +19,7 @@ import { PlainTable, type PlainColumn } from '../listing/PlainTable.tsx';
 import { isForbidden, useFollowedAgain, useReading } from '../polling/polling.ts';
 import { useRested } from '../scheduling/useRested.ts';
 import { StateMark } from '../state/StateMark.tsx';
+import { saidOf } from '../state/said.ts';
 import { stateName } from '../state/texts.ts';
 import { mayBeExplained, untilExplained } from '../state/why.ts';
 import { linkToRun, setView, type View } from '../view/view.ts';
@@ -185,6 +186,6 @@ function Name({ job: { name, parent } }: { job: PastJob }): ReactNode {
 
 function Outcome({ job }: { job: PastJob }): ReactNode {
   const state = outcomeOf(job);
-  const detail = state === 'Succeeded' ? '' : (job.cause?.text ?? job.reason);
+  const detail = state === 'Succeeded' ? '' : (job.cause ? saidOf(job.cause) : job.reason);
   return <StateMark state={state} detail={[detail, state === job.state ? '' : t.removed].filter(Boolean).join(' · ')} message={state === 'Succeeded' ? '' : job.message} />;
 }

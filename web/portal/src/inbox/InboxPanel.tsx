@@ -6,6 +6,7 @@ import { useEffect, useRef, useState, type ReactNode } from 'react';
 import { Age } from '../age/Age.tsx';
 import { formatTime } from '../texts/format.ts';
 import { StateIcon } from '../state/StateMark.tsx';
+import { saidOf } from '../state/said.ts';
 import { whyOf } from '../state/why.ts';
 import { urgency } from '../state/tone.ts';
 import { linkToRun, type View } from '../view/view.ts';
@@ -149,7 +150,7 @@ function Digest({ item, view }: { item: JobNotification; view: View }): ReactNod
           <li key={`${one.uid} ${one.seq}`}>
             <StateIcon state={one.to} />
             <a href={linkToRun(one, view)} translate="no">{one.name}</a>
-            <span className="state-detail" translate="no">{[stateName(one.to), one.cause?.text ?? one.reason].filter(Boolean).join(' · ')}</span>
+            <span className="state-detail" translate="no">{[stateName(one.to), one.cause ? saidOf(one.cause) : one.reason].filter(Boolean).join(' · ')}</span>
           </li>
         ))}
       </ul>

@@ -2,6 +2,7 @@
 
 import type { Inbox, JobNotification } from '@kubecast/sdk';
 import { ownName } from '../session/base.ts';
+import { saidOf } from '../state/said.ts';
 import { stateName } from '../state/texts.ts';
 import { t } from './texts.tsx';
 
@@ -149,7 +150,7 @@ const titleOf = ({ title, transition, digest, more }: JobNotification): string =
 /** Where a job is, and why it came to this. That all went well needs no reason. */
 function bodyOf({ transition }: JobNotification): string {
   if (!transition || transition.to === 'Succeeded') return transition?.namespace ?? '';
-  return [transition.namespace, transition.cause ? transition.cause.text : [transition.reason, transition.message].filter(Boolean).join(' · ')].filter(Boolean).join(' · ');
+  return [transition.namespace, transition.cause ? saidOf(transition.cause) : [transition.reason, transition.message].filter(Boolean).join(' · ')].filter(Boolean).join(' · ');
 }
 
 const channelOf = (user: string): string => ownName(`kubecast.unread.${user}`);

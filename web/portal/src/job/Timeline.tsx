@@ -3,6 +3,7 @@ import type { ReactNode } from 'react';
 import { Age } from '../age/Age.tsx';
 import { StateIcon } from '../state/StateMark.tsx';
 import { stepsOf, type Life } from './life.ts';
+import { saidOf } from '../state/said.ts';
 import { stateName } from '../state/texts.ts';
 import { formatDate } from '../texts/format.ts';
 import { t } from './texts.ts';
@@ -40,7 +41,7 @@ export function Timeline({ life, status, message }: TimelineProps): ReactNode {
                 <time dateTime={new Date(at).toISOString()}>{formatDate(at)}</time>
                 {late && <span title={t.timeline.lateWhy}> · {t.timeline.late}</span>}
               </div>
-              {cause && <div className="timeline-why" translate="no">{cause.text}</div>}
+              {cause && <div className="timeline-why" translate="no">{saidOf(cause)}</div>}
               <Said text={[reason, said].filter(Boolean).join(': ')} />
             </div>
           </li>

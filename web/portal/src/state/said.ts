@@ -1,0 +1,14 @@
+// What the gateway says of causes and of waits, in the page's language.
+
+import type { Cause } from '@kubecast/sdk';
+import { language } from '../texts/language.ts';
+
+let chinese: typeof import('./chinese.ts') | undefined;
+
+/** Until it can be said; undefined: it can. Where it cannot be loaded, the gateway's own words serve. */
+export const untilSaid: Promise<void> | undefined =
+  language === 'zh-CN' ? import('./chinese.ts').then((words) => void (chinese = words), () => undefined) : undefined;
+
+export const saidOf = (cause: Cause): string => chinese?.ofCause(cause) ?? cause.text;
+
+export const saidOfWait = (text: string): string => chinese?.ofReason(text) ?? text;
