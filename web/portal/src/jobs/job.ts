@@ -1,7 +1,7 @@
 // What a batch/v1 Job says of itself, and what that means to its owner.
 
 import type { KubeObject } from '@kubecast/sdk';
-import { ownerOf, rowFields } from '../table/owner.ts';
+import { ownerOf } from '../table/owner.ts';
 import { t } from './texts.ts';
 
 export interface Condition {
@@ -30,27 +30,6 @@ export interface Job extends KubeObject {
     readonly conditions?: readonly (Condition & { readonly lastTransitionTime?: string })[];
   };
 }
-
-/** The path of the label that names Kueue's queue. */
-export const queuePath = 'metadata.labels.kueue\\.x-k8s\\.io/queue-name';
-
-/** What of a job is read here; the rest stays with the gateway. */
-export const jobFields = [
-  ...rowFields,
-  '$status',
-  queuePath,
-  'metadata.annotations.kueue\\.x-k8s\\.io/queue-name',
-  'spec.suspend',
-  'spec.parallelism',
-  'spec.completions',
-  'status.active',
-  'status.ready',
-  'status.succeeded',
-  'status.failed',
-  'status.startTime',
-  'status.completionTime',
-  'status.conditions',
-];
 
 export const jobStates = ['Failed', 'Retrying', 'Queued', 'Pending', 'Running', 'Suspended', 'Succeeded', 'Deleting'] as const;
 export type JobState = (typeof jobStates)[number];

@@ -11,7 +11,7 @@ import { Forbidden } from '../app/Notice.tsx';
 import { NamespaceFilter } from '../filters/NamespaceFilter.tsx';
 import { statusPath } from '../filters/status.ts';
 import { jobs, pods } from '../job/resources.ts';
-import { queuePath } from '../jobs/job.ts';
+import { queuePath } from '../jobs/fields.ts';
 import { CutName } from '../listing/CutName.tsx';
 import { useFollowedAgain, useReading } from '../polling/polling.ts';
 import { whyOf } from '../state/why.ts';

@@ -3,7 +3,7 @@
 import type { KubeObject } from '@kubecast/sdk';
 import { timeOf, type Condition } from '../jobs/job.ts';
 import { sentenceOf, shortOf, type ContainerEnd } from '../state/ended.ts';
-import { ownerOf, rowFields } from '../table/owner.ts';
+import { ownerOf } from '../table/owner.ts';
 import { t } from './texts.ts';
 
 interface ContainerStatus {
@@ -44,25 +44,6 @@ export interface Pod extends KubeObject {
     readonly containerStatuses?: readonly ContainerStatus[];
   };
 }
-
-/** What of a pod is read here; the rest stays with the gateway. */
-export const podFields = [
-  ...rowFields,
-  '$status',
-  'metadata.labels.batch\\.kubernetes\\.io/job-name',
-  'metadata.ownerReferences',
-  'spec.nodeName',
-  'spec.containers.name',
-  'spec.initContainers.name',
-  'spec.initContainers.restartPolicy',
-  'status.phase',
-  'status.reason',
-  'status.message',
-  'status.conditions',
-  ...['initContainerStatuses', 'containerStatuses'].flatMap((statuses) =>
-    ['name', 'ready', 'restartCount', 'state', ...['reason', 'exitCode', 'signal', 'finishedAt'].map((field) => `lastState.terminated.${field}`)].map((field) => `status.${statuses}.${field}`),
-  ),
-];
 
 export const podStates = ['Failed', 'Waiting', 'Pending', 'Running', 'Succeeded', 'Deleting', 'Unknown'] as const;
 export type PodState = (typeof podStates)[number];

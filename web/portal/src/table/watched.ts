@@ -2,8 +2,8 @@
 
 import type { Kubecast, KubeObject, Watch } from '@kubecast/sdk';
 import { jobs, pods } from '../job/resources.ts';
-import { jobFields } from '../jobs/job.ts';
-import { podFields } from '../pods/pod.ts';
+import { jobFields } from '../jobs/fields.ts';
+import { podFields } from '../pods/fields.ts';
 import type { TableName } from '../view/view.ts';
 
 /** No more of an object than is shown. An empty namespace is all of them. The same watch for the same table and namespace, as long as somebody looks at it. */

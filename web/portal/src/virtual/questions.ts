@@ -1,7 +1,7 @@
 // What of a table the gateway can sort by, by paths of the objects.
 
 import { statusPath } from '../filters/status.ts';
-import { queuePath } from '../jobs/job.ts';
+import { queuePath } from '../jobs/fields.ts';
 import type { TableName } from '../view/view.ts';
 import type { Sort } from '../table/sort.ts';
 
