@@ -3,6 +3,7 @@ package e2e
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -33,13 +34,15 @@ func overTLS(t *testing.T) gatewayOptions {
 }
 
 // A gateway whose API server is another gateway becomes ready, and decides by the roles and bindings that the other
-// one serves. Its clients lose nothing when either is killed, not even a version that is over when the other one is back.
+// one serves, also where what it holds would be too much for a user. Its clients lose nothing when either is killed, not even a version that is over when the other one is back.
 func TestGatewayBehindAGatewayLosesNothing(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)
 	s.namespaces(t, "cascade-a", "cascade-b")
 	admin := s.admin(t)
-	core := s.startGateway(t, overTLS(t))
+	opts := overTLS(t)
+	opts.config = "stream: {perUser: 3, watchesPerUser: 3}\nrequests: {perSecond: 5}\ngateways: [" + strings.ToLower(t.Name()) + "]\n"
+	core := s.startGateway(t, opts)
 	core.waitReady(t)
 	mustKnow(t, admin, "/api/v1/nodes", core)
 	middle := s.behind(t, core, admin, overTLS(t))

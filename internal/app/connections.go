@@ -21,6 +21,7 @@ func limits(cfg config.Config) kubecasthttp.Limits {
 		WatchesPerUser: cfg.Stream.WatchesPerUser, RequestsPerUser: cfg.Requests.PerUser, RequestsPerSecond: cfg.Requests.PerSecond,
 		Connections: connectionLimits(cfg.Stream),
 		Logs:        kubecasthttp.LogLimits{Total: cfg.Logs.Upstreams, PerUser: cfg.Logs.PerUser},
+		Gateways:    cfg.Gateways,
 	}
 }
 

@@ -51,7 +51,7 @@ func (g *assembly) liveParts(level *slog.LevelVar) []*livePart {
 			},
 		},
 		{
-			keys: []string{"stream.perUser", "stream.perAddress", "stream.total", "stream.watchesPerUser", "requests.", "logs.upstreams", "logs.perUser"},
+			keys: []string{"stream.perUser", "stream.perAddress", "stream.total", "stream.watchesPerUser", "requests.", "gateways", "logs.upstreams", "logs.perUser"},
 			take: func(next config.Config) (func(), error) { return func() { g.server.SetLimits(limits(next)) }, nil },
 		},
 		{keys: []string{"kinds.atMost"}, take: func(next config.Config) (func(), error) {

@@ -90,7 +90,7 @@ func TestEachKeyIsAppliedOrSaidToNeedARestart(t *testing.T) {
 	}
 	slices.Sort(applied)
 	want := []string{
-		"auth.anonymous", "auth.cookieKeyFile", "auth.jwt", "clusters", "kinds.atMost", "log.level", "logs.perUser", "logs.upstreams",
+		"auth.anonymous", "auth.cookieKeyFile", "auth.jwt", "clusters", "gateways", "kinds.atMost", "log.level", "logs.perUser", "logs.upstreams",
 		"notifications.digest", "notifications.keep", "notifications.states", "requests.perSecond", "requests.perUser",
 		"stream.perAddress", "stream.perUser", "stream.total", "stream.watchesPerUser", "webhooks",
 	}

@@ -54,13 +54,24 @@ type Identity struct {
 	// Cluster, if not empty, is the gateway's name of the cluster whose service account this is. The name means
 	// nothing elsewhere: a service account of the same name in another cluster is another one. See Guard.
 	Cluster string
+	// Gateway says that it is another gateway, which asks for many: limits of single users are none for it.
+	Gateway bool
 }
+
+// gatewayOwner begins the names to which the costs of other gateways are charged. Its prefix is reserved.
+const gatewayOwner = reservedPrefix + "kubecast:gateway "
+
+// IsGateway reports whether a name of Identity.QuotaOwner is another gateway's.
+func IsGateway(quotaOwner string) bool { return strings.HasPrefix(quotaOwner, gatewayOwner) }
 
 // QuotaOwner is the name to which the costs of an identity's requests are charged. For a user it is the user's own.
 // Anonymous callers share one name for each network, so that no network can use up the share of all others. The service
-// accounts of a namespace share one, since whoever works in a namespace may make as many of them as they like. No user
+// accounts of a namespace share one, since whoever works in a namespace may make as many of them as they like. Another gateway has one of its own. No user
 // can have such a name, since its prefix is reserved.
 func (id Identity) QuotaOwner() string {
+	if id.Gateway {
+		return gatewayOwner + id.Username
+	}
 	if id.Anonymous {
 		return id.Username + " from " + id.From
 	}

@@ -21,18 +21,20 @@ import (
 
 // Config is the configuration file. Its fields are the file's keys; the defaults are those of Default.
 type Config struct {
-	Listen     string     `yaml:"listen"`    // host:port for browsers and kubectl
-	OpsListen  string     `yaml:"opsListen"` // host:port for metrics, health and debugging
-	BasePath   string     `yaml:"basePath"`  // below which everything of Listen stands, such as /tools/kubecast; empty: the root
-	Ops        Ops        `yaml:"ops"`
-	TLS        TLS        `yaml:"tls"`
-	Clusters   []Cluster  `yaml:"clusters"` // never empty; the first is the default one
-	Kinds      Kinds      `yaml:"kinds"`
-	Cache      Cache      `yaml:"cache"`
-	Ring       Ring       `yaml:"ring"`
-	CatchUp    CatchUp    `yaml:"catchUp"`
-	Stream     Stream     `yaml:"stream"`
-	Requests   Requests   `yaml:"requests"`
+	Listen    string    `yaml:"listen"`    // host:port for browsers and kubectl
+	OpsListen string    `yaml:"opsListen"` // host:port for metrics, health and debugging
+	BasePath  string    `yaml:"basePath"`  // below which everything of Listen stands, such as /tools/kubecast; empty: the root
+	Ops       Ops       `yaml:"ops"`
+	TLS       TLS       `yaml:"tls"`
+	Clusters  []Cluster `yaml:"clusters"` // never empty; the first is the default one
+	Kinds     Kinds     `yaml:"kinds"`
+	Cache     Cache     `yaml:"cache"`
+	Ring      Ring      `yaml:"ring"`
+	CatchUp   CatchUp   `yaml:"catchUp"`
+	Stream    Stream    `yaml:"stream"`
+	Requests  Requests  `yaml:"requests"`
+	// Gateways are the usernames of other gateways, whose API server this one is: limits of single users are none for them.
+	Gateways   []string   `yaml:"gateways"`
 	Drain      Duration   `yaml:"drain"` // over how long streams are ended after SIGTERM
 	Auth       Auth       `yaml:"auth"`
 	Authorizer Authorizer `yaml:"authorizer"`
@@ -385,6 +387,7 @@ func Default() Config {
 			Replicas:       []string{},
 		},
 		Requests: Requests{PerUser: 16, PerSecond: 100},
+		Gateways: []string{},
 		Drain:    Duration(20 * time.Second),
 		Auth:     Auth{OIDCLogin: OIDCLogin{Scopes: []string{}}, ServiceAccounts: ServiceAccounts{Audiences: []string{}}, Revocations: Revocations{Keep: Duration(48 * time.Hour)}},
 		Authorizer: Authorizer{

@@ -58,6 +58,7 @@ stream:
   watchesPerUser: 256
   replicas: []
 requests: {perUser: 16, perSecond: 100}
+gateways: []
 drain: 20s
 drainClosesListener: false
 auth:

@@ -105,6 +105,11 @@ func (c Config) validate() faults {
 	}
 	f.count("requests.perUser", c.Requests.PerUser, 0)
 	f.count("requests.perSecond", c.Requests.PerSecond, 0)
+	for i, name := range c.Gateways {
+		if name == "" || name == "system:anonymous" {
+			f.refuse(fmt.Sprintf("gateways[%d]", i), name, "the username by which another gateway signs in, such as system:serviceaccount:kubecast:edge")
+		}
+	}
 	f.count("logs.upstreams", c.Logs.Upstreams, 1)
 	f.count("logs.perUser", c.Logs.PerUser, 0)
 	if c.Logs.Ring < 64<<10 || c.Logs.Ring > 1<<30 {

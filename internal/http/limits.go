@@ -14,6 +14,9 @@ type Limits struct {
 
 	Connections ConnectionLimits
 	Logs        LogLimits // that are read at a time
+
+	// Gateways are the usernames of other gateways, for which limits of single users and addresses are none.
+	Gateways []string
 }
 
 func (l Limits) ofStreams() eventstream.Limits {
@@ -22,6 +25,7 @@ func (l Limits) ofStreams() eventstream.Limits {
 
 // SetLimits changes the limits. What is open or under way beyond them goes on.
 func (s *Server) SetLimits(limits Limits) {
+	s.signin.SetGateways(limits.Gateways)
 	s.streams.SetLimits(limits.ofStreams())
 	s.connections.set(limits.Connections)
 	s.turns.SetPerUser(limits.RequestsPerUser)

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/kubecast/kubecast/internal/auth"
 )
 
 func TestWatchesOfOneUserAreBoundedOverAllStreams(t *testing.T) {
@@ -74,4 +76,46 @@ func TestRequestsOfOneUserWaitForEachOther(t *testing.T) {
 			t.Errorf("in the end: %v; want alice answered, once hers before were", codes)
 		}
 	}, options(func(o *Options) { o.Limits.RequestsPerUser = perUser }))
+}
+
+// Other gateways hold a watch of each kind and ask at once for all who are behind them, with one identity, and from one address. Limits of single
+// users are none for them, and stay for everybody else.
+func TestOtherGatewaysAreNotLimitedAsOneUser(t *testing.T) {
+	inBubble(t, func(t *testing.T, g *gateway) {
+		opens := func(user string) int { return g.watch("/api/v1/pods?watch=1", "Authorization: Bearer "+user).code }
+		began := time.Now()
+		for n := range 20 {
+			if code := opens("edge"); code != 200 {
+				t.Fatalf("watch %d of the other gateway is answered with %d", n, code)
+			}
+		}
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("the other gateway is held up for %v", took)
+		}
+		for n, want := range []int{200, 429} {
+			if code := opens("bob"); code != want {
+				t.Errorf("watch %d of a user: %d, want %d", n, code, want)
+			}
+		}
+	}, options(func(o *Options) {
+		o.Limits = Limits{PerUser: 1, PerAddress: 3, WatchesPerUser: 1, RequestsPerUser: 1, RequestsPerSecond: 1, Gateways: []string{"edge"}}
+	}))
+}
+
+// Logs that another gateway reads are its users'.
+func TestOtherGatewaysReadAnyNumberOfLogs(t *testing.T) {
+	g := newGateway(t, options(func(o *Options) { o.Limits.Logs.PerUser = 1 }))
+	gateway := auth.Identity{Username: "edge", Gateway: true}
+	for user, want := range map[string]int{gateway.QuotaOwner(): 5, "bob": 1} {
+		taken := 0
+		for range 5 {
+			if leave, err := g.server.logs.Take(user); err == nil {
+				defer leave()
+				taken++
+			}
+		}
+		if taken != want {
+			t.Errorf("%s reads %d logs at once, want %d", user, taken, want)
+		}
+	}
 }

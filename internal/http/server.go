@@ -146,6 +146,7 @@ func New(opts Options) (*Server, error) {
 	s.signin = signin.New(signin.Options{
 		Authenticator: opts.Authenticator, Sessions: opts.Sessions, Login: opts.Login, Origins: opts.Origins, Allows: allows, Rates: s.rates, Log: opts.Log,
 	})
+	s.signin.SetGateways(opts.Limits.Gateways)
 	var err error
 	if opts.Portal != nil {
 		if s.pages, err = readPages(opts.Portal); err != nil {
@@ -181,7 +182,7 @@ func New(opts Options) (*Server, error) {
 	}
 	s.told = notifications.New(told)
 	s.feeds = logs.New(logs.Options{
-		Upstreams: unlimited(opts.Limits.Logs.Total), PerUser: opts.Limits.Logs.PerUser, Ring: opts.LogRing, Linger: logLinger, Registerer: opts.Registerer,
+		Upstreams: unlimited(opts.Limits.Logs.Total), PerUser: opts.Limits.Logs.PerUser, Free: auth.IsGateway, Ring: opts.LogRing, Linger: logLinger, Registerer: opts.Registerer,
 	})
 	s.followed = logstream.New(logstream.Options{
 		Access: s.access, Feeds: s.feeds, Take: func(user string) (func(), error) { return s.logs.Take(user) },

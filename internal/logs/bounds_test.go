@@ -3,6 +3,7 @@ package logs
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -64,6 +65,25 @@ func TestOneUserLeavesConnectionsToOthers(t *testing.T) {
 		}
 		if _, err := f.Open(n, Run{Pod: "another"}, "bob", Start{Tail: 1}); err != nil {
 			t.Errorf("alice reads one container, %d times, and bob is told: %v", 20-refused, err)
+		}
+	})
+}
+
+// TestWhoIsFreeReadsAnyNumberOfLogs, in the rings and besides.
+func TestWhoIsFreeReadsAnyNumberOfLogs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, f := newNode(), feedsOf(t, 10, 1<<20)
+		f.opts.PerUser, f.opts.Free = 1, func(user string) bool { return user == "edge" }
+		for user, want := range map[string]int{"edge": 3, "bob": 1} {
+			read := 0
+			for i := range 3 {
+				if _, err := f.Open(n, Run{Pod: fmt.Sprint(user, i)}, user, Start{Tail: 1}); err == nil {
+					read++
+				}
+			}
+			if read != want {
+				t.Errorf("%s reads %d logs, want %d", user, read, want)
+			}
 		}
 	})
 }

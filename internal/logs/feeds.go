@@ -12,10 +12,11 @@ import (
 
 // Options configure Feeds; all are required unless they say otherwise.
 type Options struct {
-	Upstreams  int           // connections at once
-	PerUser    int           // logs that one user reads at once, each however often, and connections of their own besides; 0: no limit
-	Ring       int           // bytes kept of each
-	Linger     time.Duration // for how long a run is followed once nobody reads it; 0: not at all
+	Upstreams  int                    // connections at once
+	PerUser    int                    // logs that one user reads at once, each however often, and connections of their own besides; 0: no limit
+	Free       func(user string) bool // whether PerUser does not bound a user; nil: it bounds all
+	Ring       int                    // bytes kept of each
+	Linger     time.Duration          // for how long a run is followed once nobody reads it; 0: not at all
 	Registerer prometheus.Registerer
 }
 
@@ -62,6 +63,8 @@ func (f *Feeds) SetLimits(upstreams, perUser int) {
 	f.opts.Upstreams, f.opts.PerUser = upstreams, perUser
 }
 
+func (f *Feeds) isFree(user string) bool { return f.opts.Free != nil && f.opts.Free(user) }
+
 // Run ends with its context, and with it all that is followed.
 func (f *Feeds) Run(ctx context.Context) {
 	<-ctx.Done()
@@ -78,7 +81,7 @@ func (f *Feeds) Open(source Source, run Run, user string, start Start) (*Reader,
 	if f.life.Err() != nil {
 		return nil, ErrClosed
 	}
-	if of := f.users[user]; f.opts.PerUser > 0 && of[run] == 0 && len(of) >= f.opts.PerUser {
+	if of := f.users[user]; f.opts.PerUser > 0 && of[run] == 0 && len(of) >= f.opts.PerUser && !f.isFree(user) {
 		return nil, ErrLimit
 	}
 	of := f.feeds[run]
@@ -125,7 +128,7 @@ func (f *Feeds) beginPast(of *feed, user string, start Start) (*past, error) {
 	switch {
 	case f.life.Err() != nil:
 		return nil, ErrClosed
-	case f.opts.PerUser > 0 && f.beside[user] >= f.opts.PerUser, !f.hasRoom():
+	case f.opts.PerUser > 0 && f.beside[user] >= f.opts.PerUser && !f.isFree(user), !f.hasRoom():
 		return nil, ErrLimit
 	}
 	p := newPast()

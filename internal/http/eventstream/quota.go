@@ -1,6 +1,10 @@
 package eventstream
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/kubecast/kubecast/internal/auth"
+)
 
 // Limits bound the streams that are open at a time, Kubernetes' watches among them; 0 is no limit.
 type Limits struct {
@@ -35,14 +39,17 @@ func (q *quota) set(limits Limits) {
 func (q *quota) take(user, address string, watches int) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if exceeds(q.total, q.limits.Total) || exceeds(q.users[user], q.limits.PerUser) ||
-		exceeds(q.addresses[address], q.limits.PerAddress) || exceeds(q.watches[user]+watches-1, q.limits.WatchesPerUser) {
+	gateway := auth.IsGateway(user)
+	if exceeds(q.total, q.limits.Total) || !gateway && (exceeds(q.users[user], q.limits.PerUser) ||
+		exceeds(q.addresses[address], q.limits.PerAddress) || exceeds(q.watches[user]+watches-1, q.limits.WatchesPerUser)) {
 		return false
 	}
 	q.total++
 	q.users[user]++
 	q.watches[user] += watches
-	q.addresses[address]++
+	if !gateway { // users of its address are not limited by it either
+		q.addresses[address]++
+	}
 	return true
 }
 
@@ -62,7 +69,9 @@ func (q *quota) leave(user, address string, watches int) {
 	defer q.mu.Unlock()
 	q.total--
 	decrement(q.users, user)
-	decrement(q.addresses, address)
+	if !auth.IsGateway(user) {
+		decrement(q.addresses, address)
+	}
 	if q.watches[user] -= watches; q.watches[user] == 0 {
 		delete(q.watches, user)
 	}

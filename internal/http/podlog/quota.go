@@ -6,6 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/logs"
 )
@@ -40,7 +41,7 @@ func (q *quota) take(user string) error {
 	switch {
 	case q.closed:
 		return reply.Unavailable("the gateway is about to end; another one will answer", time.Second, nil)
-	case q.limits.PerUser > 0 && q.users[user] >= q.limits.PerUser:
+	case q.limits.PerUser > 0 && q.users[user] >= q.limits.PerUser && !auth.IsGateway(user):
 		return reply.TooManyRequests("this user reads too many logs at once: end one, or try again later", nil)
 	case q.limits.Total > 0 && q.total >= q.limits.Total:
 		return reply.TooManyRequests("too many logs are being read: try again later", nil)

@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/http/reply"
 )
 
@@ -21,6 +22,18 @@ func TestRequestDoesNotWaitForEver(t *testing.T) {
 		_, err = turns.Take(t.Context(), "alice")
 		if code := reply.To(err).Code; code != http.StatusTooManyRequests || time.Since(began) != turnLongestWait {
 			t.Errorf("%d after %v, want 429 after %v", code, time.Since(began), turnLongestWait)
+		}
+	})
+}
+
+// Another gateway asks at once for all who are behind it.
+func TestAnotherGatewayWaitsForNoTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began, turns, gateway := time.Now(), NewTurns(1, New(0)), auth.Identity{Username: "edge", Gateway: true}
+		for range 50 {
+			if _, err := turns.Take(t.Context(), gateway.QuotaOwner()); err != nil || !began.Equal(time.Now()) {
+				t.Fatalf("after %v: %v", time.Since(began), err)
+			}
 		}
 	})
 }

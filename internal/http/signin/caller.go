@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/kubecast/kubecast/internal/auth"
@@ -21,6 +22,9 @@ func from(r *http.Request) context.Context {
 // network returns the network that a request comes from. Callers who did not sign in are distinguished by it.
 func network(r *http.Request) string { return request.Network(request.Address(r)) }
 
+// SetGateways says by which names other gateways sign in (see auth.Identity.Gateway).
+func (h *Handler) SetGateways(usernames []string) { h.gateways.Store(&usernames) }
+
 // Caller returns who sent a request. It waits until the caller may send another one (see ratelimit.Rates).
 //
 // An address from which too many bad credentials came gets 429 instead of 401. The credentials are checked
@@ -33,6 +37,8 @@ func (h *Handler) Caller(r *http.Request) (auth.Identity, error) {
 	}
 	if id.Anonymous {
 		id.From = network(r)
+	} else if gateways := h.gateways.Load(); gateways != nil {
+		id.Gateway = slices.Contains(*gateways, id.Username)
 	}
 	auditrecord.Of(r.Context()).Is(id, "")
 	return id, h.opts.Rates.Next(r.Context(), id)

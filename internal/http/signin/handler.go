@@ -13,6 +13,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"sync/atomic"
 
 	"github.com/go-chi/chi/v5"
 
@@ -47,6 +48,7 @@ type Handler struct {
 	opts     Options
 	tickets  *session.Tickets
 	failures failures
+	gateways atomic.Pointer[[]string]
 	log      *slog.Logger
 }
 
