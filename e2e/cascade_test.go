@@ -1,14 +1,19 @@
 package e2e
 
 import (
+	"database/sql"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/kubecast/kubecast/e2e/harness"
 	"github.com/kubecast/kubecast/internal/certtest"
+	"github.com/kubecast/kubecast/internal/history/dbtest"
 )
 
 // behind runs a gateway whose API server is another gateway, over TLS with HTTP/2. It uses the token as its
@@ -99,6 +104,87 @@ func TestGatewayBehindAGatewayLosesNothing(t *testing.T) {
 				t.Errorf("%s was reset: %s", name, reason)
 			}
 		}
+	}
+}
+
+// An edge is a gateway whose API server is another gateway, its core, with the same database of the history. It answers as the core does, to each
+// caller by their own rights, also while the core is away; and each transition is recorded once, whichever of them records.
+func TestAnEdgeAnswersAsItsCore(t *testing.T) {
+	t.Parallel()
+	database := dbtest.Postgres()
+	if database.Missing() {
+		t.Skip("PostgreSQL is not installed")
+	}
+	if err := database.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(database.Stop)
+	address := database.Database(t)
+	s := onStage(t)
+	s.namespaces(t, "at-the-edge")
+	admin, viewer := s.admin(t), s.viewer(t)
+	opts := overTLS(t)
+	opts.config = fmt.Sprintf("history: {database: %q}\ngateways: [%s]\n", address, strings.ToLower(t.Name()))
+	core := s.startGateway(t, opts)
+	core.waitReady(t)
+	mustKnow(t, admin, "/api/v1/nodes", core)
+	edge := s.behind(t, core, admin, gatewayOptions{listen: harness.Address(t), config: fmt.Sprintf("history: {database: %q}\n", address)})
+	edge.waitReady(t)
+	mustKnow(t, viewer, "/api/v1/pods", core, edge)
+
+	const jobs = "/history/apis/batch/v1/namespaces/at-the-edge/jobs"
+	run := func(name string) {
+		t.Helper()
+		if _, err := s.kube.BatchV1().Jobs("at-the-edge").Create(t.Context(), shortJob(name), metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	told := func(g *gateway, name string) error {
+		if a := g.get(t, viewer, jobs+"/"+name); a.code != 200 || !strings.Contains(a.body, `"state":"Succeeded"`) {
+			return fmt.Errorf("%d %s", a.code, a.body)
+		}
+		return nil
+	}
+	run("first")
+	for _, g := range []*gateway{core, edge} {
+		eventually(t, "the job's end is told", func() error { return told(g, "first") })
+	}
+	alike := func(token string, want int) {
+		t.Helper()
+		for _, path := range []string{jobs, jobs + "?view=transitions", jobs + "?view=runs", "/api/v1/namespaces/at-the-edge/pods?fields=metadata.uid,status.phase", "/apis/batch/v1/namespaces/at-the-edge/jobs/first"} {
+			eventually(t, "the edge answers as the core", func() error {
+				at, behind := core.get(t, token, path), edge.get(t, token, path)
+				if at.code != want || behind.code != want || at.body != behind.body && want == 200 && !strings.Contains(path, "/pods?") {
+					return fmt.Errorf("%s: the core %d %s, the edge %d %s", path, at.code, at.body, behind.code, behind.body)
+				}
+				return nil
+			})
+		}
+	}
+	alike(viewer, 200)
+	alike(s.stranger(t), 403)
+
+	core.kill()
+	if err := told(edge, "first"); err != nil {
+		t.Error("while the core is away: ", err)
+	}
+	if a := edge.get(t, s.stranger(t), jobs); a.code != 403 {
+		t.Errorf("while the core is away, a stranger is answered with %d", a.code)
+	}
+	run("second")
+	core.restart(t)
+	for _, g := range []*gateway{core, edge} {
+		eventually(t, "what happened meanwhile is told", func() error { return told(g, "second") })
+	}
+	alike(viewer, 200)
+	db, err := sql.Open("pgx", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	var all, once int
+	if err := db.QueryRow("SELECT COUNT(*), COUNT(DISTINCT (uid, version, to_state)) FROM transitions WHERE namespace = 'at-the-edge'").Scan(&all, &once); err != nil || all == 0 || all != once {
+		t.Errorf("%d transitions, of which %d differ: %v", all, once, err)
 	}
 }
 
