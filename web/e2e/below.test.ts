@@ -103,8 +103,9 @@ describe.skipIf(lacking !== undefined)(`below a path${lacking ? ` (${lacking})` 
       await page.getByRole('heading', { name }).waitFor();
       await status(/^Live$/);
       if (process.env.KUBECAST_SHOTS) await page.screenshot({ path: `${process.env.KUBECAST_SHOTS}/below-${Date.now()}.png` });
-      // The token is for pages of this gateway only, and is not found under the name that those of another would look for.
-      expect(await page.evaluate(() => Object.keys(sessionStorage))).toEqual([`kubecast.token@${base}`]);
+      // The session is for pages of this gateway only, and nothing of the token is kept beside it.
+      expect(await page.evaluate(() => Object.keys(sessionStorage))).toEqual([]);
+      expect((await page.context().cookies()).map(({ name, path }) => [name, path])).toEqual([['__Secure-kubecast', `${base}/`]]);
     });
 
     test('from the sign-in at the provider to the sign-out, and no neighbour is sent a cookie', async () => {

@@ -30,10 +30,8 @@ describe.skipIf(lacking !== undefined)(`the portal over TLS${lacking ? ` (${lack
     const all = <T>(each: (tab: typeof page) => Promise<T>) => Promise.all(tabs.map(each));
     const state = (text: RegExp) => all((tab) => tab.locator('.connection-label', { hasText: text }).waitFor());
     const seen = (name: string) => all((tab) => tab.locator(`.table-row[data-name="${name}"]`).waitFor());
-    await all(async (tab) => {
-      await tab.goto(`${kubecast.url}/#token=${token}`);
-      await tab.getByRole('button', { name: 'Sign in' }).click();
-    });
+    await all((tab) => tab.goto(`${kubecast.url}/${tab === page ? `#token=${token}` : ''}`).then(() => tab.locator('form, .signin-card').first().waitFor()));
+    await page.getByRole('button', { name: 'Sign in' }).click(); // which lets all of them in
     await state(/^Live$/);
     await all((tab) => tab.getByRole('link', { name: 'Jobs', exact: true }).click());
     expect(await page.evaluate(() => (performance.getEntriesByType('navigation')[0] as PerformanceNavigationTiming).nextHopProtocol)).toBe('h2');

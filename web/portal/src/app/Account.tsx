@@ -8,7 +8,15 @@ import { t } from './texts.ts';
 
 const soon = 5 * 60_000;
 
-export function Account({ claims, stuck, onSignOut }: { claims: Claims; stuck: boolean; onSignOut: () => void }): ReactNode {
+interface AccountProps {
+  readonly claims: Claims;
+  /** No other tab is signed in by what signs this one in. */
+  readonly alone: boolean;
+  readonly stuck: boolean;
+  readonly onSignOut: () => void;
+}
+
+export function Account({ claims, alone, stuck, onSignOut }: AccountProps): ReactNode {
   const now = useNow();
   // All of the header stands in one row: there what is seldom needed is behind a button.
   const narrow = useMediaQuery('(max-width: 700px)');
@@ -18,6 +26,11 @@ export function Account({ claims, stuck, onSignOut }: { claims: Claims; stuck: b
       {claims.user && (
         <span className="account-name" translate="no" title={claims.expiresAt === undefined ? claims.user : t.userUntil(claims.user, formatDate(claims.expiresAt))}>
           {claims.user}
+        </span>
+      )}
+      {alone && (
+        <span className="account-alone" title={t.thisTabWhy}>
+          {t.thisTab}
         </span>
       )}
       <LanguageChoice />

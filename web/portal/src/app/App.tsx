@@ -2,26 +2,47 @@
 
 import { attend } from '@kubecast/sdk';
 import { KubecastProvider } from '@kubecast/sdk/react';
-import { useEffect, useMemo, useSyncExternalStore, type ReactNode } from 'react';
+import { Suspense, useEffect, useMemo, useState, useSyncExternalStore, type ReactNode } from 'react';
 import { formatTime } from '../texts/format.ts';
 import { describe } from '../connection/describe.ts';
 import { connectionOf } from '../connection/connection.ts';
 import { useNamespaces } from '../filters/NamespaceFilter.tsx';
 import { browserSession } from '../session/browser.ts';
+import { page } from '../pages/page.tsx';
 import { claimsOf, type Claims } from '../session/session.ts';
-import { Offer, PassedOver } from '../signin/Offer.tsx';
-import { SignIn } from '../signin/SignIn.tsx';
 import { useOffer, useSignIn, type First, type SignedIn, type SignInState } from '../signin/useSignIn.ts';
 import { Workspace } from './Workspace.tsx';
 import { t } from './texts.ts';
+import '../signin/signin.css'; // here, so that one signs in although the styles are missing
+
+// Most who load the page are signed in.
+const Offer = page(() => import('../signin/Offer.tsx').then((offer) => offer.Offer));
+const PassedOver = page(() => import('../signin/Offer.tsx').then((offer) => offer.PassedOver));
+const SignIn = page(() => import('../signin/SignIn.tsx').then((form) => form.SignIn));
 
 export function App({ first }: { first: First }): ReactNode {
+  return (
+    <Suspense fallback={<Busy />}>
+      <Shown first={first} />
+    </Suspense>
+  );
+}
+
+/** Nothing that is gone a moment later. */
+function Busy(): ReactNode {
+  return <main aria-busy="true" />;
+}
+
+function Shown({ first }: { first: First }): ReactNode {
   const state = useSignIn(first.session);
   const [offered, passOver] = useOffer(first.offered);
   const { session, looking, trouble, signIn } = state;
+  const useless = session?.accepted === true && offered !== undefined && bringsNothing(offered, session.token);
+  useEffect(() => {
+    if (useless) passOver();
+  }, [useless, passOver]);
   if (session) {
-    const other = offered === session.token ? undefined : offered;
-    return <Inside key={session.token ?? ''} session={session} state={state} offered={other} onPassOver={passOver} />;
+    return <Inside key={session.token ?? ''} session={session} state={state} offered={useless ? undefined : offered} onPassOver={passOver} />;
   }
   // Only once it is known that there is no session: a link never comes before it.
   if (offered !== undefined && !looking) {
@@ -31,9 +52,15 @@ export function App({ first }: { first: First }): ReactNode {
     };
     return <Offer claims={claimsOf(offered)} onAccept={accept} onRefuse={passOver} />;
   }
-  const waiting = looking && trouble === '';
+  if (looking && trouble === '') return <Busy />;
   const reason = state.reason || trouble;
-  return <SignIn reason={reason} looking={waiting} checking={false} trouble="" login={state.login} onToken={signIn} onCancel={() => undefined} />;
+  return <SignIn reason={reason} checking={false} trouble="" login={state.login} onToken={signIn} onCancel={() => undefined} />;
+}
+
+/** Who is signed in already, and for as long, need not be told that a link would have done that. */
+function bringsNothing(offered: string, token: string | undefined): boolean {
+  const [theirs, ours] = [claimsOf(offered), claims(token)];
+  return offered === token || (theirs.user !== '' && theirs.user === ours.user && (theirs.expiresAt ?? Infinity) <= (ours.expiresAt ?? Infinity));
 }
 
 interface InsideProps {
@@ -50,6 +77,7 @@ function Inside({ session, state, offered, onPassOver }: InsideProps): ReactNode
   const connection = useMemo(() => connectionOf(kc), [kc]);
   const now = useSyncExternalStore(connection.subscribe, connection.getSnapshot);
 
+  const [ends] = useState(() => claims(token).expiresAt ?? Infinity);
   const refused = now.phase === 'denied' && now.reason === 'http:401';
   // Being told what one may not see is being known.
   const known = now.phase === 'live' || now.phase === 'stale' || (now.phase === 'denied' && !refused);
@@ -57,12 +85,13 @@ function Inside({ session, state, offered, onPassOver }: InsideProps): ReactNode
   useEffect(() => {
     if (refused) {
       const said = now.message ? ` ${t.gatewaySays(now.message)}` : '';
-      if (accepted && now.message === expired) signOut(t.expired);
+      // A browser forgets a cookie at its end, so the gateway cannot tell that there was one.
+      if (accepted && (now.message === expired || ends <= Date.now())) signOut(t.expired);
       else signOut((accepted ? t.signedOut : t.notAccepted) + said);
     } else if (known && !accepted) {
       accept();
     }
-  }, [refused, known, accepted, now.message, accept, signOut]);
+  }, [refused, known, accepted, now.message, ends, accept, signOut]);
 
   useEffect(() => attend(kc), [kc]);
 
@@ -77,7 +106,11 @@ function Inside({ session, state, offered, onPassOver }: InsideProps): ReactNode
   }
   return (
     <>
-      {offered !== undefined && <PassedOver offered={claimsOf(offered)} onClose={onPassOver} />}
+      {offered !== undefined && (
+        <Suspense>
+          <PassedOver offered={claimsOf(offered)} onClose={onPassOver} />
+        </Suspense>
+      )}
       <Workspace kc={kc} aside={aside} connection={connection} claims={claims(token)} token={token} stuck={state.stuck} onSignOut={state.leave} />
     </>
   );

@@ -102,7 +102,7 @@ export function Workspace({ kc, aside, connection, claims, token, stuck, onSignO
           <Shortcuts onDevtools={openDevtools} />
           <ConnectionStatus connection={connection} rows={table && large === false ? watchOf(kc, table, namespace) : undefined} onRetry={() => kc.wake()} />
           <Bell view={view} user={user} />
-          <Account claims={claims} stuck={stuck} onSignOut={onSignOut} />
+          <Account claims={claims} alone={token !== undefined} stuck={stuck} onSignOut={onSignOut} />
         </header>
         <p role="status" className="unseen" translate={object || kind ? 'no' : undefined}>
           {shown}

@@ -8,42 +8,87 @@ export const browserSession = new Session({ gateway: base });
 const channel = ownName('kubecast.session');
 const users = ownName('kubecast.session.user');
 
-/** Renews the session. If somebody else has signed in meanwhile, in another tab, what is on screen is not his: load it anew. */
-export function sourceOf(session: Session, reload: () => void): TokenSource {
+/** The token that became the session, as long as this page is not loaded anew and nobody signs out. */
+export class Spare {
+  #token: string | undefined;
+
+  constructor(token: string) {
+    this.#token = token;
+  }
+
+  get token(): string | undefined {
+    return this.#token;
+  }
+
+  forget(): void {
+    this.#token = undefined;
+  }
+}
+
+/**
+ * Renews the session. If somebody else has signed in meanwhile, in another tab, what is on screen is not his: load it anew. A gateway
+ * without a lasting key has forgotten its sessions when it is started again: then the token is exchanged once more.
+ */
+export function sourceOf(session: Session, reload: () => void, spare?: Spare): TokenSource {
   return async (reason) => {
     const before = session.info.username;
-    const name = await session.source(reason);
+    let name = await session.source(reason);
+    if (name === undefined && spare?.token !== undefined && (await exchange(spare.token, session))) {
+      tellUser(session);
+      name = `${session.info.username ?? ''} until ${Date.now()}`; // another one, though of the same user and until the same time
+    }
     const now = session.info.username;
     if (before !== undefined && now !== undefined && now !== before) reload();
     return name;
   };
 }
 
+/**
+ * Exchanges a token for the browser's session: it is of all tabs, and no script can read it. Returns whether the browser has it now: a gateway
+ * may refuse it, and browsers keep none of a page that came without TLS, unless from the same machine.
+ */
+export async function exchange(token: string, session: Session = browserSession): Promise<boolean> {
+  try {
+    const init: RequestInit = { method: 'POST', headers: { Authorization: `Bearer ${token}` }, cache: 'no-store', signal: AbortSignal.timeout(10_000) };
+    const answer = await fetch(`${base}/auth/session`, init);
+    if (!answer.ok) return false;
+    const { username } = (await answer.json()) as { readonly username?: unknown };
+    const { username: kept } = await session.look();
+    return kept !== undefined && kept === username;
+  } catch {
+    return false; // the token is as good as before
+  }
+}
+
 /** Signs out here, at the provider if it has a session of its own, and in the other tabs. */
 export async function endBrowserSession(session: Session = browserSession): Promise<void> {
+  tell(channel, 'ending');
   const location = await session.end();
-  if (typeof BroadcastChannel !== 'undefined') {
-    const others = new BroadcastChannel(channel);
-    others.postMessage('ended');
-    others.close();
-  }
+  tell(channel, 'ended');
   // Replaced, so that the provider's address, which holds what names the session, is not in the history.
   if (location !== undefined) window.location.replace(location);
 }
 
-/** Tells when another tab has signed out. Returns how to stop. */
-export function onBrowserSessionEnd(listener: () => void): () => void {
+/** Tells when another tab has signed out. From the moment at which it begins to, a spare token begins no session any more. Returns how to stop. */
+export function onBrowserSessionEnd(listener: () => void, spare?: Spare): () => void {
   if (typeof BroadcastChannel === 'undefined') return () => undefined;
   const others = new BroadcastChannel(channel);
-  others.onmessage = () => listener();
+  others.onmessage = ({ data }: MessageEvent<unknown>) => {
+    spare?.forget();
+    if (data === 'ended') listener();
+  };
   return () => others.close();
 }
 
 /** Says to the other tabs whose session the browser has now. */
 export function tellUser(session: Session = browserSession): void {
-  if (typeof BroadcastChannel === 'undefined' || session.info.username === undefined) return;
-  const others = new BroadcastChannel(users);
-  others.postMessage(session.info.username);
+  if (session.info.username !== undefined) tell(users, session.info.username);
+}
+
+function tell(name: string, what: string): void {
+  if (typeof BroadcastChannel === 'undefined') return;
+  const others = new BroadcastChannel(name);
+  others.postMessage(what);
   others.close();
 }
 

@@ -1,4 +1,4 @@
-// The token of whoever is signed in. It lives in this tab's sessionStorage and nowhere else.
+// The token of whoever is signed in, where the browser has no session for it (browser.ts). It lives in this tab's sessionStorage and nowhere else.
 
 import { ownName } from './base.ts';
 

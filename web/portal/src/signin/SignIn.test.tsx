@@ -75,8 +75,3 @@ test('where one can sign in without a token, that comes first; the address is th
   expect(page.button('Use the token').disabled).toBe(true);
   expect(document.activeElement).not.toBe(page.element.querySelector('input'));
 });
-
-test('as long as nobody knows whether there is a session, there is nothing to fill in', () => {
-  page = render(<SignIn reason="" looking checking={false} trouble="" onToken={onToken} onCancel={onCancel} />);
-  expect(page.element.querySelector('input')).toBeNull();
-});

@@ -3,13 +3,10 @@ import { Logo } from '../app/Logo.tsx';
 import { cleanToken } from '../session/session.ts';
 import { LanguageChoice } from '../app/LanguageChoice.tsx';
 import { t } from './texts.tsx';
-import './signin.css';
 
 interface SignInProps {
   /** Why the user is here again, if that needs saying. */
   readonly reason: string;
-  /** Whether there is a session is not known yet. */
-  readonly looking?: boolean;
   /** Where one signs in without a token; undefined: nowhere. */
   readonly login?: (() => string) | undefined;
   /** The token at hand is being tried. */
@@ -20,12 +17,10 @@ interface SignInProps {
   readonly onCancel: () => void;
 }
 
-export function SignIn({ reason, looking = false, login, checking, trouble, onToken, onCancel }: SignInProps): ReactNode {
+export function SignIn({ reason, login, checking, trouble, onToken, onCancel }: SignInProps): ReactNode {
   const [typed, setTyped] = useState('');
   const [malformed, setMalformed] = useState(false);
   const message = malformed ? t.malformed : reason;
-  // Nothing that is gone a moment later: most who load the page are signed in.
-  if (looking) return <main className="signin" aria-busy="true" />;
 
   return (
     <main className="signin">

@@ -23,10 +23,7 @@ export const t = texts({
     file: 'FILE',
     name: 'NAME',
     group: 'GROUP',
-    staysHere: 'It stays in this browser tab and is forgotten when the tab is closed.',
-    otherTab: 'You have signed out in another tab.',
-    notRenewed: 'Your session cannot be renewed at the moment. Trying again…',
-    notReached: 'The gateway cannot be reached at the moment. Trying again…',
+    staysHere: 'All tabs of this browser are signed in by it, until it ends or you sign out. Where that is not possible it stays in this tab, and the page says so.',
   },
   'zh-CN': {
     signsYouIn: (user) => <>此链接将以 {user} 的身份登录。</>,
@@ -49,9 +46,6 @@ export const t = texts({
     file: '文件',
     name: '名称',
     group: '组',
-    staysHere: '令牌只保存在此浏览器标签页中，关闭标签页后即被清除。',
-    otherTab: '您已在另一个标签页中退出登录。',
-    notRenewed: '目前无法续期您的会话。正在重试…',
-    notReached: '目前无法连接网关。正在重试…',
+    staysHere: '此浏览器的所有标签页都将登录，直到令牌失效或您退出登录。如果无法做到，令牌只保存在此标签页中，页面会说明这一点。',
   },
 });

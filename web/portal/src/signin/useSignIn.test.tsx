@@ -3,6 +3,7 @@ import { Session } from '@kubecast/sdk';
 import { afterEach, expect, test, vi } from 'vitest';
 import { render, type Rendered } from '../../../mock/render.ts';
 import { tellUser } from '../session/browser.ts';
+import { storedToken, storeToken } from '../session/session.ts';
 import { useSignIn } from './useSignIn.ts';
 
 let page: Rendered;
@@ -34,3 +35,43 @@ test('a tab that is signed out comes back when somebody signs in in another tab,
   tellUser(elsewhere);
   await says('signed in');
 });
+
+test.each([
+  ['is kept by the browser: nothing of it is left in this tab', 200, 'a session', undefined],
+  ['is not to be had: it stays in this tab', 404, 'a token', 'a.b.c'],
+])('a token is tried, and its session %s', async (_, status, said, kept) => {
+  let there = false;
+  const asked: string[] = [];
+  vi.stubGlobal('fetch', (address: string, init: RequestInit = {}) => {
+    if (!address.endsWith('/auth/session')) return Promise.reject(new TypeError('not here'));
+    asked.push(init.method ?? '');
+    there ||= init.method === 'POST' && status === 200;
+    const body = { login: false, ...(there && { username: 'mara' }), expiresAt: '2100-01-01T00:00:00Z', renewable: false };
+    return Promise.resolve(new Response(JSON.stringify(body), { status: init.method === 'POST' ? status : 200 }));
+  });
+  page = render(<Pasted />);
+  const until = (what: () => void): Promise<void> => vi.waitFor(async () => {
+    await act(() => Promise.resolve());
+    what();
+  }, { timeout: 60_000 });
+  page.act(() => page.button('paste').click());
+  expect(storedToken()).toBeUndefined(); // the gateway has not said yet whether it is any good
+  page.act(() => page.button('accept').click());
+  page.act(() => page.button('accept').click()); // that the gateway knows the user is told again and again
+  await until(() => expect(page.element.querySelector('output')?.textContent).toBe(said));
+  expect(storedToken()).toBe(kept);
+  expect(asked.filter((method) => method === 'POST')).toHaveLength(1);
+  storeToken(undefined);
+});
+
+function Pasted(): ReactNode {
+  const { session, signIn, accept } = useSignIn(undefined);
+  const said = !session?.accepted ? 'nobody' : session.token === undefined ? 'a session' : 'a token';
+  return (
+    <>
+      <button type="button" onClick={() => signIn('a.b.c')}>paste</button>
+      <button type="button" onClick={accept}>accept</button>
+      <output>{said}</output>
+    </>
+  );
+}

@@ -1,17 +1,20 @@
-// Who is signed in: by a token that was pasted or came with a link, or by the browser's session with the gateway.
+// Who is signed in: by the browser's session with the gateway, for which a token that was pasted or came with a link is exchanged; or, where that
+// is not possible, by the token itself.
 
 import { createKubecast, type Kubecast } from '@kubecast/sdk';
 import { tabs } from '@kubecast/sdk/tabs';
-import { useCallback, useEffect, useState } from 'react';
+import { useCallback, useEffect, useRef, useState } from 'react';
 import { frameSchedule } from '../scheduling/schedule.ts';
 import { base } from '../session/base.ts';
-import { browserSession, endBrowserSession, loginAddress, onBrowserSessionEnd, onOtherUser, onSignIn, sourceOf, tellUser } from '../session/browser.ts';
+import { browserSession, endBrowserSession, exchange, loginAddress, onBrowserSessionEnd, onOtherUser, onSignIn, sourceOf, tellUser, Spare } from '../session/browser.ts';
 import { storedToken, storeToken, takeTokenFromAddress } from '../session/session.ts';
-import { t } from './texts.tsx';
+import { t } from '../session/texts.ts';
 
 export interface SignedIn {
   /** Undefined: the browser has a cookie. */
   readonly token: string | undefined;
+  /** Of a session that a token became in this page. */
+  readonly spare?: Spare | undefined;
   /** Whatever is on screen is followed on its one stream. */
   readonly kc: Kubecast;
   /** Has a stream of its own, if anything of it is followed, and goes on while nobody looks. */
@@ -68,13 +71,26 @@ export function useSignIn(first: SignedIn | undefined): SignInState {
     [session],
   );
   const signIn = useCallback((token: string) => replace(open(token, false), ''), [replace]);
+  const exchanged = useRef<SignedIn>(undefined);
   const accept = useCallback(() => {
-    if (!session) return;
-    storeToken(session.token);
-    setSession((now) => (now === session ? { ...session, accepted: true } : now));
-  }, [session]);
+    if (session?.token === undefined || exchanged.current === session) return;
+    exchanged.current = session;
+    const { token } = session;
+    void exchange(token).then((there) => {
+      if (exchanged.current !== session) {
+        if (there) browserSession.end().catch(() => undefined); // the user has given it up meanwhile
+      } else if (there) {
+        tellUser();
+        replace(open(undefined, true, new Spare(token)), '');
+      } else {
+        storeToken(token);
+        setSession((now) => (now === session ? { ...session, accepted: true } : now));
+      }
+    });
+  }, [session, replace]);
   const signOut = useCallback(
     (why: string) => {
+      exchanged.current = undefined;
       storeToken(undefined);
       replace(undefined, why);
     },
@@ -82,22 +98,24 @@ export function useSignIn(first: SignedIn | undefined): SignInState {
   );
 
   const byCookie = session !== undefined && session.token === undefined;
+  const spare = session?.spare;
   const leave = useCallback(() => {
     if (!byCookie) {
       signOut('');
       return;
     }
     setStuck(false);
+    spare?.forget();
     // A user must not be shown that they are signed out as long as that is not sure.
     endBrowserSession().then(
       () => signOut(''),
       () => setStuck(true),
     );
-  }, [byCookie, signOut]);
+  }, [byCookie, spare, signOut]);
   useEffect(() => {
-    if (byCookie) return onBrowserSessionEnd(() => signOut(t.otherTab));
+    if (byCookie) return onBrowserSessionEnd(() => signOut(t.otherTab), spare);
     return undefined;
-  }, [byCookie, signOut]);
+  }, [byCookie, spare, signOut]);
   useEffect(() => {
     if (byCookie) return onOtherUser(() => location.reload());
     return undefined;
@@ -184,16 +202,16 @@ export function useOffer(first: string | undefined): readonly [offered: string |
 /** Of all tabs of this browser: over HTTP/1.1 it has six connections to the gateway. */
 const share = tabs();
 
-function open(token: string | undefined, accepted: boolean): SignedIn {
+function open(token: string | undefined, accepted: boolean, spare?: Spare): SignedIn {
   const options = {
     gateway: base,
     // There is only this one: a new one has to be pasted.
     token: token === undefined ? undefined : () => token,
-    session: sourceOf(browserSession, () => location.reload()),
+    session: sourceOf(browserSession, () => location.reload(), spare),
     share,
   };
   const kc = createKubecast({ ...options, schedule: frameSchedule() });
   const aside = createKubecast(options); // told without frames, which a hidden page has none of
   if (document.visibilityState === 'hidden') kc.pause(); // before it asks for anything
-  return { token, kc, aside, accepted };
+  return { token, spare, kc, aside, accepted };
 }
