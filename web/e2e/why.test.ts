@@ -170,7 +170,7 @@ describe.skipIf(lacking !== undefined)(`why a job ended${lacking ? ` (${lacking}
     await kubecast.kubectl(['delete', 'job', '--namespace', namespace, 'hungry', '--wait=true']);
     await page.getByText('This job is gone. Its history is kept.').waitFor();
     await page.locator('.job-kept').getByText('The end of its log').waitFor();
-    expect(await page.locator('pre').textContent()).toMatch(/starts on hungry-\d-/);
+    await page.locator('.log-text', { hasText: /starts on hungry-\d-/ }).first().waitFor();
     await page.reload();
     await page.locator('.job-why').getByText(why).waitFor();
     expect(await fact('Pods failed').textContent()).toBe('2 of 2');

@@ -6,6 +6,7 @@ import { frame, type ScriptedFetch } from '../../../mock/fetch.ts';
 import { eachPage } from '../../../mock/page.ts';
 import { render, type Rendered } from '../../../mock/render.ts';
 import { setView } from '../view/view.ts';
+import { Folded } from './Folded.tsx';
 import { NamespaceFilter, NamespaceInput } from './NamespaceFilter.tsx';
 import { pods } from '../job/resources.ts';
 import { StateFilter } from './StateFilter.tsx';
@@ -124,4 +125,17 @@ test('a namespace is typed in peace: nothing is asked for until it is submitted'
   expect(location.hash).not.toContain('ns=');
   page.act(() => page.button('Show').click());
   expect(location.hash).toContain('ns=team-a');
+});
+
+test.each([[true, ['Filters (2)']], [false, []]])('on a phone filters are behind one button, which says how many are set: %s', (narrow, buttons) => {
+  const media = vi.spyOn(window, 'matchMedia').mockImplementation((query) => ({ matches: narrow, media: query, addEventListener: vi.fn(), removeEventListener: vi.fn() }) as unknown as MediaQueryList);
+  page = render(
+    <Folded set={2}>
+      <select aria-label="State" />
+    </Folded>,
+  );
+  expect([chips(), page.element.querySelector('select') === null]).toEqual([buttons, narrow]);
+  if (narrow) page.act(() => page.button('Filters (2)').click());
+  expect(page.element.querySelector('select')).not.toBeNull();
+  media.mockRestore();
 });

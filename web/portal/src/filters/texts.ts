@@ -1,4 +1,4 @@
-import { plural } from '../texts/format.ts';
+import { formatNumber, plural } from '../texts/format.ts';
 import { texts } from '../texts/texts.ts';
 
 export const t = texts({
@@ -9,6 +9,8 @@ export const t = texts({
     allNamespaces: 'All namespaces',
     allVisible: 'All that you may see',
     yourNamespaces: (count: number) => plural(count, { one: 'Your namespace', other: 'Your {} namespaces' }),
+    filters: 'Filters',
+    filtersSet: (count: number) => `Filters (${formatNumber(count)})`,
     show: 'Show',
     showAll: 'Show all',
   },
@@ -19,6 +21,8 @@ export const t = texts({
     allNamespaces: '所有命名空间',
     allVisible: '您可见的全部',
     yourNamespaces: (count) => plural(count, { other: '您的 {} 个命名空间' }),
+    filters: '筛选',
+    filtersSet: (count) => `筛选（${formatNumber(count)}）`,
     show: '显示',
     showAll: '显示全部',
   },

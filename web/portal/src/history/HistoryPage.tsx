@@ -10,6 +10,7 @@ import { Dated, useAway } from '../connection/Dated.tsx';
 import { Choice } from '../filters/Choice.tsx';
 import { Export } from '../export/Export.tsx';
 import { ofHistory } from '../export/table.ts';
+import { Folded } from '../filters/Folded.tsx';
 import { NamespaceFilter } from '../filters/NamespaceFilter.tsx';
 import { Search } from '../filters/Search.tsx';
 import { jobs } from '../job/resources.ts';
@@ -113,12 +114,14 @@ export function HistoryPage({ view }: { view: View }): ReactNode {
     <div className="toolbar">
       <h1 id="history-title" className="toolbar-title">{t.title}</h1>
       <Search value={view.search} label={t.search} />
-      <NamespaceFilter selected={namespace} />
-      <Choice label={t.owner} value={owner} options={[['', t.everybody], ['me', t.mine], ...(owner && owner !== 'me' ? [[owner, owner] as const] : [])]} onChoose={(one) => setView({ owner: one })} />
-      <Choice label={t.state} value={state} options={[['', t.allStates], ...states.map((one) => [one, stateName(one)] as const)]} onChoose={(one) => setView({ state: one })} />
-      {(queues.length > 0 || queue) && <Choice label={t.queue} value={queue} options={[['', t.anyQueue], ...queues.map((one) => [one, one, 'foreign'] as const)]} onChoose={(one) => setView({ queue: one })} />}
-      <Choice label={t.cause} value={cause} options={[['', t.anyCause], ...causes]} onChoose={(one) => setView({ cause: one })} />
-      <Choice label={t.since} value={since} options={[['', t.anyTime], ...Object.entries(t.spans)]} onChoose={(one) => setView({ since: one })} />
+      <Folded set={[namespace, owner, state, queue, cause, since].filter(Boolean).length}>
+        <NamespaceFilter selected={namespace} />
+        <Choice label={t.owner} value={owner} options={[['', t.everybody], ['me', t.mine], ...(owner && owner !== 'me' ? [[owner, owner] as const] : [])]} onChoose={(one) => setView({ owner: one })} />
+        <Choice label={t.state} value={state} options={[['', t.allStates], ...states.map((one) => [one, stateName(one)] as const)]} onChoose={(one) => setView({ state: one })} />
+        {(queues.length > 0 || queue) && <Choice label={t.queue} value={queue} options={[['', t.anyQueue], ...queues.map((one) => [one, one, 'foreign'] as const)]} onChoose={(one) => setView({ queue: one })} />}
+        <Choice label={t.cause} value={cause} options={[['', t.anyCause], ...causes]} onChoose={(one) => setView({ cause: one })} />
+        <Choice label={t.since} value={since} options={[['', t.anyTime], ...Object.entries(t.spans)]} onChoose={(one) => setView({ since: one })} />
+      </Folded>
       {rows && <span className="toolbar-end">{t.shown(rows.length) + (data?.more ? '+' : '')}</span>}
       {rows && rows.length > 0 && <Export of={taken} />}
     </div>

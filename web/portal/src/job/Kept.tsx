@@ -3,8 +3,7 @@
 import { pastJobs, pastLog, pastSpec, type KubeObject, type PastJob, type Resource } from '@kubecast/sdk';
 import { useKubecast } from '@kubecast/sdk/react';
 import { useMemo, type ReactNode } from 'react';
-import '../log/log.css';
-import { Written } from '../log/Line.tsx';
+import { KeptLines } from '../log/Kept.tsx';
 import { t as log } from '../log/texts.ts';
 import { useReading, type Read } from '../polling/polling.ts';
 import { mayBeExplained, untilExplained } from '../state/why.ts';
@@ -59,11 +58,7 @@ export function KeptLog({ of, namespace, name, uid }: Of): ReactNode {
     <>
       <p className="job-kept">{t.kept.log}</p>
       {read.data ? (
-        <pre className="job-scroller yaml" translate="no" tabIndex={0} aria-label={t.kept.log}>
-          <div className="log-written">
-            <Written text={read.data} />
-          </div>
-        </pre>
+        <KeptLines text={read.data} label={t.kept.log} file={`${namespace}-${name}.log`} />
       ) : (
         <Missing read={read} denied={log.denied} />
       )}

@@ -204,13 +204,49 @@ const shows = async (node: ReactNode, status: number, body: string): Promise<str
   return page.element.textContent;
 };
 
+/** A document without a layout has no sizes. */
+const sized = (): void => {
+  vi.spyOn(HTMLElement.prototype, 'clientHeight', 'get').mockReturnValue(600);
+  vi.spyOn(HTMLElement.prototype, 'clientWidth', 'get').mockReturnValue(800);
+};
+afterEach(() => vi.restoreAllMocks());
+const linesShown = (): string[] => [...page.element.querySelectorAll('.log-text')].map(({ textContent }) => textContent);
+
 test('what is kept of a job that is gone is shown as it was written, and is no markup', async () => {
-  expect(await shows(<KeptLog {...gone} />, 200, '<img src=x onerror=alert(1)>\nloss is nan\n')).toContain('<img src=x onerror=alert(1)>\nloss is nan');
+  sized();
+  await shows(<KeptLog {...gone} />, 200, '<img src=x onerror=alert(1)>\nloss is nan\n');
+  expect(linesShown()).toEqual(['<img src=x onerror=alert(1)>', 'loss is nan']);
   expect(page.element.querySelector('img')).toBeNull();
   expect(server.last.url).toBe('/history/apis/batch/v1/namespaces/n/jobs/j?uid=u&view=log');
   page.unmount();
   await shows(<KeptSpec {...gone} />, 200, '{"kind":"Job","metadata":{"name":"j","uid":"u"},"spec":{"parallelism":7}}');
   await vi.waitFor(() => expect(page.element.textContent).toContain('parallelism: 7'), { timeout: 60_000 });
+});
+
+test('the end of a log that is kept opens at its end, is searched, and is saved as it was written', async () => {
+  sized();
+  const text = Array.from({ length: 2_000 }, (_, n) => (n % 500 === 7 ? `ERROR ${n}\n` : `step ${n}\n`)).join('');
+  const scrolled = vi.spyOn(Element.prototype, 'scrollTop', 'set');
+  vi.spyOn(Element.prototype, 'scrollHeight', 'get').mockReturnValue(36_000);
+  await shows(<KeptLog {...gone} />, 200, text);
+  expect(scrolled).toHaveBeenCalledWith(36_000);
+  const input = page.element.querySelector<HTMLInputElement>('input[type=search]');
+  if (!input) throw new Error('nothing can be searched for');
+  page.type(input, 'error');
+  await pass(100);
+  const named = (label: string): HTMLButtonElement | null => page.element.querySelector(`button[aria-label="${label}"]`);
+  const count = (): string => page.element.querySelector('.log-count')?.textContent ?? '';
+  expect(count()).toBe('– of 4');
+  page.act(() => named('Previous match')?.click());
+  expect(count()).toBe('4 of 4');
+  page.act(() => named('Next match')?.click());
+  expect(count()).toBe('1 of 4');
+  let blob: Blob | undefined;
+  vi.spyOn(URL, 'createObjectURL').mockImplementation((made) => ((blob = made as Blob), 'blob:x'));
+  const clicked = vi.spyOn(HTMLAnchorElement.prototype, 'click').mockImplementation(() => undefined);
+  page.act(() => page.button('Download').click());
+  expect([(clicked.mock.instances[0] as HTMLAnchorElement).download, await blob?.text()]).toEqual(['n-j.log', text]);
+  expect(page.button('Wrap').getAttribute('aria-pressed')).toBe('false');
 });
 
 test('why nothing is shown of what is kept is said', async () => {

@@ -95,19 +95,5 @@ function Piece({ span: { text, look, color, background }, search }: { span: Span
   );
 }
 
-/** Many lines at once, as of a log that is over. */
-export function Written({ text }: { text: string }): ReactNode {
-  const pieces = useMemo(() => {
-    const all: Span[] = [];
-    for (const span of text.split('\n').flatMap((line) => [...shownOf(line, Infinity).spans, { text: '\n', look: '' }])) {
-      const last = all.at(-1);
-      if (last?.look === '' && span.look === '' && !last.color && !span.color && !last.background && !span.background) all[all.length - 1] = { ...last, text: last.text + span.text };
-      else all.push(span);
-    }
-    return all;
-  }, [text]);
-  return pieces.map((span, n) => <Piece key={n} span={span} search="" />);
-}
-
 /** For what is left out of a list of lines that is copied. */
 export const notLoaded = (count: number): string => `[… ${formatNumber(count)} …]`;

@@ -12,6 +12,7 @@ import { downloadLog } from './download.ts';
 import { becameOf, entriesOf, newerThan, sourcesOf } from './entries.ts';
 import { mayHaveMore } from './join.ts';
 import { atLeast, levels, type Level } from './levels.ts';
+import { Find } from './Find.tsx';
 import { Lines, type Mark } from './Lines.tsx';
 import { LinkToLine, useLinkedLine } from './LinkToLine.tsx';
 import { useMatches } from './matches.ts';
@@ -108,24 +109,7 @@ export function Log({ of, namespace, name, token, choice, unwritten }: LogProps)
     <>
       <div className="log-bar">
         {choice}
-        <span className="log-find">
-          <input
-            type="search"
-            className="field log-search"
-            aria-label={t.search}
-            placeholder={t.search}
-            value={search}
-            spellCheck={false}
-            onChange={(event) => setSearch(event.target.value)}
-            onKeyDown={(event) => event.key === 'Enter' && matches.go(event.shiftKey ? 1 : -1)}
-          />
-          <button type="button" className="button" aria-label={t.previous} title={t.previous} disabled={!matches.any} onClick={() => matches.go(-1)}>
-            ↑
-          </button>
-          <button type="button" className="button" aria-label={t.next} title={t.next} disabled={!matches.any} onClick={() => matches.go(1)}>
-            ↓
-          </button>
-        </span>
+        <Find search={search} onSearch={setSearch} any={matches.any} onGo={matches.go} />
         {sources.length > 1 && !side && (
           <select className="field" aria-label={t.container} value={only} onChange={(event) => setOnly(event.target.value)}>
             <option value="">{t.allContainers(sources.length)}</option>

@@ -68,6 +68,13 @@ test('a time is told by the clock that was chosen, in whatever zone the node liv
   expect(lines().every((text) => /^[ab]$/.test(text))).toBe(true); // it is remembered, whichever of them is still shown
 });
 
+test.each([[true, undefined, true], [false, undefined, false], [true, false, false]])('on a phone (%s) lines are wrapped, unless somebody has chosen (%s)', async (narrow, chosen, wraps) => {
+  if (chosen !== undefined) localStorage.setItem('kubecast.log', JSON.stringify({ wrap: chosen }));
+  vi.spyOn(window, 'matchMedia').mockImplementation((query) => ({ matches: narrow, media: query }) as MediaQueryList);
+  await open(() => line('a'));
+  expect(page.button('Wrap').getAttribute('aria-pressed')).toBe(String(wraps));
+});
+
 test('lines are told by their level, and what a node says instead of a log is none of them', async () => {
   await open(() => line('INFO fine'), () => line('ERROR bad'), () => line('  at x'), () => event('reset', { reason: 'unavailable', message: 'unable to retrieve container logs for containerd://1' }));
   expect(page.element.querySelector('.log-reset')?.textContent).toBe('— this log cannot be read; the node says: unable to retrieve container logs for containerd://1 —');

@@ -19,7 +19,9 @@ function kept(): Options {
   } catch {
     // nothing is remembered, or somebody else wrote there
   }
-  return { wrap: said.wrap === true, times: said.times !== false, level: levels.find((one) => one === said.level) ?? '' };
+  // A line that runs out of a phone's screen has no words left on it.
+  const wrap = typeof said.wrap === 'boolean' ? said.wrap : matchMedia('(max-width: 700px)').matches;
+  return { wrap, times: said.times !== false, level: levels.find((one) => one === said.level) ?? '' };
 }
 
 export function useOptions(): readonly [Options, (change: Partial<Options>) => void] {
