@@ -72,6 +72,9 @@ const samples: Readonly<Record<string, Sample>> = {
   conflate: { value: 'none', ...stream },
   heartbeat: { value: 'none', ...stream },
   watches: { value: '/api/v1/pods', ...stream },
+  watch: { value: 'true' },
+  allowWatchBookmarks: { value: 'true', query: { watch: 'true', sendInitialEvents: 'true', resourceVersionMatch: 'NotOlderThan' } },
+  timeoutSeconds: { value: 'none', query: { watch: 'true' } },
   view: { value: 'transitions' },
   state: { value: 'Failed' },
   owner: { value: 'nobody' },
@@ -104,6 +107,12 @@ const special: Readonly<Record<string, Sample>> = {
   'GET /stream resourceVersion': { value: '1', ...stream },
   'history search': { value: 'zzz' },
   'logs search': { value: 'second' },
+  'logs view': { value: 'lines' },
+  'logs from': { value: '1', query: { view: 'lines' } },
+  'logs limit': { value: '1', query: { view: 'lines' } },
+  'logs time': { value: '2020-01-01T00:01:00Z', query: { view: 'lines' } },
+  'logs context': { value: '1', query: { view: 'search', search: 'second' } },
+  'logs ignoreCase': { value: 'true', query: { view: 'search', search: 'SECOND' } },
   'logs labelSelector': { value: '!' },
   'logs fieldSelector': { value: '!' },
   'GET /history/apis/{group}/{version}/namespaces/{namespace}/{resource}/{name} limit': { value: '1', query: { view: 'transitions' } },
@@ -140,7 +149,7 @@ beforeAll(() => {
 
 /** All that is answered at once. */
 async function ask(method: string, path: string, { query = {}, headers = {} }: Question = {}): Promise<{ readonly status: number; readonly tag: string | null; readonly said: string }> {
-  const body = method === 'GET' ? undefined : path.endsWith('/read') ? '{"upTo":"1"}' : path.endsWith('/ticket') ? '{"path":"/api"}' : path.includes('review') ? '{"spec":{"resourceAttributes":{"verb":"list","resource":"pods"}}}' : '{}';
+  const body = method === 'GET' ? undefined : path.endsWith('/read') ? '{"upTo":"1"}' : path.endsWith('/ticket') ? '{"path":"/api"}' : path.includes('review') ? `{"spec":${path.includes('rules') ? '{"namespace":"team-a"}' : '{"resourceAttributes":{"verb":"list","resource":"pods"}}'}}` : '{}';
   const abort = new AbortController();
   const asked = Object.keys(query).length > 0 ? `?${new URLSearchParams(query).toString()}` : '';
   const response = await gateway.fetch(path + asked, { method, headers: { Authorization: 'Bearer let-me-in', ...headers }, ...(body && { body }), signal: abort.signal });

@@ -89,8 +89,8 @@ describe.skipIf(lacking !== undefined)(`the packed package${lacking ? ` (${lacki
 
   test('has what a package needs, and nothing of ours', () => {
     const files = run('find', ['node_modules/@kubecast/sdk', '-type', 'f']).trim().split('\n');
-    expect(files).toEqual(expect.arrayContaining(['LICENSE', 'README.md', 'dist/index.d.ts'].map((name) => `node_modules/@kubecast/sdk/${name}`)));
-    expect(files.filter((name) => /\btest|fixtures/.test(name.replace('dist/testing/', '')))).toEqual([]);
+    expect(files).toEqual(expect.arrayContaining(['LICENSE', 'README.md', 'dist/index.d.ts', ...['guides/testing', 'CHANGELOG', 'conformance'].map((name) => `dist/docs/${name}.md`)].map((name) => `node_modules/@kubecast/sdk/${name}`)));
+    expect(files.filter((name) => !name.includes('/dist/docs/') && /\btest|fixtures/.test(name.replace('dist/testing/', '')))).toEqual([]);
   });
 
   test('has a map with its sources for each module, so that whoever debugs a page sees what we wrote', async () => {
@@ -219,6 +219,7 @@ describe.skipIf(lacking !== undefined)(`the packed package${lacking ? ` (${lacki
 
       expect(create('Über Jobs')).toMatchObject({ status: 1, stderr: expect.stringMatching(/is not empty\n$/) as string });
       expect(create()).toMatchObject({ status: 1, stderr: expect.stringContaining('usage') as string });
+      expect(create('--help')).toMatchObject({ status: 0, stdout: expect.stringContaining('usage') as string });
     });
   });
 });

@@ -92,6 +92,6 @@ describe.skipIf(lacking !== undefined)(`types from a real control plane${lacking
     expect((await types([], '')).stderr).toMatch(/^kubecast: \S+ wants a token: .*\n$/);
     expect((await types([], 'none')).stderr).toMatch(/^kubecast: \S+ does not accept the token\n$/);
     expect((await types(['--kinds', 'jbos.batch'])).stderr).toMatch(/^kubecast: no kind is called "jbos\.batch"; .*jobs\.v1\.batch\n$/);
-    expect((await types(['--cluster', 'none'])).stderr).toMatch(/^kubecast: \S+\/clusters\/none\/openapi\/v3 answers HTTP 40[34]\n$/);
+    expect((await types(['--cluster', 'none'])).stderr).toMatch(/^kubecast: \S+\/clusters\/none\/openapi\/v3 answers HTTP 40[34]: .+\nWithout a cluster .*\n$/);
   });
 });

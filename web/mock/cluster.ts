@@ -2,6 +2,7 @@
 
 import type { KubeObject } from '@kubecast/sdk';
 import { idOf, type MockKind } from './documents.ts';
+import { asBefore, withStatus } from './status.ts';
 
 export interface Change {
   readonly version: number;
@@ -16,7 +17,7 @@ export interface Change {
 export type Draft = Omit<KubeObject, 'metadata'> & {
   readonly spec?: unknown;
   readonly status?: unknown;
-  /** In a word what it is doing. */
+  /** In a word what it is doing; without it, what the gateway would derive. */
   readonly $status?: string;
   /** As of a ConfigMap. */
   readonly data?: unknown;
@@ -32,6 +33,8 @@ export class MockCluster {
   readonly kinds = new Map<string, MockKind>();
   readonly watchers = new Set<(change: Change) => void>();
   readonly #objects = new Map<string, Map<string, KubeObject>>();
+  /** Of the kind, the group, the namespace and the name: the uid of what has it. */
+  readonly #named = new Map<string, string>();
   /** While the cluster is away: what was there when it went, and what has happened since. */
   #held: { readonly version: number; readonly objects: ReadonlyMap<string, ReadonlyMap<string, KubeObject>>; readonly changes: Change[] } | undefined;
   #uids = 0;
@@ -69,10 +72,20 @@ export class MockCluster {
     return undefined;
   }
 
+  /**
+   * An object is there, or has changed: what has its name and namespace is the same object, unless `metadata.uid` is another one, which replaces it.
+   * @param resource the plural, without the group: `jobs`. The group is that of `apiVersion`
+   */
   put(resource: string, draft: Draft): KubeObject {
+    const singular = resource === draft.kind?.toLowerCase() && !resource.endsWith('s'); // Endpoints are their own plural
+    if (singular || !/^[a-z][a-z0-9-]*$/.test(resource)) throw new TypeError(`put: ${JSON.stringify(resource)} is not the plural of a kind without its group, such as "jobs"`);
+    const named = nameOf(resource, draft);
+    const known = this.#named.get(named);
+    const uid = draft.metadata.uid ?? known ?? `00000000-0000-4000-8000-${String(++this.#uids).padStart(12, '0')}`;
+    if (known !== undefined && known !== uid) this.remove(resource, known);
+    this.#named.set(named, uid);
     const version = ++this.#version;
-    const uid = draft.metadata.uid ?? `00000000-0000-4000-8000-${String(++this.#uids).padStart(12, '0')}`;
-    const object = { ...draft, metadata: { ...draft.metadata, uid, resourceVersion: String(version) } };
+    const object: KubeObject = withStatus(kindOf(resource, draft), { ...draft, metadata: { ...draft.metadata, uid, resourceVersion: String(version) } });
     const objects = this.#objects.get(resource) ?? new Map<string, KubeObject>();
     const before = objects.get(uid);
     this.#objects.set(resource, objects.set(uid, object));
@@ -86,8 +99,9 @@ export class MockCluster {
     const last = objects?.get(uid);
     if (!objects || !last) return;
     objects.delete(uid);
+    this.#named.delete(nameOf(resource, last));
     const version = ++this.#version;
-    const object = { ...last, metadata: { ...last.metadata, resourceVersion: String(version) } };
+    const object = asBefore(last, { ...last.metadata, resourceVersion: String(version) });
     this.#record({ version, resource, object, before: last, how: 'deleted' });
   }
 
@@ -119,6 +133,12 @@ export class MockCluster {
     for (const watcher of this.watchers) watcher(change);
   }
 }
+
+/** As `jobs.batch`. Jobs that do not say whose they are are Kubernetes' own. */
+const kindOf = (plural: string, { apiVersion }: Draft): string => (apiVersion === undefined ? (plural === 'jobs' ? 'jobs.batch' : plural) : idOf({ group: apiVersion.includes('/') ? apiVersion.slice(0, apiVersion.indexOf('/')) : '', plural }));
+
+const nameOf = (resource: string, { apiVersion = '', metadata: { namespace = '', name } }: Draft | KubeObject): string =>
+  `${resource}.${apiVersion.includes('/') ? apiVersion.slice(0, apiVersion.indexOf('/')) : ''}/${namespace}/${name}`;
 
 /** Whether an object is of a group's kind, as far as it says so: plurals are not of one group only. */
 export function isOf({ apiVersion }: KubeObject, group: string): boolean {

@@ -15,19 +15,15 @@ export interface Address {
 }
 
 const positions = ['Last-Event-ID', 'lastEventId', 'last_event_id'];
-const ownWatch = 'The mock has no watch in the form of Kubernetes; ask for text/event-stream.';
-const ofOwnWatch = 'It is about a watch in the form of Kubernetes, which is refused.';
 
 const list: Address = {
   part: 'objects',
   serves: [
     ...['Accept', 'If-None-Match', 'labelSelector', 'fieldSelector', 'limit', 'continue', 'resourceVersion', 'resourceVersionMatch', 'sort', 'search', 'fields', 'countBy', 'offset', 'includeObject'],
-    ...['sendInitialEvents', 'deltas', 'conflate', 'heartbeat', ...positions],
+    ...['sendInitialEvents', 'deltas', 'conflate', 'heartbeat', ...positions, 'watch', 'allowWatchBookmarks', 'timeoutSeconds'],
   ],
-  lacks: { watch: ownWatch },
-  ignores: { allowWatchBookmarks: ofOwnWatch, timeoutSeconds: ofOwnWatch },
 };
-const object: Address = { part: 'objects', serves: ['Accept', 'If-None-Match', 'resourceVersion', 'fields', 'includeObject', 'Last-Event-ID'], lacks: { watch: ownWatch } };
+const object: Address = { part: 'objects', serves: ['Accept', 'If-None-Match', 'resourceVersion', 'fields', 'includeObject', 'Last-Event-ID', 'watch'] };
 const document: Address = { part: 'document', serves: ['Accept', 'If-None-Match'] };
 const health: Address = { part: 'health', serves: [] };
 const history: Address = {
@@ -38,8 +34,7 @@ const queue: Address = { part: 'queues', serves: ['kind', 'limit', 'conflate'] }
 const inbox: Address = { part: 'inbox', serves: [] };
 
 const absent = (says: string): Address => ({ part: 'none', serves: [], lacks: { '': says } });
-const noQuestions = 'The mock answers no questions about stretches of a log; follow it.';
-const logs: Address = { part: 'logs', serves: ['container', 'tailLines', 'sinceTime', 'sinceSeconds', 'search', 'labelSelector', 'fieldSelector', 'follow'], lacks: Object.fromEntries(['view', 'from', 'limit', 'time', 'context', 'ignoreCase'].map((name) => [name, noQuestions])) };
+const logs: Address = { part: 'logs', serves: ['container', 'tailLines', 'sinceTime', 'sinceSeconds', 'search', 'labelSelector', 'fieldSelector', 'follow', 'view', 'from', 'limit', 'time', 'context', 'ignoreCase'] };
 const podLog: Address = {
   part: 'log',
   serves: ['container', 'follow', 'previous', 'sinceSeconds', 'sinceTime', 'timestamps', 'tailLines', 'limitBytes'],
@@ -51,7 +46,7 @@ const signIn = absent('The mock has no identity provider: sign in with one of it
 /** By method and path. The first one that matches is meant. */
 export const contract: Readonly<Record<string, Address>> = {
   'POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews': { part: 'review', serves: [] },
-  'POST /apis/authorization.k8s.io/v1/selfsubjectrulesreviews': absent('The mock lists no rules; ask for single accesses, or /auth/me.'),
+  'POST /apis/authorization.k8s.io/v1/selfsubjectrulesreviews': { part: 'review', serves: [] },
   'POST /apis/authentication.k8s.io/v1/selfsubjectreviews': { part: 'review', serves: [] },
   'GET /api/{version}/namespaces/{namespace}/pods/{name}/log': podLog,
   'GET /api/{version}/namespaces/{namespace}/{resource}': list,
@@ -68,9 +63,9 @@ export const contract: Readonly<Record<string, Address>> = {
   'GET /apis/{group}': document,
   'GET /apis/{group}/{version}': document,
   'GET /version': document,
-  'GET /openapi/v2': absent('The mock has no schemas of its kinds.'),
-  'GET /openapi/v3': absent('The mock has no schemas of its kinds.'),
-  'GET /openapi/v3/{path}': absent('The mock has no schemas of its kinds.'),
+  'GET /openapi/v2': absent('The mock has no schemas in this form: there is /openapi/v3.'),
+  'GET /openapi/v3': document,
+  'GET /openapi/v3/{path}': { ...document, ignores: { hash: 'Nothing is kept for ever, since another object may have more.' } },
   'GET /healthz': health,
   'GET /livez': health,
   'GET /readyz': health,
@@ -137,6 +132,12 @@ export function addressOf(method: string, path: string): Found | 'other' | undef
     other = true;
   }
   return other ? 'other' : undefined;
+}
+
+/** The methods that a path takes, as the header `Allow` has them. */
+export function methodsAt(path: string): string {
+  const taken = new Set(routes.filter(({ matches }) => matches.test(path)).map(({ method }) => method));
+  return [...(taken.has('GET') ? ['GET', 'HEAD'] : []), ...['POST', 'PUT'].filter((method) => taken.has(method)), 'OPTIONS'].join(', ');
 }
 
 /** Values that ask for nothing. */

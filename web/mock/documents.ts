@@ -1,6 +1,7 @@
 // What the mock says of itself and its kinds: discovery, clusters, the version.
 
 import type { MockCluster } from './cluster.ts';
+import { schemasAt } from './schemas.ts';
 
 /** What a cluster serves of it. */
 export interface MockKind {
@@ -22,6 +23,7 @@ const singular = (kind: string): string => kind.toLowerCase();
 export function documentAt(cluster: MockCluster, path: string, aggregated: boolean): object | undefined {
   const kinds = [...cluster.kinds.values()];
   const [root, ...rest] = path.slice(1).split('/');
+  if (root === 'openapi') return schemasAt(cluster, rest.slice(1).join('/'));
   if (root === 'version') return { major: '1', minor: '34', gitVersion: 'v1.34.0-mock', platform: 'mock' };
   const groups = [...new Set(kinds.map(({ group }) => group))].filter((group) => (root === 'api') === (group === ''));
   if (rest.length === 0) {

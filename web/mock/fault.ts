@@ -25,6 +25,7 @@ export class MockFaults {
       if (within) stream.cutWithinNext();
       else stream.cut();
     }
+    for (const watch of this.#gateway.watches) watch.cut();
   }
 
   /** Nothing arrives any more, and nobody is told: streams are dead, and look quiet. New ones are well. */

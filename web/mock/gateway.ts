@@ -4,19 +4,23 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { KubeObject } from '@kubecast/sdk';
 import { MockCluster } from './cluster.ts';
-import { addressOf, inDefaultCluster, lackOf, type Found } from './contract.ts';
+import { addressOf, inDefaultCluster, lackOf, methodsAt, type Found } from './contract.ts';
 import { documentAt, idOf, tagOf } from './documents.ts';
 import { MockFaults } from './fault.ts';
 import { formOf, type Column } from './forms.ts';
 import { changeInbox, inboxPage, settingsOf } from './inbox.ts';
 import { MockLists } from './lists.ts';
+import { forOrigins } from './origins.ts';
+import { OwnWatch } from './ownwatch.ts';
 import { MockLogs, type LogsOf } from './logs.ts';
+import { answerView } from './logviews.ts';
 import { inMemory, type MockRequest, type MockResponse } from './memory.ts';
 import type { MockPast, PastAsker } from './past.ts';
 import { answerLog, answerText } from './podlog.ts';
-import { BadQuery, durationOf, heartbeatOf, queryOfStream, reserved, whole } from './query.ts';
+import { asksStatus, BadQuery, durationOf, heartbeatOf, queryOfStream, reserved, whole } from './query.ts';
 import { answer, refuse, refuseAs } from './reply.ts';
-import { maySee, meOf, reviewed, type MockUser } from './rights.ts';
+import { derivesStatus } from './status.ts';
+import { maySee, meOf, reviewed, rulesOf, type MockUser } from './rights.ts';
 import { MockStream, sightOf, type StreamOptions, type ToldWatch, type Watch } from './stream.ts';
 import { Tickets } from './tickets.ts';
 import { MockQueue, type MockInbox, type ToldQueue } from './told.ts';
@@ -49,6 +53,8 @@ export class MockGateway {
   /** By token. Whoever is missing gets 401. */
   readonly users = new Map<string, MockUser>([['let-me-in', {}]]);
   readonly streams = new Set<MockStream>();
+  /** The watches in the form of Kubernetes. */
+  readonly watches = new Set<OwnWatch>();
   /** Each request for a stream, as it came. */
   readonly requests: { readonly url: string; readonly lastEventId: string; readonly token: string }[] = [];
   epoch = 'e1';
@@ -58,10 +64,11 @@ export class MockGateway {
   /** Lets every stream in, and says goodbye at once: as a gateway that has never read its cluster. */
   unavailable = false;
   /** What is read of the history and of the notifications, whoever asks; undefined: there is none. */
-  past: MockPast | undefined;
   inbox: MockInbox | undefined;
   /** The history's database is away: streams that have something of it end at once. */
   pastAway = false;
+  /** The origins of the pages elsewhere that may call, as `cors.origins` of the gateway; undefined: each may. */
+  origins: ReadonlySet<string> | undefined;
   /** The kinds that are served, as `jobs.batch`; undefined: any that is asked for. */
   kinds: ReadonlySet<string> | undefined;
   /** The columns of a kind's tables, beside the name and the age. */
@@ -80,15 +87,28 @@ export class MockGateway {
   readonly #queues = new Map<string, MockQueue>();
   readonly #lists = new MockLists();
   readonly #tickets = new Tickets();
+  #past: MockPast | undefined;
   #server: Server | undefined;
   readonly #sockets = new Set<Socket>();
   #port = 0;
+
+  get past(): MockPast | undefined {
+    return this.#past;
+  }
+
+  set past(past: MockPast | undefined) {
+    this.#past = past;
+    past?.knows(this.cluster);
+  }
 
   get url(): string {
     return `http://127.0.0.1:${this.#port}`;
   }
 
-  /** Listens; after {@link stop} again on the same port. */
+  /**
+   * Listens on a port of loopback, for a page in a browser: `await gateway.start(8080)`, and `createKubecast({ gateway: gateway.url, … })`. After {@link stop}
+   * again on the same port. Without one it takes a free one, which {@link url} names.
+   */
   async start(port = this.#port): Promise<void> {
     const { createServer } = await import('node:http'); // where it is used in memory, there may be none
     const server = createServer((request, response) => this.handle(request, response, () => this.#fallBack(request, response)));
@@ -108,7 +128,7 @@ export class MockGateway {
   async stop(): Promise<void> {
     const server = this.#server;
     this.#server = undefined;
-    for (const stream of this.streams) stream.cut();
+    this.cutAll();
     if (!server) return;
     const closed = new Promise((resolve) => server.close(resolve));
     for (const socket of this.#sockets) socket.destroy();
@@ -116,7 +136,7 @@ export class MockGateway {
   }
 
   cutAll(): void {
-    for (const stream of this.streams) stream.cut();
+    for (const one of [...this.streams, ...this.watches]) one.cut();
   }
 
   /** A queue is there, or has changed. Before the first there are none, as on a cluster without Kueue. */
@@ -136,6 +156,7 @@ export class MockGateway {
   permit(token: string, user: MockUser | undefined): void {
     if (user) this.users.set(token, user);
     else this.users.delete(token);
+    for (const watch of this.watches) if (watch.token === token) watch.expire('what may be seen has changed');
     for (const stream of this.streams) {
       if (stream.token !== token) continue;
       const lost = ({ id, told }: Watch): boolean => user !== undefined && ((id !== undefined && !maySee(user, id)) || told?.allows?.(user) === false);
@@ -146,19 +167,20 @@ export class MockGateway {
 
   /** Usable as a middleware; `next` gets what is nothing of the gateway's. */
   handle(request: MockRequest, answered: MockResponse, next?: () => void): void {
-    const response = this.fault.delayed(answered);
     const url = new URL(request.url ?? '/', 'http://gateway');
     const path = inDefaultCluster(url.pathname);
     const method = request.method ?? 'GET';
+    const methods = methodsAt(path ?? '');
+    const response = forOrigins(this.origins, methods, request, this.fault.delayed(answered));
     if (path === undefined) {
       refuse(request, response, 404, 'there is no such cluster');
       return;
     }
     const found = addressOf(method === 'HEAD' || method === 'OPTIONS' ? 'GET' : method, path);
-    if (found === 'other') refuse(request, response, 405, 'nothing is written through the gateway', { Allow: 'GET, HEAD, OPTIONS' });
-    else if (!found && next) next();
+    if (!found && next) next();
     else if (!found) refuse(request, response, 404, 'nothing is here');
-    else if (method === 'OPTIONS') response.writeHead(204, { Allow: 'GET, HEAD, OPTIONS' }).end();
+    else if (method === 'OPTIONS') response.writeHead(204, { Allow: methods }).end();
+    else if (found === 'other') refuse(request, response, 405, 'nothing is written through the gateway', { Allow: methods });
     else if (Object.keys(request.headers).some((name) => name.startsWith('impersonate-'))) refuse(request, response, 400, 'the gateway impersonates nobody');
     else {
       try {
@@ -283,7 +305,9 @@ export class MockGateway {
     if (!maySee(user, id, namespace)) throw new BadQuery(`you may not watch ${resource} ${namespace ? `in the namespace ${namespace}` : 'at the cluster scope'}`, 403);
     // These make a watch another stream, so they stand in its own query only.
     const common = [...defaults].filter(([key]) => !own.has(key) && !['countBy', 'limit', 'sort', 'offset', 'ticket'].includes(key));
-    const query = queryOfStream(new URLSearchParams([...own, ...common]));
+    const asked = new URLSearchParams([...own, ...common]);
+    this.#knowsStatus(id, asked, 404); // of several watches a client finds out which one it is by 4xx
+    const query = queryOfStream(asked);
     if (object !== undefined && (query.page ?? query.counts)) throw new BadQuery('a page and counts are of lists');
     return { name, id, resource, group, namespace, object, query, visible: namespace ? undefined : user.namespaces, version: undefined };
   }
@@ -297,17 +321,23 @@ export class MockGateway {
   }
 
   /** A list, a page of it, counts, or one object. */
-  #list({ request, response, url, path, found }: Asked, { user }: Caller): void {
+  #list({ request, response, url, path, found }: Asked, { user, token }: Caller): void {
     const { group = '', resource = '', namespace, name } = found.named;
     const id = idOf({ group, plural: resource });
     if (!this.#serves(id)) throw new BadQuery(`no kind is served at ${path}`, 404);
     if (!maySee(user, id, namespace)) throw new BadQuery(`you may not list ${id} there`, 403);
     const form = formOf(String(request.headers.accept ?? ''));
     if (!form) throw new BadQuery('none of the forms in Accept can be answered', 406);
+    this.#knowsStatus(id, url.searchParams, 501);
     const { namespaces } = user;
-    const below = this.cluster
-      .list(resource, group)
-      .filter(({ metadata }) => (!namespace || metadata.namespace === namespace) && (name === undefined || metadata.name === name) && (!namespaces || namespaces.includes(metadata.namespace ?? '')));
+    const isBelow = ({ metadata }: KubeObject): boolean => (!namespace || metadata.namespace === namespace) && (name === undefined || metadata.name === name) && (!namespaces || namespaces.includes(metadata.namespace ?? ''));
+    if (['true', '1'].includes(url.searchParams.get('watch') ?? '')) {
+      const watch = new OwnWatch(this.cluster, { resource, group, below: isBelow, form, columns: this.columns.get(id) ?? [] }, url.searchParams, response, token);
+      this.watches.add(watch);
+      response.on('close', () => this.watches.delete(watch));
+      return;
+    }
+    const below = this.cluster.list(resource, group).filter(isBelow);
     const answered = this.#lists.answer(below, { one: name, form, columns: this.columns.get(id) ?? [], now: this.cluster.version }, url.searchParams, this.cluster.floor);
     if (answered.status === 404) throw new BadQuery(`${id} "${name}" not found`, 404);
     const headers: Record<string, string> = answered.tag === undefined ? {} : { ETag: answered.tag };
@@ -339,6 +369,10 @@ export class MockGateway {
 
   #logsAsText({ response, url, path, found }: Asked, caller: Caller): void {
     const of = this.#logsOf(path, caller, found.named);
+    if (url.searchParams.has('view')) {
+      answer(response, 200, answerView(this.logs, url.searchParams, of));
+      return;
+    }
     const told = this.logs.follow(url.searchParams, of);
     const several = of.pod === undefined || this.logs.containersOf(of.namespace ?? '', of.pod).length > 1;
     answerText(this.logs, told, several, response);
@@ -356,9 +390,10 @@ export class MockGateway {
   }
 
   #review({ request, response, path }: Asked, { user, username }: Caller): void {
+    const rules = path.endsWith('rulesreviews');
     const kind = path.endsWith('accessreviews') ? 'SelfSubjectAccessReview' : 'SelfSubjectReview';
     if (String(request.headers['content-type'] ?? '').includes('protobuf')) throw new BadQuery('The mock reads reviews as JSON only.', 501);
-    bodyOf(request, response, (said) => answer(response, 201, reviewed(said as Parameters<typeof reviewed>[0], kind, user, username, (id) => this.cluster.kinds.has(id) || (this.kinds?.has(id) ?? true))));
+    bodyOf(request, response, (said) => answer(response, 201, rules ? rulesOf(said as Parameters<typeof rulesOf>[0], user, [...this.cluster.kinds.values()]) : reviewed(said as Parameters<typeof reviewed>[0], kind, user, username, (id) => this.cluster.kinds.has(id) || (this.kinds?.has(id) ?? true))));
   }
 
   #pastOf({ user, username, token }: Caller, { group = '', resource = '', namespace, name }: Found['named']): { readonly past: MockPast; readonly asker: PastAsker } {
@@ -426,6 +461,14 @@ export class MockGateway {
   #described({ user }: Caller): object {
     const kinds = [...this.cluster.kinds.values()].filter((kind) => maySee(user, idOf(kind)));
     return { name: 'default', default: true, state: this.fault.staleSince ? 'stale' : 'live', kinds: kinds.map(({ group, version, plural }) => ({ group, version, resource: plural, state: 'live', since: began })) };
+  }
+
+  /** Refuses what no object of a kind says, and the mock derives of none. */
+  #knowsStatus(id: string, asked: URLSearchParams, status: number): void {
+    if (derivesStatus(id) || !asksStatus(asked)) return;
+    const [plural = '', ...group] = id.split('.');
+    const says = this.cluster.list(plural, group.join('.')).some((object) => (object as { readonly $status?: string }).$status !== '');
+    if (!says) throw new BadQuery(`The mock derives no $status of ${id}: put its objects with the one that they are to have.`, status);
   }
 
   #serves(id: string): boolean {

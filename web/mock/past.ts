@@ -1,6 +1,7 @@
 // The history of the mock's jobs: how each is, the states through which it came, the lives of its pods, and what these come to.
 
 import { BadQuery, durationOf, whole } from './query.ts';
+import type { MockCluster } from './cluster.ts';
 import { MockLog, sealed, type Entry } from './told.ts';
 
 export type PastJob = { readonly uid: string; readonly name: string; readonly namespace: string; readonly resource: string; readonly state: string; readonly [key: string]: unknown };
@@ -44,10 +45,28 @@ export class MockPast extends MockLog {
   /** What is kept of jobs that have ended, by uid. */
   readonly kept = new Map<string, { readonly spec?: object; readonly log?: string }>();
 
-  /** A job comes to a state. `more` is of the job, and of the transition; `at` is now if it is not said. */
-  record(name: string, state: string, more: Readonly<Record<string, unknown>> & { readonly uid?: string; readonly at?: string } = {}): void {
+  #cluster: MockCluster | undefined;
+
+  /** @internal The objects by whose names jobs and pods are known. */
+  knows(cluster: MockCluster): void {
+    this.#cluster = cluster;
+  }
+
+  /** The uid that is meant by a name: of the object that has it, else of what was recorded last under it. */
+  #uidOf(name: string, { resource = 'jobs.batch', namespace = 'team-a' }: { readonly resource?: string; readonly namespace?: string }): string {
+    const [plural = '', ...group] = resource.split('.');
+    const object = this.#cluster?.list(plural, group.join('.')).find(({ metadata }) => metadata.name === name && metadata.namespace === namespace);
+    const recorded = [...this.jobs.values()].filter((job) => job.name === name && job.resource === resource && job.namespace === namespace).at(-1);
+    return object?.metadata.uid ?? recorded?.uid ?? (this.jobs.has(name) ? `${namespace}/${name}` : name);
+  }
+
+  /**
+   * A job comes to a state. `more` is of the job, and of the transition; `at` is now if it is not said. Its `uid` is that of the object of this name, if there is
+   * one, in `namespace` (`team-a`) of `resource` (`jobs.batch`).
+   */
+  record(name: string, state: string, more: Readonly<Record<string, unknown>> & { readonly uid?: string; readonly at?: string; readonly namespace?: string; readonly resource?: string } = {}): void {
     const { at = new Date().toISOString(), ...rest } = more;
-    const uid = more.uid ?? name;
+    const uid = more.uid ?? this.#uidOf(name, more);
     const before = this.jobs.get(uid);
     const job = {
       ...{ cluster: 'default', resource: 'jobs.batch', namespace: 'team-a', namespaceUID: null, name, uid, owner: 'mara', queue: '', attempt: 1, createdAt: at, startedAt: null, endedAt: null, deletedAt: null },
@@ -63,13 +82,14 @@ export class MockPast extends MockLog {
     this.add('transition', { ...of, seq: String(this.seq + 1), from: before?.state ?? null, to: state, at, observedAt: at, late: false, ...rest });
   }
 
-  /** The life of a pod of a job is, or has become, so. */
-  run(job: string, name: string, more: Readonly<Record<string, unknown>> & { readonly uid?: string } = {}): void {
+  /** The life of a pod of a job is, or has become, so. @param ofJob its uid, or its name */
+  run(ofJob: string, name: string, more: Readonly<Record<string, unknown>> & { readonly uid?: string; readonly namespace?: string } = {}): void {
+    const job = this.jobs.has(ofJob) ? ofJob : this.#uidOf(ofJob, more);
     const of = this.jobs.get(job);
     const uid = more.uid ?? name;
     const seq = sealed('run', this.lives.seq + 1);
     const run = {
-      ...{ cluster: 'default', namespace: of?.namespace ?? 'team-a', namespaceUID: null, job: { resource: of?.resource ?? 'jobs.batch', name: of?.name ?? job, uid: job }, owner: of?.owner ?? 'mara', queue: of?.queue ?? '', name, uid },
+      ...{ cluster: 'default', namespace: of?.namespace ?? 'team-a', namespaceUID: null, job: { resource: of?.resource ?? 'jobs.batch', name: of?.name ?? ofJob, uid: job }, owner: of?.owner ?? 'mara', queue: of?.queue ?? '', name, uid },
       ...{ index: '', node: '', createdAt: new Date().toISOString(), scheduledAt: null, startedAt: null, endedAt: null, late: false, restarts: 0, reason: '', message: '', container: '', exitCode: null, signal: null },
       ...{ requests: {}, devices: [] },
       ...this.runs.get(uid),
@@ -80,8 +100,9 @@ export class MockPast extends MockLog {
     this.lives.add('run', run);
   }
 
-  /** Keeps what a job was told to do, and the end of its log. */
-  keep(uid: string, what: { readonly spec?: object; readonly log?: string }): void {
+  /** Keeps what a job was told to do, and the end of its log. @param ofJob its uid, or its name */
+  keep(ofJob: string, what: { readonly namespace?: string; readonly spec?: object; readonly log?: string }): void {
+    const uid = this.jobs.has(ofJob) ? ofJob : this.#uidOf(ofJob, what);
     this.kept.set(uid, what);
     const job = this.jobs.get(uid);
     if (job) this.jobs.set(uid, { ...job, spec: what.spec !== undefined, log: what.log !== undefined });

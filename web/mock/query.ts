@@ -88,6 +88,29 @@ export function queryOfList(parameters: URLSearchParams, now: number): Query & {
   return { ...queryOf(parameters), page, token };
 }
 
+/** What is asked of a watch in the form of Kubernetes. */
+export interface OwnQuery extends Pick<Query, 'matches' | 'shape'> {
+  /** Behind which version it begins; `now`: behind what there is; `state`: with what there is; `stream`: also saying where that ends. */
+  readonly from: number | 'now' | 'state' | 'stream';
+  readonly bookmarks: boolean;
+  /** In milliseconds; 0: it does not end by itself. */
+  readonly timeout: number;
+}
+
+/** Those that are not known are passed over, as by an API server. */
+export function queryOfOwnWatch(parameters: URLSearchParams): OwnQuery {
+  const none = ['sort', 'countBy', 'offset'].find((key) => parameters.get(key));
+  if (none) throw new BadQuery(`${none}: has no meaning for a watch`);
+  const get = (key: string): string => parameters.get(key) ?? '';
+  const [version, match, initial] = [get('resourceVersion'), get('resourceVersionMatch'), get('sendInitialEvents')];
+  if (initial !== '' && match !== 'NotOlderThan') throw new BadQuery('resourceVersionMatch: sendInitialEvents requires NotOlderThan', 422);
+  if (initial === '' && match !== '') throw new BadQuery('resourceVersionMatch: is forbidden for watch unless sendInitialEvents is provided', 422);
+  const behind = version === '' || version === '0' ? undefined : whole('resourceVersion', version);
+  const from = ['true', '1'].includes(initial) ? 'stream' : (behind ?? (initial === '' ? 'state' : 'now'));
+  const { matches, shape } = queryOf(new URLSearchParams([...parameters].filter(([key]) => !['deltas', 'conflate'].includes(key))));
+  return { matches, shape, from, bookmarks: ['true', '1'].includes(get('allowWatchBookmarks')), timeout: whole('timeoutSeconds', get('timeoutSeconds') || '0') * 1_000 };
+}
+
 /** Holds what is asked of a version against the newest one, which is the only one that the mock has. */
 function versionAsked(parameters: URLSearchParams, now: number): void {
   const version = parameters.get('resourceVersion') ?? '';
@@ -151,7 +174,10 @@ function pathsOf(key: string, text: string, most: number): Path[] {
   return paths;
 }
 
-/** The keys of a path; a dot within a key is written `\.`. The mock derives no $status: it is that which an object was put with, if any. */
+/** Whether it is asked what objects are doing. */
+export const asksStatus = (parameters: URLSearchParams): boolean => ['fields', 'fieldSelector', 'sort', 'countBy'].some((key) => /(^|[,\s-])\$status\b/.test(parameters.get(key) ?? ''));
+
+/** The keys of a path; a dot within a key is written `\.`. */
 function pathOf(text: string): Path {
   const keys = text.trim().split(/(?<!\\)\./).map((key) => key.replaceAll('\\.', '.'));
   if (keys.includes('')) throw new BadQuery(`${JSON.stringify(text)} is not a path of an object`);
@@ -225,7 +251,8 @@ function shapeOf(text: string): (object: KubeObject) => KubeObject {
     const members = Object.entries(value).filter(([key]) => wanted.keys.has(key));
     return Object.fromEntries(members.map(([key, member]) => [key, project(member, wanted.keys.get(key))]));
   };
-  return (object) => project(object, root) as KubeObject;
+  const asksFor$status = root.keys.has('$status');
+  return (object) => ({ ...(project(object, root) as KubeObject), ...(asksFor$status && { $status: valueAt(object, ['$status']) }) });
 }
 
 /** By what of which sort values are compared; what is missing comes last in either direction. */

@@ -56,10 +56,27 @@ export function reviewed(review: Review, kind: string, user: MockUser, username:
   return { ...review, status: { allowed: reason === '', ...(reason && { reason }) } };
 }
 
+const reviews = [['authorization.k8s.io', 'selfsubjectaccessreviews'], ['authorization.k8s.io', 'selfsubjectrulesreviews'], ['authentication.k8s.io', 'selfsubjectreviews']] as const;
+const served = ['/api', '/api/*', '/apis', '/apis/*', '/openapi', '/openapi/*', '/version', '/version/', '/healthz', '/livez', '/readyz'];
+
+/** A rules review: what may be read in its namespace, kind by kind. */
+export function rulesOf(review: Review & { readonly spec?: { readonly namespace?: string } }, user: MockUser, kinds: readonly MockKind[]): object {
+  if (review.kind !== undefined && review.kind !== 'SelfSubjectRulesReview') throw new BadQuery('it is no SelfSubjectRulesReview');
+  const namespace = review.spec?.namespace ?? '';
+  if (namespace === '') throw new BadQuery('no namespace on request');
+  const seen = kinds.filter((kind) => maySee(user, idOf(kind), namespace));
+  const rules = [...new Set(seen.map(({ group }) => group))].map((group) => ({ verbs, apiGroups: [group], resources: seen.filter((kind) => kind.group === group).map(({ plural }) => plural) }));
+  const logs = user.logs !== false && seen.some((kind) => idOf(kind) === 'pods') ? [{ verbs: ['get'], apiGroups: [''], resources: ['pods/log'] }] : [];
+  const asking = reviews.map(([group, resource]) => ({ verbs: ['create'], apiGroups: [group], resources: [resource] }));
+  return { ...review, kind: 'SelfSubjectRulesReview', status: { resourceRules: [...rules, ...logs, ...asking], nonResourceRules: served.map((path) => ({ verbs: ['get'], nonResourceURLs: [path] })), incomplete: false } };
+}
+
+const verbs = ['get', 'list', 'watch'];
+
 /** Why something is not shown; empty: it is. */
 function denial({ verb = '', group = '', resource = '', subresource = '', namespace = '' }: Readonly<Record<string, string | undefined>>, user: MockUser, serves: (id: string) => boolean): string {
   const id = group === '' ? resource : `${resource}.${group}`;
-  if (!['get', 'list', 'watch'].includes(verb)) return 'nothing is written through the gateway';
+  if (!verbs.includes(verb)) return 'nothing is written through the gateway';
   const isLog = id === 'pods' && subresource === 'log' && verb === 'get';
   if (subresource !== '' && !isLog) return 'that is not served';
   if (!serves(id) || !maySee(user, id, namespace)) return 'nothing of it may be seen';

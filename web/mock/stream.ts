@@ -5,6 +5,7 @@ import { isOf, type Change, type MockCluster } from './cluster.ts';
 import type { MockResponse } from './memory.ts';
 import { countsOf, patchOf, type Query } from './query.ts';
 import type { MockUser } from './rights.ts';
+import { asBefore } from './status.ts';
 import type { Entry, MockLog } from './told.ts';
 
 export interface Watch {
@@ -357,7 +358,7 @@ export class MockStream {
 
   /** An object as it last matched, with the version at which it ceased to. */
   #gone(watch: Watch, object: KubeObject, resourceVersion: string): KubeObject {
-    const gone = { ...object, metadata: { ...object.metadata, resourceVersion } };
+    const gone = asBefore(object, { ...object.metadata, resourceVersion });
     return watch.query?.shape(gone) ?? gone;
   }
 

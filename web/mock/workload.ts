@@ -124,10 +124,9 @@ export class MockWorkload {
   }
 
   #podPhase(pod: Draft, phase: string): KubeObject {
-    const state = phase === 'Failed' ? { terminated: { exitCode: 137, reason: 'OOMKilled' } } : phase === 'Pending' ? { waiting: { reason: 'ContainerCreating' } } : {};
+    const state = phase === 'Failed' ? { terminated: { exitCode: 137, reason: 'OOMKilled' } } : phase === 'Pending' ? { waiting: { reason: 'ContainerCreating' } } : phase === 'Running' ? { running: {} } : { terminated: { exitCode: 0, reason: 'Completed' } };
     const containerStatuses = [{ name: 'main', ready: phase === 'Running', restartCount: 0, state }];
-    const $status = phase === 'Failed' ? 'OOMKilled' : phase === 'Pending' ? 'ContainerCreating' : phase === 'Succeeded' ? 'Completed' : phase;
-    return this.#put('pods', { ...pod, status: { phase, containerStatuses, startTime: pod.metadata.creationTimestamp }, $status });
+    return this.#put('pods', { ...pod, status: { phase, containerStatuses, startTime: pod.metadata.creationTimestamp } });
   }
 
   #forget(uid: string): void {
@@ -139,7 +138,7 @@ export class MockWorkload {
     this.#cluster.remove('jobs', uid);
   }
 
-  #put(resource: string, draft: Draft & { readonly spec?: unknown; readonly status?: unknown; readonly $status?: string }): KubeObject {
+  #put(resource: string, draft: Draft & { readonly spec?: unknown; readonly status?: unknown; }): KubeObject {
     return this.#cluster.put(resource, draft);
   }
 

@@ -65,12 +65,11 @@ export class MockWorld {
         metadata: { name: `gpu-node-${n}`, creationTimestamp: old, labels: { 'kubernetes.io/hostname': `gpu-node-${n}`, 'nvidia.com/gpu.product': 'A100' } },
         spec: n === 5 ? { unschedulable: true } : {},
         status: { capacity: amounts, allocatable: amounts, conditions: [{ type: 'Ready', status: ready ? 'True' : 'Unknown', reason: ready ? 'KubeletReady' : 'NodeStatusUnknown', lastTransitionTime: old }], nodeInfo: { kubeletVersion: 'v1.34.0' } },
-        $status: n === 5 ? 'Ready,SchedulingDisabled' : ready ? 'Ready' : 'NotReady',
       });
     }
     for (const namespace of ['team-vision', 'team-nlp', 'team-speech', 'team-recsys']) {
       put('configmaps', { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'training-defaults', namespace, creationTimestamp: old }, data: { epochs: '90', precision: 'bf16' } });
-      put('deployments', { apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'tensorboard', namespace, creationTimestamp: old }, spec: { replicas: 1 }, status: { replicas: 1, readyReplicas: 1 }, $status: 'Available' });
+      put('deployments', { apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'tensorboard', namespace, creationTimestamp: old }, spec: { replicas: 1 }, status: { replicas: 1, readyReplicas: 1, conditions: [{ type: 'Available', status: 'True' }] } });
     }
   }
 

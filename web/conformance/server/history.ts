@@ -118,4 +118,15 @@ export const historyCases: readonly Case<ServerSubject>[] = [
     const { data } = await (await trial.listen({ path: pods })).next('synced', undefined, patience);
     same(data, { lines: 0 }, 'synced');
   }, 'history'),
+
+  serverCase('logs-are-questioned', 'A question about a log is answered, or refused: a stretch that nobody asked for is none.', async (trial) => {
+    const [, namespace = ''] = /namespaces\/([^/]+)/.exec(trial.room.path) ?? [];
+    const pods = `/logs/api/v1/namespaces/${namespace}/pods`;
+    const ask = async (query: string): Promise<unknown> => (await trial.ask(pods + query, { headers: { Accept: 'application/json' } })).json();
+    same(await ask('?view=lines&from=3'), { from: 3, items: [], count: 0, complete: true }, 'a stretch of nothing');
+    same(await ask('?view=search&search=x&ignoreCase=true'), { matches: [], count: 0, complete: true }, 'matches in nothing');
+    same(await ask('?view=lines&limit=0'), { from: 0, items: [], count: 0, complete: false }, 'who asks for nothing learns nothing');
+    same(await status(trial, `${pods}/none?view=lines`), 200, 'the status of a pod that is not there');
+    for (const query of ['?view=none', '?view=search', '?view=lines&search=x', '?view=lines&tailLines=3', '?view=lines&from=-1', '?view=lines&limit=2001', '?view=lines&time=now', '?view=search&search=x&time=2026-01-01T00:00:00Z', '?view=search&search=x&ignoreCase=perhaps']) same(await status(trial, pods + query), 400, query);
+  }, 'history'),
 ];

@@ -49,6 +49,18 @@ export const queryCases = [
     same(Object.keys((data as { metadata: object }).metadata).sort(), ['name', 'namespace', 'resourceVersion', 'uid'], 'its metadata');
   }, 'queries'),
 
+  serverCase('status', 'What objects are doing is told to who asks for it, and to nobody else: it is no part of the object.', async (trial) => {
+    await trial.room.put('a', n(1));
+    const listener = await trial.synced('?fields=$status');
+    const object = listener.told.find(({ type }) => type === 'added')?.data ?? {};
+    same([Object.keys(object).at(-1), object.$status], ['$status', ''], 'the status');
+    const bare = await trial.synced();
+    same(bare.told.filter((event) => '$status' in event.data).length, 0, 'those who did not ask');
+    await comesTo(await trial.synced('?fieldSelector=$status%3D'), { a: '1' });
+    await trial.room.remove('a');
+    same((await listener.next('deleted')).data.$status, '', 'the status of what is gone');
+  }, 'queries'),
+
   serverCase('deltas', 'Merge patches lead to the object.', async (trial) => {
     const first = await trial.room.put('a', { data: { n: '1', drop: 'x' }, labels: { l: '1' } });
     const listener = await trial.synced('?deltas=merge-patch');

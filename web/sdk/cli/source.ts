@@ -18,6 +18,7 @@ export interface GatewayOptions {
 /** How long an answer may take to come, in milliseconds. */
 const patience = 30_000;
 const most = 64 << 20;
+const without = '\nWithout a cluster there is --from, or defineResource by hand: "Begin" of the README of @kubecast/sdk shows how.';
 
 /** The documents of these groups, of all if undefined; the core group is ''. */
 export async function fromGateway(options: GatewayOptions, groups: ReadonlySet<string> | undefined): Promise<Document[]> {
@@ -67,7 +68,7 @@ async function get({ url, token, ca }: GatewayOptions, path: string): Promise<un
   const address = new URL(url.replace(/\/+$/, '') + path);
   const headers = { Accept: 'application/json', ...(token ? { Authorization: `Bearer ${token}` } : {}) };
   const { status, body } = await new Promise<{ status: number; body: string }>((resolve, reject) => {
-    const fail = (error: Error): void => reject(new CommandError(`cannot reach ${address.href}: ${error.message || String((error as NodeJS.ErrnoException).code)}`));
+    const fail = (error: Error): void => reject(new CommandError(`cannot reach ${address.href}: ${error.message || String((error as NodeJS.ErrnoException).code)}${without}`));
     const request = (address.protocol === 'https:' ? requestSecure : requestPlain)(address, { headers, timeout: patience, ...(ca ? { ca } : {}) }, (response) => {
       const chunks: Buffer[] = [];
       let size = 0;
@@ -83,6 +84,8 @@ async function get({ url, token, ca }: GatewayOptions, path: string): Promise<un
     request.end();
   });
   if (status === 401) throw new CommandError(token ? `${address.origin} does not accept the token` : `${address.origin} wants a token: --token-file, or KUBECAST_TOKEN`);
-  if (status !== 200) throw new CommandError(`${address.href} answers HTTP ${status}`);
-  return parse(body, address.href);
+  if (status === 200) return parse(body, address.href);
+  // As Kubernetes says it, or as a problem.
+  const { message, detail = message } = parse(body.startsWith('{') ? body : '{}', address.href) as { readonly message?: string; readonly detail?: string };
+  throw new CommandError(`${address.href} answers HTTP ${status}${detail ? `: ${detail}` : ''}${without}`);
 }

@@ -3,6 +3,7 @@
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { MockGateway } from '../../mock/index.ts';
 import { complaintsOf } from '../../mock/typecheck.ts';
 import { choose, readWanted } from './choose.ts';
 import { byPriority, documentOf as checked, kindsOf, type Document, type Schema } from './openapi.ts';
@@ -53,6 +54,19 @@ const wrong: [string, string, RegExp][] = [
   ['what may be missing', 'export const x: number = kc.watch(k.jobs).getSnapshot().data[0]!.status!.active;', /undefined.*not assignable/],
   ['what a schema does not allow', "export const x: k.RayJob['spec'] = { submissionMode: 'Other' };", /not assignable/],
 ];
+
+test('a server that knows its kinds by their objects has types of what these show', async () => {
+  const gateway = new MockGateway();
+  gateway.cluster.put('jobs', { apiVersion: 'batch/v1', kind: 'Job', metadata: { name: 'train', namespace: 'team-a' }, spec: { template: { spec: { containers: [{ name: 'main' }] } } }, status: { active: 1 } });
+  gateway.cluster.put('jobs', { apiVersion: 'batch/v1', kind: 'Job', metadata: { name: 'eval', namespace: 'team-a' }, status: { conditions: [] } });
+  const ask = async (path: string): Promise<unknown> => (await gateway.fetch(path, { headers: { Authorization: 'Bearer let-me-in' } })).json();
+  const { paths } = (await ask('/openapi/v3')) as { paths: Record<string, { serverRelativeURL: string }> };
+  const found = await Promise.all(Object.values(paths).map(async ({ serverRelativeURL: at }) => checked(await ask(at), at)));
+  const text = written('jobs.batch', found);
+  expect(text).toContain('readonly active?: number;');
+  expect(text).toMatch(/readonly containers\?: readonly \{\s+readonly name\?: string;/);
+  expect(text).toContain("defineResource<Job>()({ group: 'batch', version: 'v1', plural: 'jobs' })");
+});
 
 const types = written();
 let complaints: string[];

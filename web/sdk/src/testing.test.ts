@@ -219,6 +219,22 @@ describe('the logs of containers', { timeout: 60_000 }, () => {
     expect(await (await ask('/logs/api/v1/namespaces/team-a/pods?follow=false')).text()).toBe('');
     expect(await (await ask('/logs/api/v1/namespaces/team-a/pods/web-0?follow=false&search=first')).text()).toBe('first\n');
   });
+
+  test('are read by their places and searched, with what stands beside a match, over the last two runs', async () => {
+    const ask = async (query: string) => (await (await gateway.fetch(`/logs/api/v1/namespaces/team-a/pods/web-0?${query}`, { headers: { Authorization: 'Bearer let-me-in', Accept: '*/*' } })).json()) as Record<string, unknown>;
+    for (const [run, text] of ['forgotten', '\u001b[31mEr\u001b[0mror', 'error again'].entries()) {
+      gateway.logs.write('web-0', text, { time: `2026-01-01T00:0${run}:00Z` });
+      if (run < 2) gateway.logs.end('web-0', { exitCode: 1 });
+    }
+    const types = (items: unknown): unknown => (items as { type: string; text?: string }[]).map(({ type, text }) => text ?? type);
+    const all = await ask('view=lines');
+    expect([types(all.items), all.count, all.complete, all.first]).toEqual([['started', '\u001b[31mEr\u001b[0mror', 'ended', 'started', 'error again'], 5, true, '2026-01-01T00:01:00Z']);
+    expect(await ask('view=lines&from=1&limit=1&time=2026-01-01T00:01:30Z')).toMatchObject({ from: 1, items: [{ type: 'line', pod: 'web-0' }], count: 5, index: 4, complete: false });
+    const found = await ask('view=search&search=ERROR&ignoreCase=true&context=1');
+    expect((found.matches as { index: number; before: unknown; after?: unknown }[]).map(({ index, before, after = [] }) => [index, types(before), types(after)])).toEqual([[1, ['started'], ['ended']], [4, ['started'], []]]);
+    expect(await ask('view=search&search=error&limit=1')).toMatchObject({ matches: [{ index: 4 }], count: 5, complete: false });
+    expect(await ask('view=search&search=error')).toMatchObject({ complete: true });
+  });
 });
 
 test('what is past of a job is what it went through, by filters and pages, and as far as it may be seen', { timeout: 60_000 }, async () => {
@@ -248,6 +264,55 @@ test('what is past of a job is what it went through, by filters and pages, and a
   gateway.permit('let-me-in', { namespaces: ['team-b'] });
   expect((await pastJobs(kc, jobs, {})).items.map(({ name }) => name)).toEqual(['eval']);
   await soon(() => stream.getSnapshot().status).toBe('denied');
+});
+
+test('an object is known by its name: what is put again is the same, what has another uid replaces it, and no group or kind is taken for a plural', async () => {
+  const { shows, watch } = watched();
+  const { metadata } = put('train');
+  await shows('live', 'train');
+  gateway.cluster.put('jobs', { metadata: { name: 'train', namespace: 'team-a', labels: { again: 'yes' } } });
+  gateway.cluster.put('jobs', { metadata: { name: 'train', namespace: 'team-b' } });
+  await soon(() => watch.getSnapshot().data.map((job) => [job.metadata.uid === metadata.uid, job.metadata.namespace, job.metadata.labels])).toEqual([
+    [true, 'team-a', { again: 'yes' }],
+    [false, 'team-b', undefined],
+  ]);
+  gateway.cluster.put('jobs', { metadata: { name: 'train', namespace: 'team-a', uid: 'made-anew' } });
+  await soon(() => watch.getSnapshot().data.map((job) => job.metadata.uid).includes('made-anew')).toBe(true);
+  await soon(() => watch.getSnapshot().data.length).toBe(2);
+  const draft = { kind: 'Job', metadata: { name: 'train' } };
+  for (const wrong of ['jobs.batch', 'Job', 'job', '']) expect(() => gateway.cluster.put(wrong, draft)).toThrow('"jobs"');
+  gateway.cluster.put('endpoints', { kind: 'Endpoints', metadata: { name: 'train' } });
+});
+
+test("what is recorded of a job's name is of the object that has it, also when that is gone", async () => {
+  const past = (gateway.past = new MockPast());
+  const { uid } = put('train').metadata;
+  past.record('train', 'Running');
+  past.run('train', 'train-0', { exitCode: 137 });
+  gateway.cluster.remove('jobs', uid);
+  past.record('train', 'Deleted');
+  past.keep('train', { log: 'the end\n' });
+  past.record('train', 'Running', { namespace: 'team-b' });
+  expect((await pastJobs(kc, jobs, { uid })).items).toMatchObject([{ uid, state: 'Deleted' }]);
+  expect((await pastRuns(kc, jobs, { job: uid })).items).toMatchObject([{ name: 'train-0' }]);
+  expect(await pastLog(kc, jobs, { namespace: 'team-a', name: 'train', uid })).toBe('the end\n');
+  expect((await pastJobs(kc, jobs, {})).items).toHaveLength(2);
+});
+
+test('pages of other origins may call, each or those that are named, also by what a browser asks before', async () => {
+  const ask = async (origin: string, path: string, method: string, more = {}): Promise<readonly unknown[]> => {
+    const { status, headers } = await gateway.fetch(path, { method, headers: { Origin: origin, Authorization: 'Bearer let-me-in', ...more } });
+    return [status, headers.get('Access-Control-Allow-Origin'), headers.get('Access-Control-Allow-Methods')];
+  };
+  const page = 'http://localhost:5173';
+  const before = { 'Access-Control-Request-Method': 'POST' };
+  expect(await ask(page, '/apis/batch/v1/jobs', 'GET')).toEqual([200, page, null]);
+  expect(await ask(page, '/stream', 'OPTIONS', before)).toEqual([204, page, 'GET, HEAD, OPTIONS']);
+  expect(await ask(page, '/auth/ticket', 'OPTIONS', before)).toEqual([204, page, 'POST, OPTIONS']);
+  expect(await ask(page, '/nothing', 'GET')).toEqual([404, page, null]);
+  gateway.origins = new Set(['http://localhost:5174']);
+  expect(await ask(page, '/apis/batch/v1/jobs', 'GET')).toEqual([200, null, null]);
+  expect(await ask('http://localhost:5174', '/apis/batch/v1/jobs', 'GET')).toEqual([200, 'http://localhost:5174', null]);
 });
 
 test('who somebody is and what they may do is theirs', { timeout: 60_000 }, async () => {

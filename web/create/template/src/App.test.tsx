@@ -45,7 +45,7 @@ test('while the gateway is away the rows stay, and are said to be old', async ()
   put('train', 1);
   await sees(() => expect(rows()).toHaveLength(1));
   gateway.away = true;
-  gateway.cutAll();
+  gateway.fault.cut();
   await sees(() => expect(document.querySelector('caption')?.textContent).toMatch(/^Jobs, as of /));
   expect(rows()).toHaveLength(1);
 });

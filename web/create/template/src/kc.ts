@@ -11,7 +11,7 @@ export async function bySession(): Promise<Kubecast | undefined> {
 /** Undefined: one cannot sign in at a provider here. */
 export const loginAddress = (): string | undefined => (session.info.login ? session.loginAddress(location.pathname + location.hash) : undefined);
 
-/** With a token, which is forgotten with the tab. */
+/** With a token, which is forgotten with the page: also when it is loaded anew. */
 export const byToken = (token: string): Kubecast => begun(createKubecast({ token: (reason) => (reason === 'connect' ? token : undefined), share: tabs() }));
 
 export async function signOut(kc: Kubecast): Promise<void> {
