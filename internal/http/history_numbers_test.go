@@ -88,7 +88,11 @@ const dan = "Authorization: Bearer dan"
 // asks gets something, and follows its pages.
 func (w *world) asks(path string) (token string) {
 	w.t.Helper()
+	began := time.Now()
 	for next, first := "", true; first || next != ""; first = false {
+		if time.Since(began) > 5*time.Minute {
+			w.t.Fatalf("%s: its pages have no end", path)
+		}
 		to := path
 		if next != "" {
 			to += "&continue=" + next
