@@ -89,7 +89,7 @@ func TestEachLineIsToldOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, v := range viewers {
-		eventually(t, fmt.Sprintf("viewer %d is told the ends of all containers", i), func() error {
+		advancing(t, fmt.Sprintf("viewer %d is told the ends of all containers", i), func() (int, error) { return v.ended(), nil }, func() error {
 			if n := v.ended(); n < containers {
 				return fmt.Errorf("only %d", n)
 			}
