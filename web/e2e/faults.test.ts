@@ -114,12 +114,12 @@ describe.skipIf(lacking !== undefined)(`every page, whatever happens${lacking ? 
     const failed = done.flatMap((one, n) => (one.status === 'rejected' ? [`${tabs[n]?.title}: ${String(one.reason).split('\n', 20).join(' ')}`] : []));
     if (failed.length > 0) throw new Error(failed.join('\n'));
   };
-  const phase = (tab: Tab, is: string): Promise<void> => tab.page.locator(`.connection-label[data-phase=${is}]`).waitFor();
+  const status = (tab: Tab, is: string): Promise<void> => tab.page.locator(`.connection-label:is([data-status=${is}], [data-reason=${is}])`).waitFor();
   const catchesUp = async (): Promise<void> => {
     const began = Date.now();
     await each(async (tab) => {
       await upToDate(tab).waitFor({ timeout: longestWait });
-      await phase(tab, 'live');
+      await status(tab, 'live');
       // What is no stream (usage, the history) is asked for again five seconds after it failed.
       await tab.page.waitForFunction(() => document.querySelector('[data-dated], .dated-why, .job-trouble, .notice') === null);
     });
@@ -218,7 +218,7 @@ describe.skipIf(lacking !== undefined)(`every page, whatever happens${lacking ? 
   test('the gateway is killed and comes back', async () => {
     await kubecast.killGateway();
     await isTold(async (tab) => {
-      await phase(tab, 'reconnecting');
+      await status(tab, 'reconnecting');
       await tab.page.getByText(tab.words.asOf).waitFor();
       await upToDate(tab).waitFor(); // as it was
     });
@@ -230,7 +230,7 @@ describe.skipIf(lacking !== undefined)(`every page, whatever happens${lacking ? 
   test('the cluster is away, and comes back', async () => {
     await kubecast.line.cut();
     await isTold(async (tab) => {
-      await phase(tab, 'stale');
+      await status(tab, 'unreachable');
       await tab.page.getByText(tab.words.clusterAway).waitFor();
       await upToDate(tab).waitFor();
     });
@@ -271,7 +271,7 @@ describe.skipIf(lacking !== undefined)(`every page, whatever happens${lacking ? 
     await each(async (tab) => {
       await tab.page.evaluate((kept) => sessionStorage.setItem('kubecast.token', kept), token);
       await tab.page.reload();
-      await phase(tab, 'live');
+      await status(tab, 'live');
       await upToDate(tab).waitFor();
     });
     await isTold(async (tab) => {

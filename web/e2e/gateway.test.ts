@@ -440,7 +440,7 @@ describe.skipIf(lacking !== undefined)(`the portal on a real gateway${lacking ? 
         await route.continue();
       });
       await open(page);
-      expect(await act(page, 'state')).toEqual({ status: 'reconnecting', asOf: 'number', rows: ['eval', 'train'] });
+      expect(await act(page, 'state')).toEqual({ status: 'stale', asOf: 'number', rows: ['eval', 'train'] });
       answer();
       await live(page, 'missed', 'train');
       const [stream] = await told();

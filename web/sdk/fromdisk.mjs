@@ -55,7 +55,7 @@ for (let n = 0; n < 9; n++) {
   found.push(await page.evaluate(() => window.read()));
   await page.close();
 }
-if (found.some((one) => one.count !== count || one.status !== 'reconnecting')) throw new Error(JSON.stringify(found));
+if (found.some((one) => one.count !== count || one.status !== 'stale')) throw new Error(JSON.stringify(found));
 const times = found.map(({ took }) => took).sort((a, b) => a - b);
 console.log(`${count} rows from disk: ${times[4].toFixed(0)} ms (median of 9, ${times[0].toFixed(0)} to ${times[8].toFixed(0)}); written at once in ${wrote.toFixed(0)} ms`);
 await browser.close();

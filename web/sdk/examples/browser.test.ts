@@ -145,7 +145,7 @@ describe.each(Object.entries(frameworks))('%s', (_, show) => {
 
     move(1);
     await settle();
-    expect(said()).toBe('catching-up: five of 5; 1×5; train; logs');
+    expect(said()).toBe('stale: five of 5; 1×5; train; logs');
     const next = name('offset=1');
     stream().accept(frame(`${next}.added`, 'e', job('four')), frame(`${next}.page`, `e.${next}-1`, { uids: ['four'], offset: 1, total: 5, resourceVersion: '1' }));
     await settle();

@@ -89,7 +89,7 @@ describe('sign-in', () => {
     auth['POST /auth/logout'] = () => ({ status: 200, body: { location: 'https://login.example.org/end' } });
     await signOut(kc);
     expect(to[1]).toBe('https://login.example.org/end');
-    expect(watch.getSnapshot().status).toBe('closed');
+    expect(watch.getSnapshot().status).toBe('failed');
   });
 
   test('a token becomes a cookie, unless it is refused', async () => {

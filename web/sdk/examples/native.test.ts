@@ -27,7 +27,7 @@ test('an app goes on after cuts and silence, where signals have no reason, and s
   const watch = kc.watch(jobs, { namespace: 'team-a', fields: ['status.active'] });
   const stop = watch.subscribe(() => undefined);
   const put = (name: string) => gateway.cluster.put('jobs', { metadata: { name, namespace: 'team-a' }, status: { active: 1 } });
-  const shows = (...names: string[]) => expect.poll(() => [watch.getSnapshot().status, ...watch.getSnapshot().data.map(({ metadata }) => metadata.name)], patiently).toEqual(names);
+  const shows = (...names: string[]) => expect.poll(() => [watch.getSnapshot().reason ?? watch.getSnapshot().status, ...watch.getSnapshot().data.map(({ metadata }) => metadata.name)], patiently).toEqual(names);
   put('one');
   await shows('live', 'one');
   gateway.cutAll();

@@ -32,7 +32,7 @@ test('Next renders a component for browsers on its server first: with what it wa
   const { default: Page } = (await import('guide:ssr/app/page.tsx')) as unknown as { default: () => Promise<{ readonly type: FunctionComponent; readonly props: object }> };
   const { type, props } = await Page();
   await expect.poll(() => gateway.streams.size, { timeout: 60_000 }).toBe(0);
-  expect(renderReact(createElement(type, props))).toBe('<ul data-status="reconnecting"><li>train</li></ul>');
+  expect(renderReact(createElement(type, props))).toBe('<ul data-status="stale"><li>train</li></ul>');
   await new Promise((resolve) => setTimeout(resolve, 20));
   expect(gateway.requests).toHaveLength(1); // the page's own
   vi.unstubAllGlobals();

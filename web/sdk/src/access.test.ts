@@ -28,7 +28,7 @@ test('who shows the same asks once; who comes back late asks anew; the old answe
   expect(me.getSnapshot().status).toBe('loading');
   answer('/auth/me', { username: 'jane', groups: ['a'], anonymous: false, expiresAt: null, clusters: [{ name: 'c', default: true, watch: [{ group: '', resource: 'pods', all: true, namespaces: [] }] }] });
   await pass();
-  expect(me.getSnapshot()).toMatchObject({ status: 'current', data: { username: 'jane', expiresAt: undefined, clusters: [{ watch: [{ resource: 'pods', all: true }] }] } });
+  expect(me.getSnapshot()).toMatchObject({ status: 'live', data: { username: 'jane', expiresAt: undefined, clusters: [{ watch: [{ resource: 'pods', all: true }] }] } });
   for (const end of leave) end();
   me.subscribe(nobody)();
   await pass(1_000);
@@ -46,11 +46,11 @@ test('a refusal is told in the gateway’s words, and asked about again where wa
   await pass();
   asked('/selfsubjectaccessreviews').at(-1)?.refuse(503, {}, JSON.stringify({ message: 'not now' }));
   await pass();
-  expect(access.getSnapshot()).toMatchObject({ status: 'failed', data: undefined, error: { message: 'not now', status: 503 } });
+  expect(access.getSnapshot()).toMatchObject({ status: 'loading', data: undefined, error: { message: 'not now', status: 503 } });
   await pass(30_000);
   answer('/selfsubjectaccessreviews', { status: { allowed: false, reason: 'no' } });
   await pass();
-  expect(access.getSnapshot()).toMatchObject({ status: 'current', data: { allowed: false, reason: 'no' } });
+  expect(access.getSnapshot()).toMatchObject({ status: 'live', data: { allowed: false, reason: 'no' } });
 
   const other = accessOf(kc, jobs, { namespace: 'b' });
   other.subscribe(nobody);
@@ -59,6 +59,7 @@ test('a refusal is told in the gateway’s words, and asked about again where wa
   asked('/selfsubjectaccessreviews').at(-1)?.refuse(403);
   await pass(60_000);
   expect(asked('/selfsubjectaccessreviews')).toHaveLength(before);
+  expect(other.getSnapshot()).toMatchObject({ status: 'denied', error: { status: 403 } });
 });
 
 test('the jobs of a history are read anew when a transition is told, and not once for each of them', async () => {

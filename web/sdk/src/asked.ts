@@ -4,13 +4,17 @@ import { backoff } from './backoff.ts';
 import { messageOf } from './connection.ts';
 import type { Kubecast } from './kubecast.ts';
 import { Listeners } from './listeners.ts';
+import { finalOf } from './lost.ts';
+import type { StaleReason, Status } from './state.ts';
 
 /** Immutable, and the same one until the next notification. */
 export interface AskedSnapshot<T> {
   /** The last answer, if there ever was one. */
   readonly data: T | undefined;
-  /** `failed`: there is no answer, or it is old; where that may heal it is asked for again. */
-  readonly status: 'loading' | 'current' | 'failed';
+  /** `live`: it is the answer to the last question, and nobody says whether it has changed since. */
+  readonly status: Status;
+  /** `reconnecting` of what is `stale`: the last question failed, and is asked again. */
+  readonly reason: StaleReason | undefined;
   readonly error: Error | undefined;
 }
 
@@ -34,7 +38,7 @@ export class AskedError extends Error {
   }
 }
 
-const unasked: AskedSnapshot<never> = { data: undefined, status: 'loading', error: undefined };
+const unasked: AskedSnapshot<never> = { data: undefined, status: 'loading', reason: undefined, error: undefined };
 /** From one question to the next, in milliseconds. */
 const leastGap = 500;
 /** An answer that is older, in milliseconds, is not relied on by who begins to show it. */
@@ -91,7 +95,7 @@ class Answer<T> implements Asked<T> {
 
   readonly subscribe = (listener: () => void): (() => void) => {
     const leave = this.#listeners.subscribe(listener);
-    if (this.#subscribers++ === 0 && (this.#snapshot.status !== 'current' || performance.now() - this.#at > oldAge)) this.retry();
+    if (this.#subscribers++ === 0 && (this.#snapshot.status !== 'live' || performance.now() - this.#at > oldAge)) this.retry();
     let here = true;
     return () => {
       if (!here) return;
@@ -119,23 +123,22 @@ class Answer<T> implements Asked<T> {
     this.#again = false;
     this.#at = performance.now();
     try {
-      this.#snapshot = { data: await this.#ask(), status: 'current', error: undefined };
+      this.#snapshot = { data: await this.#ask(), status: 'live', reason: undefined, error: undefined };
       this.#failures = 0;
     } catch (thrown) {
       const error = thrown instanceof Error ? thrown : new Error(String(thrown));
-      this.#snapshot = { data: this.#snapshot.data, status: 'failed', error };
+      const { data } = this.#snapshot;
+      const status = finalOf(`:${String(statusOf(error))}`) ?? (data === undefined ? 'loading' : 'stale');
+      this.#snapshot = { data, status, reason: status === 'stale' ? 'reconnecting' : undefined, error };
       this.#failures++;
     }
     this.#asking = false;
     this.#listeners.tell();
     const { error } = this.#snapshot;
     if (this.#again) this.retry();
-    else if (error && !isLasting(error)) this.#plan(backoff({ failures: this.#failures, retry: undefined }));
+    else if (error && (statusOf(error) === 401 || !finalOf(`:${String(statusOf(error))}`))) this.#plan(backoff({ failures: this.#failures, retry: undefined }));
   }
 }
 
-/** Asking again would not help. */
-export function isLasting(error: Error): boolean {
-  const status = 'status' in error ? Number(error.status) : 0;
-  return status >= 400 && status < 500 && status !== 401 && status !== 429;
-}
+/** Of an {@link AskedError}. */
+export const statusOf = (error: unknown): unknown => (Object(error) as { readonly status?: unknown }).status;

@@ -41,7 +41,7 @@ async function connect(options: Partial<ClientOptions> = {}): Promise<Client> {
 const settle = (): Promise<unknown> => vi.advanceTimersByTimeAsync(0);
 const pass = (ms: number): Promise<unknown> => vi.advanceTimersByTimeAsync(ms);
 const bookmark = (id: string): string => frame('jobs.bookmark', id, { resourceVersion: '1' });
-const phase = (): string => `${client?.state.phase} ${client?.state.reason}`.trim();
+const status = (): string => [client?.state.status, client?.state.reason, client?.state.error?.reason].filter(Boolean).join(' ');
 
 describe('resuming', () => {
   test('the first request has no position, the next one that of the last event', async () => {
@@ -82,7 +82,7 @@ describe('resuming', () => {
     await connect();
     server.last.accept('retry: 100\n\n', bookmark('e.jobs-5'), 'id: e.jobs-6\nevent: jobs.added\ndata: {"met\n\n', bookmark('e.jobs-7'));
     await settle();
-    expect(phase()).toBe('reconnecting unreadable');
+    expect(status()).toBe('stale reconnecting unreadable');
     await pass(1_000);
     expect(server.last.headers.get('Last-Event-ID')).toBe('e.jobs-5');
     expect(events).toHaveLength(1);
@@ -116,8 +116,8 @@ describe('resuming', () => {
     });
     server.last.accept(bookmark('e.jobs-5'));
     await settle();
-    expect(phase()).toBe('closed callback');
-    expect(client?.state.message).toBe('boom');
+    expect(status()).toBe('failed callback');
+    expect(client?.state.error?.message).toBe('boom');
     expect(client?.lastEventId).toBe('');
     expect(log).toHaveBeenCalledOnce();
     log.mockRestore();
@@ -167,10 +167,10 @@ describe('coming back', () => {
     await connect();
     const body = server.last.accept('retry: 700\n\n', bookmark('e.jobs-5'));
     await settle();
-    expect(phase()).toBe('live');
+    expect(status()).toBe('live');
     how(body);
     await settle();
-    expect(phase()).toBe(`reconnecting ${reason}`);
+    expect(status()).toBe(`stale reconnecting ${reason}`);
     expect(client?.state.retryAt).toBe(Date.now() + 700);
     await pass(699);
     expect(server.requests).toHaveLength(1);
@@ -179,14 +179,14 @@ describe('coming back', () => {
     expect(client?.state.retryAt).toBeUndefined();
     server.last.accept(bookmark('e.jobs-5'));
     await settle();
-    expect(phase()).toBe('live');
+    expect(status()).toBe('live');
   });
 
   test('a goodbye ends the stream at once, without waiting for the server to hang up', async () => {
     await connect();
     server.last.accept('retry: 100\n\n', bookmark('e.jobs-5'), frame('goodbye', 'e.jobs-6', { reason: 'drain' }));
     await settle();
-    expect(phase()).toBe('reconnecting goodbye:drain');
+    expect(status()).toBe('stale reconnecting goodbye:drain');
     expect(server.last.aborted).toBe(true);
     await pass(100);
     expect(server.last.headers.get('Last-Event-ID')).toBe('e.jobs-6');
@@ -210,7 +210,7 @@ describe('coming back', () => {
     // The next one keeps it: what was told in between counts no more.
     const body = server.last.accept('retry: 2500\n\n', bookmark('e.jobs-7'));
     await settle();
-    expect(phase()).toBe('live');
+    expect(status()).toBe('live');
     body.break();
     await settle();
     expect(client?.state.retryAt).toBe(Date.now() + 2_500);
@@ -246,7 +246,7 @@ describe('coming back', () => {
       await pass(waits.at(-1) ?? 0);
     }
     expect(waits).toEqual([1_000, 2_000, 4_000, 8_000, 15_000, 15_000, 15_000, 15_000]);
-    expect(phase()).toBe('connecting network');
+    expect(status()).toBe('loading network');
   });
 
   test('a healthy stream makes up for failures before it', async () => {
@@ -268,11 +268,11 @@ describe('coming back', () => {
     ['503 with Retry-After', 503, { 'Retry-After': '7' }, 7_000 + 1_000],
     ['500', 500, {}, 1_000],
     ['502', 502, {}, 1_000],
-  ])('%s is waited out', async (_, status, headers, wait) => {
+  ])('%s is waited out', async (_, code, headers, wait) => {
     await connect();
-    server.last.refuse(status, headers);
+    server.last.refuse(code, headers);
     await settle();
-    expect(phase()).toBe(`connecting http:${status}`);
+    expect(status()).toBe(`loading http:${code}`);
     expect(client?.state.retryAt).toBe(Date.now() + wait);
     await pass(wait);
     expect(server.requests).toHaveLength(2);
@@ -282,10 +282,10 @@ describe('coming back', () => {
     await connect({
       fetch: (() => Promise.resolve(new Response('<html>', { headers: { 'Content-Type': 'text/html' } }))),
     });
-    expect(phase()).toBe('connecting not-a-stream');
+    expect(status()).toBe('loading not-a-stream');
   });
 
-  test('since tells when the stream was lost, not when it was last tried', async () => {
+  test('asOf tells when the stream was lost, not when it was last tried', async () => {
     await connect();
     const body = server.last.accept('retry: 100\n\n', bookmark('e.jobs-1'));
     await settle();
@@ -294,8 +294,8 @@ describe('coming back', () => {
     await pass(100);
     server.last.fail();
     await pass(60_000);
-    expect(client?.state.phase).toBe('reconnecting');
-    expect(client?.state.since).toBe(lost);
+    expect(client?.state.reason).toBe('reconnecting');
+    expect(client?.state.asOf).toBe(lost);
   });
 
   test('wake cuts the wait short', async () => {
@@ -314,39 +314,39 @@ describe('silence', () => {
     const body = server.last.accept('retry: 100\n\n', bookmark('e.jobs-1'));
     for (let n = 0; n < 5; n++) {
       await pass(45_000);
-      expect(phase()).toBe('live');
+      expect(status()).toBe('live');
       body.push(':\n\n');
       await settle();
     }
     await pass(49_999);
-    expect(phase()).toBe('live');
+    expect(status()).toBe('live');
     await pass(1);
-    expect(phase()).toBe('reconnecting silent');
+    expect(status()).toBe('stale reconnecting silent');
     expect(server.last.aborted).toBe(true);
   });
 
   test('a server that accepts and never answers is given up', async () => {
     await connect({ openTimeout: 5_000 });
     await pass(5_000);
-    expect(phase()).toBe('connecting timeout');
+    expect(status()).toBe('loading timeout');
     expect(server.requests[0]?.aborted).toBe(true);
   });
 });
 
 describe('what will not heal by trying again', () => {
   test.each([
-    [204, 'closed'],
-    [400, 'closed'],
+    [204, 'failed'],
+    [400, 'failed'],
     [403, 'denied'],
-    [404, 'closed'],
-    [405, 'closed'],
-  ])('%i stops for good: %s', async (status, want) => {
+    [404, 'failed'],
+    [405, 'failed'],
+  ])('%i stops for good: %s', async (code, want) => {
     await connect();
-    server.last.refuse(status, {}, JSON.stringify({ message: 'why' }));
+    server.last.refuse(code, {}, JSON.stringify({ message: 'why' }));
     await pass(600_000);
-    expect(phase()).toBe(`${want} http:${status}`);
+    expect(status()).toBe(`${want} http:${code}`);
     expect(server.requests).toHaveLength(1);
-    if (status !== 204) expect(client?.state.message).toBe('why');
+    if (code !== 204) expect(client?.state.error?.message).toBe('why');
   });
 });
 
@@ -356,8 +356,8 @@ describe('tokens', () => {
     await connect({ token });
     server.last.refuse(401, {}, JSON.stringify({ detail: 'token is expired' }));
     await pass(600_000);
-    expect(phase()).toBe('denied http:401');
-    expect(client?.state.message).toBe('token is expired');
+    expect(status()).toBe('denied http:401');
+    expect(client?.state.error?.message).toBe('token is expired');
     expect(server.requests).toHaveLength(1);
     expect(token.mock.calls).toEqual([['connect'], ['refused']]);
   });
@@ -370,7 +370,7 @@ describe('tokens', () => {
     expect(server.last.headers.get('Authorization')).toBe('Bearer t1');
     server.last.refuse(401);
     await pass(600_000);
-    expect(phase()).toBe('denied http:401');
+    expect(status()).toBe('denied http:401');
     expect(server.requests).toHaveLength(2);
   });
 
@@ -407,7 +407,7 @@ describe('tokens', () => {
     const token = vi.fn(() => new Promise<string>(() => undefined));
     await connect({ token });
     await pass(20_000);
-    expect(phase()).toBe('connecting token');
+    expect(status()).toBe('loading token');
     await pass(30_000);
     expect(token.mock.calls.length).toBeGreaterThan(1);
     const asked = token.mock.calls.length;
@@ -437,7 +437,7 @@ describe('tokens', () => {
     await settle();
     server.last.accept(frame('goodbye', 'e.jobs-5', { reason: 'limit' }));
     await settle();
-    expect(phase()).toBe('live');
+    expect(status()).toBe('live');
     expect(server.requests.map(({ aborted }) => aborted)).toEqual([false, true]);
   });
 
@@ -445,7 +445,7 @@ describe('tokens', () => {
     const token = vi.fn().mockRejectedValueOnce(new Error('identity provider is away')).mockResolvedValue('t');
     await connect({ token });
     expect(server.requests).toHaveLength(0);
-    expect(phase()).toBe('connecting token');
+    expect(status()).toBe('loading token');
     await pass(60_000);
     expect(server.last.headers.get('Authorization')).toBe('Bearer t');
   });
@@ -465,7 +465,7 @@ describe('tokens', () => {
     await settle();
     expect(server.requests[0]?.aborted).toBe(true);
     expect(events.map((event) => event.id)).toEqual(['e.jobs-1', 'e.jobs-1', 'e.jobs-2']);
-    expect(states.map((state) => state.phase)).toEqual(['live']);
+    expect(states.map((state) => state.status)).toEqual(['live']);
   });
 
   test('expiring, but the new stream cannot be opened: the old one goes on and nothing is lost', async () => {
@@ -477,7 +477,7 @@ describe('tokens', () => {
     server.last.fail();
     await settle();
     expect(events.map((event) => event.id)).toEqual(['e.jobs-1', 'e.jobs-2']);
-    expect(phase()).toBe('live');
+    expect(status()).toBe('live');
     old.end();
     await pass(100);
     expect(server.last.headers.get('Authorization')).toBe('Bearer new');
@@ -499,7 +499,7 @@ describe('tokens', () => {
     await connect({ token });
     const old = server.last.accept('retry: 100\n\n', bookmark('e.jobs-1'), frame('expiring', 'e.jobs-1', { at: '2030-01-01T00:00:00Z' }));
     await pass(10_000);
-    expect(phase()).toBe('live');
+    expect(status()).toBe('live');
     expect(server.requests).toHaveLength(1);
     expect(token.mock.calls.length).toBeGreaterThan(2);
     token.mockImplementation((reason) => Promise.resolve(reason === 'expiring' ? 'new' : 'old'));
@@ -508,7 +508,7 @@ describe('tokens', () => {
     server.last.accept(bookmark('e.jobs-1'));
     await settle();
     expect(server.requests[0]?.aborted).toBe(true);
-    expect(states.map((state) => state.phase)).toEqual(['live']);
+    expect(states.map((state) => state.status)).toEqual(['live']);
     old.end();
   });
 
@@ -522,7 +522,7 @@ describe('tokens', () => {
     server.last.accept(bookmark('e.jobs-1'));
     await settle();
     expect(server.requests[0]?.aborted).toBe(true);
-    expect(states.map((state) => state.phase)).toEqual(['live']);
+    expect(states.map((state) => state.status)).toEqual(['live']);
   });
 
   test('goodbye: expired asks for a new token rather than the one at hand', async () => {
@@ -541,14 +541,14 @@ describe('states', () => {
     await connect();
     const body = server.last.accept(stale('pods', '2030-01-01T00:00:10Z'), stale('jobs', '2030-01-01T00:00:05Z'));
     await settle();
-    expect(phase()).toBe('stale watch-lost');
-    expect(client?.state.since).toBe(Date.parse('2030-01-01T00:00:05Z'));
+    expect(status()).toBe('stale watch-lost');
+    expect(client?.state.asOf).toBe(Date.parse('2030-01-01T00:00:05Z'));
     body.push(frame('jobs.live', 'e', { since: '2030-01-01T00:01:00Z', reason: '' }));
     await settle();
-    expect(client?.state.since).toBe(Date.parse('2030-01-01T00:00:10Z'));
+    expect(client?.state.asOf).toBe(Date.parse('2030-01-01T00:00:10Z'));
     body.push(frame('pods.live', 'e', { since: '2030-01-01T00:01:00Z', reason: '' }));
     await settle();
-    expect(phase()).toBe('live');
+    expect(status()).toBe('live');
   });
 
   test('what was stale on one connection is not held against the next', async () => {
@@ -559,10 +559,10 @@ describe('states', () => {
     await pass(10_000);
     const next = server.last.accept(bookmark('e'));
     await settle();
-    expect(phase()).toBe('live');
+    expect(status()).toBe('live');
     next.push(stale('pods', '2030-01-01T00:01:00Z') + frame('pods.live', 'e', { since: '2030-01-01T00:02:00Z', reason: '' }));
     await settle();
-    expect(phase()).toBe('live');
+    expect(status()).toBe('live');
   });
 
   test('closing, by method or by signal, is final and leaves nothing running', async () => {
@@ -572,7 +572,7 @@ describe('states', () => {
     await settle();
     abort.abort();
     await pass(600_000);
-    expect(phase()).toBe('closed caller');
+    expect(status()).toBe('failed closed');
     expect(server.requests).toHaveLength(1);
     expect(server.last.aborted).toBe(true);
     expect(vi.getTimerCount()).toBe(0);
@@ -594,13 +594,13 @@ describe('states', () => {
 
   test.each<[string, Partial<ClientOptions>]>([
     ['onOpen', { onOpen: () => client?.close() }],
-    ['onState, live', { onState: ({ phase: now }) => now === 'live' && client?.close() }],
-    ['onState, reconnecting', { onState: ({ phase: now }) => now === 'reconnecting' && client?.close() }],
+    ['onState, live', { onState: ({ status: now }) => now === 'live' && client?.close() }],
+    ['onState, reconnecting', { onState: ({ reason: now }) => now === 'reconnecting' && client?.close() }],
   ])('closing from within %s is final, and leaves nothing running', async (_, options) => {
     await connect(options);
     server.last.accept(bookmark('e.jobs-5')).end();
     await pass(60_000);
-    expect(phase()).toBe('closed caller');
+    expect(status()).toBe('failed closed');
     expect(server.requests).toHaveLength(1);
     expect(vi.getTimerCount()).toBe(0);
   });
@@ -608,7 +608,7 @@ describe('states', () => {
   test('a signal that is aborted already sends nothing', async () => {
     await connect({ signal: AbortSignal.abort() });
     expect(server.requests).toHaveLength(0);
-    expect(phase()).toBe('closed caller');
+    expect(status()).toBe('failed closed');
   });
 
   test('a caller whose state callback throws keeps its stream', async () => {

@@ -8,7 +8,7 @@ import { again, endOf, goodbye, type End } from './end.ts';
 import { decodeFrame, UnreadableFrame, type StreamEvent } from './events.ts';
 import { Lost, Refused, textOf } from './lost.ts';
 import type { Frame } from './parser.ts';
-import { isFinal, isSame, type ConnectionState, type Phase } from './state.ts';
+import { isFinal, isSame, type ConnectionState, type Status, type Trouble } from './state.ts';
 
 /**
  * Why a token is asked for. `connect`: an attempt begins, a token at hand will do; `expiring`: the one in
@@ -54,6 +54,7 @@ export type Share = (options: Omit<ClientOptions, 'url' | 'onEvent'>) => Connect
 
 /** How long one waits, in milliseconds, for news of a stream before that is taken for lost, or for a slow one's successor. */
 const patience = 2_000;
+const silent = { reason: 'silent', message: '' };
 
 /** The next stream, which is opened while the present one goes on. */
 interface Successor {
@@ -126,7 +127,8 @@ export class Client {
     this.#url = options.url;
     this.#lastEventId = options.lastEventId ?? '';
     this.#asOf = options.asOf;
-    this.#state = { phase: this.#lostPhase, since: options.asOf ?? Date.now(), reason: '', message: '', retryAt: undefined };
+    const [status, reason] = this.#lost;
+    this.#state = { status, reason, asOf: options.asOf, error: undefined, retryAt: undefined };
     onAbort(this.#abort.signal, onAbort(options.signal, () => this.close()));
     void this.#run();
   }
@@ -153,17 +155,16 @@ export class Client {
     return this.#asOf;
   }
 
-  /** Ends the stream for good. Nothing is called afterwards but `onState` with `closed`. */
+  /** Ends the stream for good. Nothing is called afterwards but `onState` with `failed`. */
   close(): void {
-    if (isFinal(this.#state)) return;
     this.#abort.abort();
-    this.#setState('closed', 'caller');
+    this.#setState('failed', undefined, { reason: 'closed', message: '' });
   }
 
   /**
    * For a page that is shown again or online again, or whose machine has slept. Ends a wait. A stream that looks open may have
    * been dead for long: another is opened beside it, from its position, and takes its place unless the old one speaks first.
-   * If neither has spoken after two seconds, the state is `reconnecting`.
+   * If neither has spoken after two seconds, it is `reconnecting`.
    */
   wake(): void {
     if (this.#wake) {
@@ -195,11 +196,10 @@ export class Client {
 
   /** Lets go of the stream and keeps the position, until {@link resume}. */
   pause(): void {
-    if (this.#paused || isFinal(this.#state)) return;
     this.#paused = true;
     if (this.#attempt) abort(this.#attempt, again);
     this.#wake?.();
-    this.#setState('paused', 'caller');
+    this.#setState('stale', 'paused');
   }
 
   resume(): void {
@@ -220,12 +220,12 @@ export class Client {
     while (!this.#abort.signal.aborted) {
       while (this.#paused && !this.#abort.signal.aborted) await this.#sleep(undefined);
       if (this.#abort.signal.aborted) return;
-      if (this.#state.phase === 'paused') this.#setState(this.#lostPhase);
+      if (this.#state.reason === 'paused') this.#setState(...this.#lost);
       const end = await this.#try();
       if (this.#abort.signal.aborted) return;
-      if (end?.phase) {
+      if (end?.status) {
         this.#abort.abort();
-        this.#setState(end.phase, end.reason, end.message);
+        this.#setState(end.status, undefined, end);
       } else if (end && !this.#paused) await this.#wait(end);
     }
   }
@@ -274,13 +274,14 @@ export class Client {
     this.#failures = end.failed ? this.#failures + 1 : 0;
     const wait = { failures: this.#failures, retry: this.#retry, retryAfter: end.retryAfter };
     const delay = backoff(wait, this.#options.random);
-    this.#setState(this.#lostPhase, end.reason, end.message, Date.now() + delay);
+    this.#setState(...this.#lost, end, Date.now() + delay);
     await this.#sleep(delay);
-    if (!this.#paused) this.#setState(this.#lostPhase, end.reason, end.message);
+    if (!this.#paused) this.#setState(...this.#lost, end);
   }
 
-  get #lostPhase(): Phase {
-    return this.#asOf === undefined ? 'connecting' : 'reconnecting';
+  /** What it is without a stream. */
+  get #lost(): [status: Status, reason: string | undefined] {
+    return this.#asOf === undefined ? ['loading', undefined] : ['stale', 'reconnecting'];
   }
 
   /** Ends early when it is woken, or the client is closed. Without a delay only then. */
@@ -326,7 +327,7 @@ export class Client {
     this.#token = token;
     if (token === this.#nextToken) this.#nextToken = undefined;
     if (this.#nextToken === undefined) this.#tried = false;
-    const behind = connection.resumed && (this.#state.phase !== 'live' || this.#doubted);
+    const behind = connection.resumed && (this.#state.status !== 'live' || this.#doubted);
     this.#proven = false;
     this.#doubted = this.#distrusted = false;
     this.#patience = patience;
@@ -361,15 +362,14 @@ export class Client {
         }
         this.#survive(successor, successor.outcome.error);
       } else if (successor?.overdue && (this.#distrusted || !said) && this.#probes(successor)) {
-        this.#setState(this.#lostPhase, 'silent'); // unless one of the two says something
+        this.#setState(...this.#lost, silent); // unless one of the two says something
         this.#distrusted &&= said !== undefined; // what comes from here on is new
       }
       if (!said || !this.#connection) continue;
       if ('error' in said) {
         if (!this.#successor) throw said.error;
         // It is all there is.
-        const { reason, message } = endOf(said.error, true);
-        this.#setState(this.#lostPhase, reason, message);
+        this.#setState(...this.#lost, endOf(said.error, true));
         continue;
       }
       if (this.#successor && !this.#successor.overdue && (this.#distrusted || !this.#probes(this.#successor))) continue;
@@ -551,11 +551,10 @@ export class Client {
     }
   }
 
-  #setState(phase: Phase, reason = '', message = '', retryAt?: number): void {
+  #setState(status: Status, reason?: string, error?: Trouble, retryAt?: number): void {
     const old = this.#state;
     if (isFinal(old)) return;
-    const since = (/stale|reconnecting|paused/.test(phase) ? this.#asOf : undefined) ?? (phase === old.phase ? old.since : Date.now());
-    const next = { phase, since, reason, message, retryAt };
+    const next = { status, reason, asOf: status === 'stale' ? this.#asOf : undefined, error, retryAt };
     if (isSame(next, old)) return;
     this.#state = next;
     try {

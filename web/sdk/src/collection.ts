@@ -83,8 +83,7 @@ export class WatchedCollection<T extends KubeObject> implements Sink<T> {
     switch (event.type) {
       case 'added':
       case 'modified':
-        this.#objects.set(event.object.metadata.uid, event.object as T);
-        this.#told?.add(event.object.metadata.uid);
+        this.#put(event.object as T);
         break;
       case 'deleted':
         this.#told?.delete(event.object.metadata.uid); // which may live as long as the stream
@@ -95,8 +94,7 @@ export class WatchedCollection<T extends KubeObject> implements Sink<T> {
         if (!old) return false;
         const next = mergePatch(old, event.patch) as T;
         const { resourceVersion } = event;
-        this.#objects.set(event.uid, { ...next, metadata: { ...next.metadata, resourceVersion } });
-        this.#told?.add(event.uid);
+        this.#put({ ...next, metadata: { ...next.metadata, resourceVersion } });
         break;
       }
       case 'reset':
@@ -111,6 +109,12 @@ export class WatchedCollection<T extends KubeObject> implements Sink<T> {
     }
     this.#changed();
     return true;
+  }
+
+  #put(object: T): void {
+    const { uid } = object.metadata;
+    this.#objects.set(uid, object);
+    this.#told?.add(uid);
   }
 
   /** Makes what was applied visible and tells the subscribers. */

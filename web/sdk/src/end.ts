@@ -1,13 +1,13 @@
 // Why a stream ended, and what follows from it.
 
 import { UnreadableFrame } from './events.ts';
-import { Lost, Refused, textOf } from './lost.ts';
+import { finalOf, Lost, Refused, textOf } from './lost.ts';
 
 export interface End {
   readonly reason: string;
   readonly message: string;
   /** It is final; undefined: another attempt follows. */
-  readonly phase?: 'denied' | 'closed' | undefined;
+  readonly status?: 'denied' | 'failed' | undefined;
   /** Nothing came of the attempt, so the next one waits longer. */
   readonly failed?: boolean | undefined;
   readonly retryAfter?: number | undefined;
@@ -23,19 +23,16 @@ export const goodbye = (reason: string): Lost => new Lost(`goodbye:${reason}`, '
 export const isOverload = (reason: string): boolean => /^(goodbye:)?(limit|unavailable|inconsistent)$/.test(reason);
 
 /**
- * Of client errors, 408, 425 and 429 heal by waiting.
- *
  * @param delivered whether the connection brought any event before it ended
  */
 export function endOf(error: unknown, delivered: boolean): End {
   const message = textOf(error);
   if (error instanceof Lost) {
     const { reason } = error;
-    return { reason, message, phase: /^(no-|callback)/.test(reason) ? 'closed' : undefined, failed: !delivered || isOverload(reason) };
+    return { reason, message, status: /^(no-|callback)/.test(reason) ? 'failed' : undefined, failed: !delivered || isOverload(reason) };
   }
   if (error instanceof UnreadableFrame) return { reason: 'unreadable', message, failed: true };
-  if (!(error instanceof Refused)) return { reason: 'callback', message, phase: 'closed' };
+  if (!(error instanceof Refused)) return { reason: 'callback', message, status: 'failed' };
   const reason = `http:${error.status}`;
-  const phase = /40[13]/.test(reason) ? 'denied' : /204|:4(?!08|25|29)/.test(reason) ? 'closed' : undefined;
-  return { reason, message, phase, failed: true, retryAfter: error.retryAfter };
+  return { reason, message, status: finalOf(reason), failed: true, retryAfter: error.retryAfter };
 }

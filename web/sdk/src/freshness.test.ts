@@ -35,7 +35,7 @@ async function connect(options: Partial<ClientOptions> = {}): Promise<Client> {
 const settle = (): Promise<unknown> => vi.advanceTimersByTimeAsync(0);
 const pass = (ms: number): Promise<unknown> => vi.advanceTimersByTimeAsync(ms);
 const bookmark = (id: string): string => frame('jobs.bookmark', id, { resourceVersion: '1' });
-const phase = (): string => `${client?.state.phase} ${client?.state.reason}`.trim();
+const status = (): string => [client?.state.status, client?.state.reason, client?.state.error?.reason].filter(Boolean).join(' ');
 
 const hour = 3_600_000;
 
@@ -44,7 +44,7 @@ async function live(options: Partial<ClientOptions> = {}): Promise<ScriptedBody>
   await connect(options);
   const body = server.last.accept('retry: 100\n\n', bookmark('e.jobs-1'));
   await settle();
-  expect(phase()).toBe('live');
+  expect(status()).toBe('live');
   return body;
 }
 
@@ -55,30 +55,30 @@ describe('how old what is shown is', () => {
     const body = await live();
     body.end();
     await settle();
-    const lost = client?.state.since ?? 0;
+    const lost = client?.state.asOf ?? 0;
     states.length = 0;
     for (let n = 0; n < 4; n++) {
       for (const before = server.requests.length; server.requests.length === before; ) await pass(1_000);
       server.last.accept('retry: 1000\n\n', away);
       await settle();
     }
-    expect(phase()).toBe('reconnecting goodbye:unavailable');
-    expect(client?.state.since).toBe(lost);
-    expect(states.map((state) => state.phase)).not.toContain('live');
+    expect(status()).toBe('stale reconnecting goodbye:unavailable');
+    expect(client?.state.asOf).toBe(lost);
+    expect(states.map((state) => state.status)).not.toContain('live');
   });
 
   test('an answer that ends without a word, as an ingress may give for an absent gateway, is not live', async () => {
     await connect();
     server.last.accept('retry: 1000\n\n').end();
     await settle();
-    expect(states.map((state) => state.phase)).toEqual(['connecting']);
+    expect(states.map((state) => state.status)).toEqual(['loading']);
   });
 
   test('who never received anything is connecting, not reconnecting', async () => {
     await connect();
     server.last.accept('retry: 1000\n\n', away);
     await settle();
-    expect(phase()).toBe('connecting goodbye:unavailable');
+    expect(status()).toBe('loading goodbye:unavailable');
   });
 
   test('what was old since noon and is lost at one is as of noon', async () => {
@@ -88,10 +88,10 @@ describe('how old what is shown is', () => {
     await settle();
     body.push(':\n\n'); // a heartbeat makes it no newer
     await settle();
-    expect(client?.state).toMatchObject({ phase: 'stale', since: noon });
+    expect(client?.state).toMatchObject({ status: 'stale', asOf: noon });
     body.end();
     await settle();
-    expect(client?.state).toMatchObject({ phase: 'reconnecting', since: noon });
+    expect(client?.state).toMatchObject({ status: 'stale', reason: 'reconnecting', asOf: noon });
   });
 
   test('a quiet stream is as of its last heartbeat', async () => {
@@ -103,7 +103,7 @@ describe('how old what is shown is', () => {
     await pass(9_000);
     body.break();
     await settle();
-    expect(client?.state).toMatchObject({ phase: 'reconnecting', since: heard });
+    expect(client?.state).toMatchObject({ status: 'stale', reason: 'reconnecting', asOf: heard });
   });
 });
 
@@ -117,10 +117,10 @@ describe('sleep and clocks', () => {
     expect(server.requests).toHaveLength(2);
     expect(server.last.headers.get('Last-Event-ID')).toBe('e.jobs-1');
     await pass(1);
-    expect(client?.state).toMatchObject({ phase: 'reconnecting', reason: 'silent', since: heard });
+    expect(client?.state).toMatchObject({ status: 'stale', reason: 'reconnecting', error: { reason: 'silent' }, asOf: heard });
     server.last.accept(bookmark('e.jobs-9'));
     await settle();
-    expect(phase()).toBe('live');
+    expect(status()).toBe('live');
     expect(server.requests[0]?.aborted).toBe(true);
   });
 
@@ -128,10 +128,10 @@ describe('sleep and clocks', () => {
     const body = await live();
     client?.wake();
     await pass(2_500);
-    expect(phase()).toBe('reconnecting silent');
+    expect(status()).toBe('stale reconnecting silent');
     body.push(':\n\n');
     await settle();
-    expect(phase()).toBe('live');
+    expect(status()).toBe('live');
     expect(server.requests.map(({ aborted }) => aborted)).toEqual([false, true]);
   });
 
@@ -141,7 +141,7 @@ describe('sleep and clocks', () => {
     await settle();
     server.last.fail();
     await settle();
-    expect(phase()).toBe('reconnecting network');
+    expect(status()).toBe('stale reconnecting network');
   });
 
   test('a gateway that has no room for a second stream says nothing about the first', async () => {
@@ -150,7 +150,7 @@ describe('sleep and clocks', () => {
     await settle();
     server.last.accept(frame('goodbye', 'e', { reason: 'limit' }));
     await settle();
-    expect(phase()).toBe('live');
+    expect(status()).toBe('live');
     expect(server.requests[0]?.aborted).toBe(false);
   });
 
@@ -162,11 +162,11 @@ describe('sleep and clocks', () => {
     await settle();
     expect(client?.asOf).toBe(heard);
     await pass(2_000);
-    expect(client?.state).toMatchObject({ phase: 'reconnecting', reason: 'silent', since: heard });
+    expect(client?.state).toMatchObject({ status: 'stale', reason: 'reconnecting', error: { reason: 'silent' }, asOf: heard });
     expect(client?.lastEventId).toBe('e.jobs-2'); // it is taken, though
     body.push(':\n\n');
     await settle();
-    expect(phase()).toBe('live');
+    expect(status()).toBe('live');
     expect(server.requests.map(({ aborted }) => aborted)).toEqual([false, true]);
   });
 
@@ -177,7 +177,7 @@ describe('sleep and clocks', () => {
     await settle();
     server.last.accept(bookmark('e.jobs-9'));
     await settle();
-    expect([phase(), client?.lastEventId]).toEqual(['live', 'e.jobs-9']);
+    expect([status(), client?.lastEventId]).toEqual(['live', 'e.jobs-9']);
     expect(server.requests.map(({ aborted }) => aborted)).toEqual([true, false]);
   });
 
@@ -186,14 +186,14 @@ describe('sleep and clocks', () => {
     const heard = Date.now();
     vi.setSystemTime(heard + hour);
     await pass(7_000);
-    expect(client?.state).toMatchObject({ phase: 'reconnecting', reason: 'silent', since: heard });
+    expect(client?.state).toMatchObject({ status: 'stale', reason: 'reconnecting', error: { reason: 'silent' }, asOf: heard });
   });
 
   test('a wall clock that is set back does not switch the watchdog off', async () => {
     await live();
     vi.setSystemTime(Date.now() - hour);
     await pass(38_000);
-    expect(client?.state.phase).toBe('reconnecting');
+    expect(client?.state.reason).toBe('reconnecting');
     expect(server.requests[0]?.aborted).toBe(true);
   });
 
@@ -204,7 +204,7 @@ describe('sleep and clocks', () => {
       await pass(10_000);
       body.push(':\n\n');
       await settle();
-      expect(phase()).toBe('live');
+      expect(status()).toBe('live');
     }
     expect(server.requests[0]?.aborted).toBe(false);
   });
@@ -226,12 +226,12 @@ describe('a stream that is let go of', () => {
     await pass(1_000);
     client?.pause();
     await pass(hour);
-    expect(client?.state).toMatchObject({ phase: 'paused', since: heard });
+    expect(client?.state).toMatchObject({ status: 'stale', reason: 'paused', asOf: heard });
     expect(server.requests.map(({ aborted }) => aborted)).toEqual([true]);
     body.push(bookmark('e.jobs-2'));
     client?.resume();
     await settle();
-    expect(client?.state).toMatchObject({ phase: 'reconnecting', since: heard });
+    expect(client?.state).toMatchObject({ status: 'stale', reason: 'reconnecting', asOf: heard });
     expect(server.last.headers.get('Last-Event-ID')).toBe('e.jobs-1');
   });
 
@@ -243,7 +243,7 @@ describe('a stream that is let go of', () => {
     client.resume();
     await settle();
     expect(server.requests).toHaveLength(1);
-    expect(phase()).toBe('connecting');
+    expect(status()).toBe('loading');
   });
 });
 
@@ -258,7 +258,7 @@ describe('another address', () => {
     server.last.accept(bookmark('e.jobs-2.pods-2'));
     await settle();
     expect(server.requests[0]?.aborted).toBe(true);
-    expect(states.map((state) => state.phase)).toEqual(['live']);
+    expect(states.map((state) => state.status)).toEqual(['live']);
   });
 
   test('that is slow holds nothing back for long, and is asked again from behind what was told', async () => {

@@ -58,7 +58,7 @@ test('the browser goes on from the position, and is told what happened since: no
   const [top, states] = [kc.follow(newest), kc.follow(phases)];
   const statuses: string[] = [];
   // What the server rendered is what the browser begins with, and it says as of when that is.
-  expect(watch.getServerSnapshot()).toMatchObject({ status: 'reconnecting', asOf: then, namespaces: ['team-a'], data: [object('a'), object('b')] });
+  expect(watch.getServerSnapshot()).toMatchObject({ status: 'stale', reason: 'reconnecting', asOf: then, namespaces: ['team-a'], data: [object('a'), object('b')] });
   expect(watch.getSnapshot()).toBe(watch.getServerSnapshot());
   expect(top.getSnapshot()).toMatchObject({ total: 2, data: [object('b')] });
   expect(states.getSnapshot()).toMatchObject({ data: [{ value: 'Running', count: 3 }] });
@@ -71,7 +71,7 @@ test('the browser goes on from the position, and is told what happened since: no
   expect(asked.get('w4')).toBe('/api/v1/pods');
   const body = gateway.last.accept(frame('w0.narrowed', 'e.w0-7.w1-7.w2-7', { namespaces: ['team-a'] }) + frame('w0.deleted', 'e.w0-8.w1-7.w2-7', object('a')));
   await pass();
-  expect(watch.getSnapshot()).toMatchObject({ status: 'catching-up', asOf: then, data: [object('b')] });
+  expect(watch.getSnapshot()).toMatchObject({ status: 'stale', reason: 'catching-up', asOf: then, data: [object('b')] });
   body.push(frame('w0.bookmark', 'e.w0-8.w1-7.w2-7', { resourceVersion: '8' }));
   await pass();
   expect(watch.getSnapshot()).toMatchObject({ status: 'live', asOf: undefined, data: [object('b')] });
@@ -88,7 +88,7 @@ test('the browser goes on from the position, and is told what happened since: no
 
 test('a server renders what it has given on, and a position that is too old is a snapshot under the old rows', async () => {
   const state = await rendered();
-  expect(rendering.watch(jobs).getServerSnapshot()).toMatchObject({ status: 'reconnecting', data: [object('a'), object('b')] });
+  expect(rendering.watch(jobs).getServerSnapshot()).toMatchObject({ status: 'stale', reason: 'reconnecting', data: [object('a'), object('b')] });
   const gateway = new ScriptedFetch();
   const kc = createKubecast({ token: () => 't', fetch: gateway.fetch });
   hydrate(kc, state);
@@ -97,7 +97,7 @@ test('a server renders what it has given on, and a position that is too old is a
   await pass();
   const watch = kc.watch(jobs);
   watch.subscribe(nobody);
-  expect(watch.getSnapshot()).toMatchObject({ status: 'catching-up', data: [object('a'), object('b'), object('c')] });
+  expect(watch.getSnapshot()).toMatchObject({ status: 'stale', reason: 'catching-up', data: [object('a'), object('b'), object('c')] });
   expect(() => hydrate(kc, state)).toThrow('watched already');
   kc.close();
 });

@@ -113,7 +113,7 @@ export function hydrate(kc: Kubecast, state: Dehydrated): void {
 
 /** What was true then, and nobody has asked since. */
 export function old({ items, phase, stale, ...more }: Snapshot<unknown>, asOf: number): WatchSnapshot<unknown> {
-  return { ...more, data: items, status: 'reconnecting', asOf, error: undefined };
+  return { ...more, data: items, status: 'stale', reason: 'reconnecting', asOf, error: undefined };
 }
 
 /** What a gateway would have to say for a watch to know what it shows; undefined: it begins anew. */

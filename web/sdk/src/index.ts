@@ -12,7 +12,7 @@
  * @packageDocumentation
  */
 
-export { createKubecast, Kubecast, type KubecastOptions, type Watch, type WatchSnapshot, type WatchStatus } from './kubecast.ts';
+export { createKubecast, Kubecast, type KubecastOptions, type Watch, type WatchSnapshot } from './kubecast.ts';
 export { attend, type AppStates, type AttendOptions, type Attentive } from './attend.ts';
 export { logs, type LogEntry, type LogGap, type LogLine, type LogQuery, type LogRun } from './logs.ts';
 export { page, type PagePlace, type PageQuery } from './page.ts';
@@ -49,7 +49,7 @@ export type { Skip, Skippable } from './skip.ts';
 export { Client, type ClientOptions, type Share, type TokenReason, type TokenSource } from './client.ts';
 export { Session, type Locks, type SessionInfo, type SessionOptions } from './session.ts';
 export { mayWatch, watchable, type Watchable, type WatchableOptions } from './me.ts';
-export { isFinal, type ConnectionState, type Phase } from './state.ts';
+export { isFinal, type ConnectionState, type Freshness, type StaleReason, type Status, type Trouble } from './state.ts';
 export { Store, type Schedule, type Sink, type Source, type StoreOptions } from './store.ts';
 export { WatchedCollection, type Collection, type Snapshot } from './collection.ts';
 export { FrameParser, type Frame } from './parser.ts';

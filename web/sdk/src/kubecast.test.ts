@@ -3,7 +3,7 @@ import { frame, type ScriptedFetch } from '../../mock/fetch.ts';
 import { eachPage } from '../../mock/page.ts';
 import { answerTo } from './asked.ts';
 import { WatchedCollection } from './collection.ts';
-import { createKubecast, type Kubecast, type Watch, type WatchStatus } from './kubecast.ts';
+import { createKubecast, type Kubecast, type Watch } from './kubecast.ts';
 import type { KubeObject } from './object.ts';
 import { find, ready } from './ready.ts';
 import { defineResource, pathOf } from './resource.ts';
@@ -65,7 +65,7 @@ test('an object is found by its uid as it is now, also after its namesake took i
 });
 
 test('a watch more, or one less, goes on from the position that is there, without a word of reconnecting', async () => {
-  const statuses = new Set<WatchStatus>();
+  const statuses = new Set<string>();
   const one = kc.watch(jobs);
   one.subscribe(() => statuses.add(one.getSnapshot().status));
   await pass();
@@ -127,9 +127,9 @@ test('a watch that is refused is told why, and the others go on', async () => {
 test('while it is sought which watch is refused, the others are lost and not refused, and nobody is told that all is over', async () => {
   const one = kc.watch(jobs);
   const seen: string[] = [];
-  one.subscribe(() => seen.push(`${one.getSnapshot().status} ${uids(one.getSnapshot().data)} ${one.getSnapshot().error?.message}`));
+  one.subscribe(() => seen.push(`${one.getSnapshot().reason ?? one.getSnapshot().status} ${uids(one.getSnapshot().data)} ${one.getSnapshot().error?.message}`));
   const phases = new Set<string | undefined>();
-  kc.connection.subscribe(() => phases.add(kc.connection.getSnapshot()?.phase));
+  kc.connection.subscribe(() => phases.add(kc.connection.getSnapshot()?.reason ?? kc.connection.getSnapshot()?.status));
   await pass();
   server.last.accept(added('w0', 'a'), synced('w0', 'e.w0-1'));
   await pass();
@@ -140,7 +140,7 @@ test('while it is sought which watch is refused, the others are lost and not ref
   const status = 404; // as of a history that is not kept
   server.last.refuse(status, {}, JSON.stringify({ message: 'w1: no history is kept of this kind' }));
   await pass(200);
-  expect(one.getSnapshot()).toMatchObject({ status: 'reconnecting', asOf: heard, error: undefined });
+  expect(one.getSnapshot()).toMatchObject({ status: 'stale', reason: 'reconnecting', asOf: heard, error: undefined });
   const [ofJobs, ofPods] = server.requests.slice(-2);
   ofJobs?.refuse(200);
   ofPods?.refuse(status);
@@ -148,9 +148,9 @@ test('while it is sought which watch is refused, the others are lost and not ref
   server.last.accept(frame('w0.bookmark', 'e.w0-1', { resourceVersion: '1' }));
   await pass();
   expect(seen.filter((line) => !/^(loading|live|catching-up|reconnecting) a? ?undefined$/.test(line))).toEqual([]);
-  expect(phases).toEqual(new Set(['connecting', 'live', 'reconnecting']));
+  expect(phases).toEqual(new Set(['loading', 'live', 'reconnecting']));
   expect(one.getSnapshot().status).toBe('live');
-  expect(other.getSnapshot()).toMatchObject({ status: 'denied', error: { reason: 'http:404', message: 'no history is kept of this kind' } });
+  expect(other.getSnapshot()).toMatchObject({ status: 'failed', error: { reason: 'http:404', message: 'no history is kept of this kind' } });
 });
 
 test('each of several that are refused is told in its own words, and without the name that it has here', async () => {
@@ -192,11 +192,11 @@ test('who closes while it is sought who is refused is told so', async () => {
   server.last.refuse(403);
   await pass();
   kc.close();
-  expect(watch.getSnapshot().status).toBe('closed');
+  expect(watch.getSnapshot().status).toBe('failed');
   for (const request of server.requests.slice(1)) request.refuse(403);
   await pass();
-  expect(watch.getSnapshot().status).toBe('closed');
-  expect(kc.connection.getSnapshot()?.phase).toBe('closed');
+  expect(watch.getSnapshot().status).toBe('failed');
+  expect(kc.connection.getSnapshot()?.status).toBe('failed');
 });
 
 test('one that is allowed by the time that its words are asked for leaves no stream behind', async () => {
@@ -225,7 +225,7 @@ test('all that is watched is refused: so it is told of the connection, too', asy
   await pass();
   const error = { reason: 'http:403', message: 'jobs.batch is forbidden' };
   expect(one.getSnapshot()).toMatchObject({ status: 'denied', error });
-  expect(kc.connection.getSnapshot()).toMatchObject({ phase: 'denied', ...error });
+  expect(kc.connection.getSnapshot()).toMatchObject({ status: 'denied', error });
 });
 
 test('what was refused is asked for when one looks again, and is back once it is allowed; the stream is left alone until then', async () => {
@@ -262,11 +262,11 @@ test('old rows are never live: lost, they are as of when they were; told anew, t
   await pass(5_000);
   body.break();
   await pass();
-  expect(one.getSnapshot()).toMatchObject({ status: 'reconnecting', asOf: heard });
+  expect(one.getSnapshot()).toMatchObject({ status: 'stale', reason: 'reconnecting', asOf: heard });
   await pass(100);
   const next = server.last.accept(frame('w0.reset', 'e', { reason: 'expired' }), added('w0', 'b'));
   await pass();
-  expect(one.getSnapshot().status).toBe('catching-up');
+  expect(one.getSnapshot().reason).toBe('catching-up');
   next.push(synced('w0', 'e.w0-9'));
   await pass();
   expect(one.getSnapshot()).toMatchObject({ status: 'live', asOf: undefined });
@@ -276,7 +276,7 @@ test('old rows are never live: lost, they are as of when they were; told anew, t
 test('who goes on from a position is as of it until all that was missed is told, also if that is cut off', async () => {
   const one = kc.watch(jobs);
   const seen: string[] = [];
-  one.subscribe(() => seen.push(`${one.getSnapshot().status} ${uids(one.getSnapshot().data)}`));
+  one.subscribe(() => seen.push(`${one.getSnapshot().reason ?? one.getSnapshot().status} ${uids(one.getSnapshot().data)}`));
   await pass();
   const body = server.last.accept('retry: 100\n\n', added('w0', 'a'), synced('w0', 'e.w0-1'));
   await pass();
@@ -285,14 +285,14 @@ test('who goes on from a position is as of it until all that was missed is told,
   await pass(60_000);
   const second = server.last.accept(frame('w0.added', 'e.w0-2', { metadata: { name: 'b', uid: 'b' } }));
   await pass();
-  expect(one.getSnapshot()).toMatchObject({ status: 'catching-up', asOf: heard });
+  expect(one.getSnapshot()).toMatchObject({ status: 'stale', reason: 'catching-up', asOf: heard });
   second.break();
   await pass();
-  expect(one.getSnapshot()).toMatchObject({ status: 'reconnecting', asOf: heard });
+  expect(one.getSnapshot()).toMatchObject({ status: 'stale', reason: 'reconnecting', asOf: heard });
   await pass(1_000);
   const third = server.last.accept(frame('w0.added', 'e.w0-3', { metadata: { name: 'c', uid: 'c' } }));
   await pass();
-  expect(one.getSnapshot()).toMatchObject({ status: 'catching-up', asOf: heard });
+  expect(one.getSnapshot()).toMatchObject({ status: 'stale', reason: 'catching-up', asOf: heard });
   third.push(frame('w0.bookmark', 'e.w0-3', { resourceVersion: '3' }));
   await pass();
   expect(one.getSnapshot()).toMatchObject({ status: 'live', asOf: undefined });
@@ -340,7 +340,7 @@ test('without an address, outside of a browser, it is said at once, and not trie
     const nowhere = createKubecast({ gateway });
     expect(nowhere.watch(jobs).getSnapshot().status).toBe('loading'); // a server renders that
     await expect(ready(nowhere.watch(jobs))).rejects.toThrow(words);
-    expect(nowhere.watch(jobs).getSnapshot()).toMatchObject({ status: 'closed', error: { reason: 'no-address' } });
+    expect(nowhere.watch(jobs).getSnapshot()).toMatchObject({ status: 'failed', error: { reason: 'no-address' } });
     await expect(answerTo(nowhere, '/auth/me')).rejects.toThrow(/URL/);
     nowhere.close();
   }
@@ -370,7 +370,7 @@ test('a fetch that gives no body to read is said, and not tried for ever', async
   watch.subscribe(() => undefined);
   await expect(Promise.all([ready(watch), pass()])).rejects.toThrow('fetch gives no body to read');
   await pass(120_000);
-  expect(watch.getSnapshot()).toMatchObject({ status: 'closed', error: { reason: 'no-body' } });
+  expect(watch.getSnapshot()).toMatchObject({ status: 'failed', error: { reason: 'no-body' } });
   expect(fetch).toHaveBeenCalledTimes(1);
   bodiless.close();
 });

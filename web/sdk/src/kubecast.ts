@@ -7,10 +7,11 @@ import { within } from './deadline.ts';
 import { isOverload } from './end.ts';
 import type { StreamEvent } from './events.ts';
 import { Listeners } from './listeners.ts';
+import { finalOf } from './lost.ts';
 import type { KubeObject } from './object.ts';
 import type { Only } from './paths.ts';
 import { pathOf, streamPath, type QueryOf, type Resource } from './resource.ts';
-import { isFinal, isSame, type ConnectionState } from './state.ts';
+import { isFinal, isSame, type ConnectionState, type Freshness, type Trouble } from './state.ts';
 import { Store, type Sink, type Source, type StoreOptions } from './store.ts';
 
 /** Which gateway, and as whom. */
@@ -23,24 +24,10 @@ export interface KubecastOptions
   readonly linger?: number | undefined;
 }
 
-/**
- * - `loading`: nothing complete was received yet
- * - `live`: what is there is what the gateway knows, and that is up to date
- * - `catching-up`: the stream is open, but what is there is old until all that was missed is told, or a new snapshot is complete
- * - `stale`, `reconnecting`, `paused`, `closed`: as of the connection
- * - `denied`: this may not be watched, or there is no such thing; the other watches go on
- */
-export type WatchStatus = 'loading' | 'live' | 'catching-up' | 'stale' | 'reconnecting' | 'paused' | 'denied' | 'closed';
-
-/** What a subscriber sees: immutable, and the same one until the next notification. */
-export interface WatchSnapshot<T> {
+/** What a subscriber sees: immutable, and the same one until the next notification. What is `denied`, or has `failed` by itself, is empty; the other watches go on. */
+export interface WatchSnapshot<T> extends Freshness {
   /** In order of arrival. An object that did not change keeps its identity. */
   readonly data: readonly T[];
-  readonly status: WatchStatus;
-  /** As of when `data` is, in milliseconds since the epoch, where that is not now; undefined if it is, or not known. */
-  readonly asOf: number | undefined;
-  /** Why it is `denied`, `closed`, or not there yet, for programs and for people. */
-  readonly error: { readonly reason: string; readonly message: string } | undefined;
   /** The namespaces that the watch is restricted to; undefined: none that was told. */
   readonly namespaces: readonly string[] | undefined;
 }
@@ -69,7 +56,7 @@ export interface Saved {
   readonly heard?: (event: StreamEvent) => void;
 }
 
-const nothing: WatchSnapshot<never> = { data: none, status: 'loading', asOf: undefined, error: undefined, namespaces: undefined };
+const nothing: WatchSnapshot<never> = { data: none, status: 'loading', reason: undefined, asOf: undefined, error: undefined, namespaces: undefined };
 /** How long what seems to end the stream is left out of it, in milliseconds. */
 const restTime = 30_000;
 /** How long an answer that is no stream may take, in milliseconds. */
@@ -88,7 +75,7 @@ export interface Entry {
   snapshot: WatchSnapshot<unknown>;
   /** What a server has rendered, or is to. */
   server: WatchSnapshot<unknown>;
-  refused?: { readonly reason: string; readonly message: string } | undefined;
+  refused?: Trouble | undefined;
   /** As of when it was what it still shows, since that is told anew, or what was missed; undefined: it is as new as the connection. */
   since: number | undefined;
   /** It is left out for now, since it seems to be what ended the stream; see {@link Kubecast.follow}. */
@@ -199,7 +186,7 @@ export class Kubecast {
     for (const entry of this.#entries.values()) clearTimeout(entry.timer);
     this.#client?.close();
     // One that was refused has ended before, and says nothing more.
-    this.#state &&= { ...this.#state, phase: 'closed' };
+    this.#state &&= { ...this.#state, status: 'failed' };
     this.#showAll();
   }
 
@@ -302,7 +289,7 @@ export class Kubecast {
         onState: (state) => {
           if (client !== this.#client) return;
           if (isFinal(state)) this.#carried = undefined; // nobody who is gone is asked for again
-          if (/:4(?!01|08|25|29)/.test(state.reason)) void this.#sift(state);
+          if (state.error && finalOf(state.error.reason) && state.error.reason !== signedOut) void this.#sift(state.error);
           else this.#state = state;
           this.#showAll();
         },
@@ -342,10 +329,10 @@ export class Kubecast {
   }
 
   /** A stream is refused as a whole for one of its watches. Finds out which are refused, and goes on without them. */
-  async #sift(refused: ConnectionState): Promise<void> {
+  async #sift(refused: Trouble): Promise<void> {
     // Until then all have only lost it.
-    const since = this.#client?.asOf;
-    if (since) this.#state &&= { ...this.#state, phase: 'reconnecting', since };
+    const asOf = this.#client?.asOf;
+    if (asOf) this.#state &&= { ...this.#state, status: 'stale', reason: 'reconnecting', asOf };
     const asked = this.#asked; // somebody may have left since
     let answers = await Promise.all(asked.map(({ path }) => this.#refusal(path)));
     const several = answers.filter(Boolean).length > 1;
@@ -360,10 +347,10 @@ export class Kubecast {
   }
 
   /** Why a path is refused, in words if it is asked by `GET`; undefined: it is not, or nobody knows, and then the stream is asked again. */
-  #refusal(path: string, method = 'HEAD'): Promise<{ reason: string; message: string } | undefined> {
+  #refusal(path: string, method = 'HEAD'): Promise<Trouble | undefined> {
     return this.request(path, { method, headers: { Accept: 'text/event-stream' } }, async (response) => {
       const reason = `http:${response.status}`;
-      if (/:4(?!01|08|25|29)/.test(reason)) return { reason, message: messageOf(await response.text(), response) };
+      if (finalOf(reason) && reason !== signedOut) return { reason, message: messageOf(await response.text(), response) };
       await response.body?.cancel(); // it would be a stream
       return undefined;
     }).catch(() => undefined);
@@ -378,32 +365,32 @@ export class Kubecast {
     if (entry.since && !this.#client) return; // nothing is more recent
     const { items, phase, stale, ...more } = entry.collection.getSnapshot();
     if (phase === 'current') entry.since = undefined;
-    const [status, asOf, error] = describe(entry, phase, stale, this.#state);
-    const next = { ...(entry.refused ? nothing : { ...more, data: items }), status, asOf, error };
+    const next = { ...nothing, ...(!entry.refused && { ...more, data: items }), ...describe(entry, phase, stale, this.#state) };
     if (isSame(next, entry.snapshot)) return;
     entry.snapshot = next;
     entry.listeners.tell();
   }
 }
 
-const leftOut = { reason: 'left-out', message: 'left out' };
+const signedOut = 'http:401';
+const leftOut = { reason: 'left-out', message: '' };
 
 function describe(
   { refused, aside, since }: Entry,
   phase: 'loading' | 'refreshing' | 'current',
-  stale: { readonly since: number } | undefined,
+  stale: { readonly since: number; readonly reason: string } | undefined,
   state: ConnectionState | undefined,
-): [status: WatchStatus, asOf?: number, error?: WatchSnapshot<never>['error']] {
-  if (refused) return ['denied', undefined, refused];
-  if (aside) return ['reconnecting', since ?? state?.since, leftOut];
-  if (!state) return ['loading'];
-  if (isFinal(state)) return [state.phase as 'denied' | 'closed', undefined, state];
-  const error = state.reason ? state : undefined;
-  if (phase === 'loading') return [phase, undefined, error];
-  // Another watch may be stale, and this one not.
-  if (!/live|stale/.test(state.phase)) return [state.phase === 'connecting' ? 'reconnecting' : state.phase, since ?? state.since, error];
-  if (stale) return ['stale', Math.min(since ?? stale.since, stale.since), error];
-  return phase === 'current' ? ['live'] : ['catching-up', since];
+): Partial<Freshness> {
+  if (refused) return { status: finalOf(refused.reason), error: refused };
+  if (aside) return { status: 'stale', reason: 'reconnecting', asOf: since ?? state?.asOf, error: leftOut };
+  if (!state) return {};
+  const { status, reason = 'reconnecting', error } = state;
+  if (isFinal(state)) return { status, error };
+  if (phase === 'loading') return { error };
+  // Another watch may be stale by the gateway's word, and this one not.
+  if (status !== 'live' && /^(reconnecting|paused)$/.test(reason)) return { status: 'stale', reason, asOf: since ?? state.asOf, error };
+  if (stale) return { status: 'stale', reason: stale.reason, asOf: Math.min(since ?? stale.since, stale.since) };
+  return phase === 'current' ? { status: 'live' } : { status: 'stale', reason: 'catching-up', asOf: since };
 }
 
 /** One for a page: all its watches share one stream. */

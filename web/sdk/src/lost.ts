@@ -24,6 +24,9 @@ export class Lost extends Error {
   }
 }
 
+/** What an answer with such a status is, as `:403`, that no attempt mends; undefined: one may. Of client errors 408, 425 and 429 heal by waiting. */
+export const finalOf = (status: string): 'denied' | 'failed' | undefined => (/:40[13]/.test(status) ? 'denied' : /:204|:4(?!08|25|29)/.test(status) ? 'failed' : undefined);
+
 /** What was thrown says for people. */
 export const textOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 

@@ -68,7 +68,7 @@ test('a snapshot anew is what counts, once it is complete', async () => {
   await open();
   body.push(frame('w0.reset', 'e', { reason: 'expired' }) + told(3, { readAt: '2030-01-01T00:00:09Z' }) + told(9));
   await pass();
-  expect([unread(), inbox().status]).toEqual(['3,2', 'catching-up']);
+  expect([unread(), inbox().reason]).toEqual(['3,2', 'catching-up']);
   body.push(synced(9));
   await pass();
   expect([unread(), inbox().status]).toEqual(['9', 'live']);
@@ -126,7 +126,7 @@ test('without a history there are no notifications, and the rest of the page goe
   await pass();
   server.last.accept(frame('w1.synced', 'e.w1-1', { resourceVersion: '1', count: 0 }));
   await pass();
-  expect(inbox()).toMatchObject({ status: 'denied', error: { reason: 'http:404' }, items: [] });
+  expect(inbox()).toMatchObject({ status: 'failed', error: { reason: 'http:404' }, items: [] });
   expect(other.getSnapshot().status).toBe('live');
 });
 

@@ -6,6 +6,7 @@ import type { Kubecast, Watch, WatchSnapshot } from './kubecast.ts';
 import { Listeners } from './listeners.ts';
 import { isJsonObject, text, type JsonObject } from './object.ts';
 import { Sequence } from './sequence.ts';
+import type { Freshness } from './state.ts';
 import type { Source } from './store.ts';
 
 /** What the caller is told of a job, or of several. */
@@ -30,7 +31,7 @@ export interface JobNotification {
 export type Which = { readonly upTo: string } | { readonly ids: readonly string[] };
 
 /** As {@link WatchSnapshot}, and immutable as that is. */
-export interface InboxSnapshot extends Pick<WatchSnapshot<never>, 'status' | 'asOf' | 'error'> {
+export interface InboxSnapshot extends Freshness {
   /** The newest first: 200 of what there was, and what has come since. */
   readonly items: readonly JobNotification[];
   /** How many of these are unread. */
@@ -110,8 +111,8 @@ function make(kc: Kubecast): Inbox {
     // What the gateway has told by now needs no more be remembered.
     marks = marks.filter((mark) => apply(all, mark) || !mark.settled);
     const items = [...all.values()].reverse();
-    const { status, asOf, error } = of;
-    shown = { of, marks, snapshot: { items, unread: items.filter((item) => !item.read).length, status, asOf, error } };
+    const { data, namespaces, ...freshness } = of;
+    shown = { of, marks, snapshot: { items, unread: items.filter((item) => !item.read).length, ...freshness } };
     return shown.snapshot;
   };
   return {

@@ -77,7 +77,7 @@ test('who is cut off within a batch keeps the page, and repairs it', async () =>
   body.break();
   await pass(100);
   expect(server.last.headers.get('Last-Event-ID')).toBe('e.w0-1');
-  expect(watch.getSnapshot()).toMatchObject({ status: 'reconnecting', total: 2 });
+  expect(watch.getSnapshot()).toMatchObject({ status: 'stale', reason: 'reconnecting', total: 2 });
   server.last.accept(told('added', 'c', 'e.w0-1'), turned(['a', 'c'], 2, 'e.w0-2'), frame('w0.bookmark', 'e.w0-2', { resourceVersion: '2' }));
   await pass();
   expect(watch.getSnapshot()).toMatchObject({ status: 'live', total: 2, data: [{ metadata: { name: 'a' } }, { metadata: { name: 'c' } }] });

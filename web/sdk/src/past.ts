@@ -1,13 +1,14 @@
 // A history as components show it: the jobs, and the states through which they went, kept together.
 
-import { asked, isLasting, type Asked, type AskedSnapshot } from './asked.ts';
+import { asked, type Asked, type AskedSnapshot } from './asked.ts';
 import { pastJobs, transitions, type PastJob, type PastQuery, type Transition } from './history.ts';
 import type { Kubecast, Watch, WatchSnapshot } from './kubecast.ts';
 import type { KubeObject } from './object.ts';
 import type { Resource } from './resource.ts';
+import { isFinal, type Freshness } from './state.ts';
 
 /** What a history has of the jobs of one name. */
-export interface PastSnapshot extends Pick<WatchSnapshot<never>, 'status' | 'asOf' | 'error'> {
+export interface PastSnapshot extends Freshness {
   /** The newest first. */
   readonly jobs: readonly PastJob[];
   /** These are not all the jobs. */
@@ -86,12 +87,11 @@ function make(watch: Watch<Transition>, states: ReadonlySet<string> | undefined,
   };
 }
 
-const nothing: PastSnapshot = { jobs: [], more: false, transitions: [], status: 'loading', asOf: undefined, error: undefined };
+const nothing: PastSnapshot = { jobs: [], more: false, transitions: [], status: 'loading', reason: undefined, asOf: undefined, error: undefined };
 
 /** How far both together can be trusted. */
-function standing({ status, asOf, error }: WatchSnapshot<Transition>, read: AskedSnapshot<Jobs>): Pick<PastSnapshot, 'status' | 'asOf' | 'error'> {
-  const over = status === 'denied' || status === 'closed';
-  if (over || !read.error) return { status: read.data || over ? status : 'loading', asOf, error };
-  const failed = { reason: 'history', message: read.error.message };
-  return { status: read.data ? 'reconnecting' : isLasting(read.error) ? 'denied' : 'loading', asOf, error: failed };
+function standing({ data, namespaces, ...followed }: WatchSnapshot<Transition>, read: AskedSnapshot<Jobs>): Freshness {
+  if (isFinal(followed)) return followed;
+  if (!read.error) return read.data ? followed : { ...followed, status: 'loading', reason: undefined };
+  return { status: read.status, reason: read.reason, asOf: followed.asOf, error: { reason: 'history', message: read.error.message } };
 }

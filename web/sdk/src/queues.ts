@@ -1,11 +1,12 @@
 // Queues: what they have and use, who waits in them, and when that will start; see "Queues" in wire.md.
 
-import { answerTo, asked, AskedError, type Asked, type AskedSnapshot } from './asked.ts';
+import { answerTo, asked, statusOf, type Asked, type AskedSnapshot } from './asked.ts';
 import { none } from './collection.ts';
 import type { Kubecast, Watch, WatchSnapshot } from './kubecast.ts';
 import { Latest } from './latest.ts';
 import { isJsonObject, text, time, type JsonObject } from './object.ts';
 import { named } from './resource.ts';
+import type { Freshness } from './state.ts';
 import type { Source } from './store.ts';
 
 /** What a queue has of one resource of one flavor. Quantities are as Kubernetes writes them (`40`, `1500m`, `64Gi`); null: not known, or not for the caller. */
@@ -95,7 +96,7 @@ export interface QueueQuery {
 }
 
 /** The queues that the caller may see. */
-export interface QueuesSnapshot extends Pick<WatchSnapshot<never>, 'status' | 'asOf' | 'error'> {
+export interface QueuesSnapshot extends Freshness {
   readonly data: readonly Queue[];
 }
 
@@ -148,8 +149,8 @@ function make(watch: Watch<Queue>, first: Asked<readonly Queue[]>): Queues {
   let shown: { readonly told: WatchSnapshot<Queue>; readonly read: AskedSnapshot<readonly Queue[]>; readonly snapshot: QueuesSnapshot } | undefined;
   const show = (told: WatchSnapshot<Queue>, read: AskedSnapshot<readonly Queue[]>): QueuesSnapshot => {
     if (shown?.told === told && shown.read === read) return shown.snapshot;
-    const { data, status, asOf, error } = told;
-    shown = { told, read, snapshot: status === 'loading' ? before(read) : { data, status, asOf, error } };
+    const { namespaces, ...rest } = told;
+    shown = { told, read, snapshot: told.status === 'loading' ? before(read) : rest };
     return shown.snapshot;
   };
   return {
@@ -178,9 +179,8 @@ function make(watch: Watch<Queue>, first: Asked<readonly Queue[]>): Queues {
 }
 
 /** What was answered, until they are followed, or if there is nothing to follow. */
-function before({ data, status, error }: AskedSnapshot<readonly Queue[]>): QueuesSnapshot {
-  if (status === 'failed' && error) return { data: data ?? none, status: 'loading', asOf: undefined, error: { reason: 'queues', message: error.message } };
-  return { data: data ?? none, status: data ? (data.length > 0 ? 'catching-up' : 'live') : 'loading', asOf: undefined, error: undefined };
+function before({ data = none, error, ...how }: AskedSnapshot<readonly Queue[]>): QueuesSnapshot {
+  return { ...how, ...(data.length > 0 && ({ status: 'stale', reason: 'catching-up' } as const)), data, asOf: undefined, error: error && { reason: 'queues', message: error.message } };
 }
 
 async function read(kc: Kubecast, path: string): Promise<readonly Queue[]> {
@@ -188,7 +188,7 @@ async function read(kc: Kubecast, path: string): Promise<readonly Queue[]> {
     const answer = await answerTo(kc, path);
     return readQueues(isJsonObject(answer) ? answer : {}) ?? none;
   } catch (error) {
-    if (error instanceof AskedError && error.status === 404) return none;
+    if (statusOf(error) === 404) return none;
     throw error;
   }
 }

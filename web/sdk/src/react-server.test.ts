@@ -15,8 +15,8 @@ const jobs = defineResource<KubeObject>()({ group: 'batch', version: 'v1', plura
 const train = { namespace: 'a', name: 'train' } as const;
 
 function Part(): ReactNode {
-  const { status, data } = useSuspenseObject(jobs, train);
-  return `${status} ${data?.metadata.name}`;
+  const { status, reason, data } = useSuspenseObject(jobs, train);
+  return `${reason ?? status} ${data?.metadata.name}`;
 }
 
 /** What a server streams, to its end. */

@@ -20,9 +20,9 @@ const jobs = defineResource<KubeObject & { readonly status?: { readonly active?:
 
 /** What a portal's developer writes first. */
 function RunningJobs({ team }: { team: string }): ReactNode {
-  const { data, status } = useWatch(jobs, { namespace: team, fields: ['status.active'] });
+  const { data, status, reason } = useWatch(jobs, { namespace: team, fields: ['status.active'] });
   if (status === 'loading') return 'Loading';
-  return `${status}: ${data.filter((job) => job.status?.active).map((job) => job.metadata.name).join()}`;
+  return `${reason ?? status}: ${data.filter((job) => job.status?.active).map((job) => job.metadata.name).join()}`;
 }
 
 let server: ScriptedFetch;
@@ -199,9 +199,9 @@ test('equal parts are kept, and nothing else is taken for equal', () => {
 });
 
 function Newest({ offset, search }: { offset: number; search?: string }): ReactNode {
-  const { data, total, status } = useLivePage(jobs, { offset, search, limit: 2, fields: ['status.active'] });
+  const { data, total, status, reason } = useLivePage(jobs, { offset, search, limit: 2, fields: ['status.active'] });
   const { data: states } = useCount(jobs, ['status.active']);
-  return `${status} ${data.map((job) => job.metadata.name).join()} of ${total ?? '?'}, ${states.map(({ value, count }) => `${value}=${count}`).join()}`;
+  return `${reason ?? status} ${data.map((job) => job.metadata.name).join()} of ${total ?? '?'}, ${states.map(({ value, count }) => `${value}=${count}`).join()}`;
 }
 
 test('when another page is asked for, the one before stays until that is complete', async () => {

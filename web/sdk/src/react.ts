@@ -112,7 +112,7 @@ export function useSuspenseFollow<T, More, S = readonly T[]>(source: Source<T, M
   return useSuspended(useKubecast().follow(source), options) as never;
 }
 
-/** As {@link useMe}, below a Suspense. What cannot be asked does not suspend, but for what no address leads to; `status` says so. */
+/** As {@link useMe}, below a Suspense. What is denied or has failed does not suspend; `status` says so. */
 export function useSuspenseMe<S = Me | undefined>(kinds?: readonly string[], options?: Selecting<Me | undefined, S>): Selected<Shown<Asked<Me>>, S> {
   return useSuspended(meOf(useKubecast(), kinds), options) as never;
 }
@@ -230,7 +230,7 @@ export function useCount<T extends KubeObject, const B extends readonly string[]
 
 /**
  * What stands on some places of a sorted, searched list, in order. When another page is asked for, the one before stays until that
- * is complete, as `catching-up`.
+ * is complete, as `stale` (`catching-up`).
  *
  * ```tsx
  * const { data, total } = useLivePage(jobs, { sort: ['-metadata.creationTimestamp'], search, limit: 50, offset });

@@ -1,18 +1,18 @@
 // Watches for those who wait for them, or ask them for one object, rather than being told.
 
 import { reasonOf } from './abort.ts';
-import type { WatchSnapshot } from './kubecast.ts';
 import type { Identity } from './paths.ts';
+import { isFinal, type Freshness } from './state.ts';
 
 interface Watched<S> {
   readonly subscribe: (listener: () => void) => () => void;
   readonly getSnapshot: () => S;
 }
 
-type Shows = Pick<WatchSnapshot<unknown>, 'status' | 'error'>;
+type Shows = { readonly status: Freshness['status'] | 'idle'; readonly error: { readonly message: string } | undefined };
 
 /**
- * What is there once something complete has been received. Rejects if it is denied, or the gateway closed, or with the reason of `signal`.
+ * What is there once something complete has been received. Rejects if it is denied or has failed, or with the reason of `signal`.
  *
  * ```ts
  * const { data } = await ready(kc.watch(jobs, { namespace: 'team-a' }));
@@ -20,7 +20,7 @@ type Shows = Pick<WatchSnapshot<unknown>, 'status' | 'error'>;
  */
 export async function ready<S extends Shows>(watch: Watched<S>, signal?: AbortSignal): Promise<S> {
   for await (const snapshot of snapshots(watch, signal)) {
-    if (snapshot.status === 'denied' || snapshot.status === 'closed') break;
+    if (isFinal(snapshot)) break;
     if (snapshot.status !== 'loading') return snapshot;
   }
   if (signal?.aborted) throw reasonOf(signal);
@@ -30,7 +30,7 @@ export async function ready<S extends Shows>(watch: Watched<S>, signal?: AbortSi
 
 /**
  * What is there, and what has become of it whenever that has changed. Who takes their time sees the newest only. Ends with `signal`, and
- * once the watch is closed.
+ * once it has `failed`, as when the client is closed.
  *
  * ```ts
  * for await (const { data } of snapshots(kc.watch(jobs), signal)) console.log(data.length);
@@ -52,7 +52,7 @@ export async function* snapshots<S extends Shows>(watch: Watched<S>, signal?: Ab
       }
       shown = snapshot;
       yield snapshot;
-      if (snapshot.status === 'closed') return;
+      if (snapshot.status === 'failed') return;
     }
   } finally {
     leave();

@@ -65,7 +65,7 @@ test('what is told anew after a reset takes the place of what was there only whe
   send(frame('w0.reset', 'e', { reason: 'epoch' }), line('e.w0-p1', 'new'));
   await pass();
   expect(shown()).toBe('old');
-  expect(log.getSnapshot().status).toBe('catching-up');
+  expect(log.getSnapshot().reason).toBe('catching-up');
   send(frame('w0.synced', 'e.w0-p1', { lines: 1 }), line('e.w0-p2', 'newer'));
   await pass();
   expect(shown()).toBe('new,newer');
@@ -201,7 +201,7 @@ test('the page goes on while one of its sources is away, and has that one back w
   await live(60);
   expect(other.getSnapshot().status).toBe('live');
   await live(60); // the log is not away, and not left out for good
-  expect([other.getSnapshot().status, log.getSnapshot().status, past.getSnapshot().status]).toEqual(['live', 'live', 'reconnecting']);
+  expect([other.getSnapshot().status, log.getSnapshot().status, past.getSnapshot().reason]).toEqual(['live', 'live', 'reconnecting']);
   expect(past.getSnapshot().error?.reason).toBe('left-out');
   away = false;
   await live(60);
@@ -212,14 +212,14 @@ test('what the connection shows is told also where it goes on without what was r
   const log = kc.follow(logs(jobs, { namespace: 'n', name: 'j' }));
   log.subscribe(() => undefined);
   const told: (string | undefined)[] = [];
-  kc.connection.subscribe(() => told.push(kc.connection.getSnapshot()?.phase));
+  kc.connection.subscribe(() => told.push(kc.connection.getSnapshot()?.status));
   await pass();
   server.last.refuse(403);
   await pass();
   server.last.refuse(403); // the question which it was
   await pass();
   expect(log.getSnapshot().status).toBe('denied');
-  expect(told.at(-1)).toBe(kc.connection.getSnapshot()?.phase);
+  expect(told.at(-1)).toBe(kc.connection.getSnapshot()?.status);
 });
 
 test('who has left before the stream was refused for them does not take the others along', async () => {

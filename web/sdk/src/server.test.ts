@@ -35,7 +35,7 @@ function watch(): { jobs: Watch<KubeObject>; pods: Watch<KubeObject>; leave: { j
   return { jobs, pods, leave: { jobs: jobs.subscribe(() => undefined), pods: pods.subscribe(() => undefined) } };
 }
 
-const status = (of: Watch<KubeObject>): string => of.getSnapshot().status;
+const status = (of: Watch<KubeObject>): string => of.getSnapshot().reason ?? of.getSnapshot().status;
 const names = (of: Watch<KubeObject>): string => of.getSnapshot().data.map(({ metadata }) => metadata.name).join();
 
 /** Resolves as soon as `check` holds. */
@@ -58,7 +58,7 @@ test('snapshot, change and deletion arrive, each at its own watch', async () => 
   gateway.cluster.put('pods', { metadata: { name: 'elsewhere', namespace: 'team-b' } });
   const { jobs, pods } = watch();
   await until(() => status(pods) === 'live');
-  expect(kc.connection.getSnapshot()?.phase).toBe('live');
+  expect(kc.connection.getSnapshot()?.status).toBe('live');
   expect(names(pods)).toBe('p');
   gateway.cluster.put('jobs', job('b'));
   gateway.cluster.remove('jobs', a.metadata.uid);

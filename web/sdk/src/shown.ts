@@ -1,6 +1,6 @@
 // What adapters hand to components: a snapshot, and beside it what can be done.
 
-import type { WatchSnapshot, WatchStatus } from './kubecast.ts';
+import type { Freshness } from './state.ts';
 
 /** A {@link Watch}, an {@link Inbox}, an {@link Asked}. */
 export interface Followable {
@@ -24,11 +24,11 @@ export function one<S extends { readonly data: readonly unknown[] }>(snapshot: S
   return { ...snapshot, data: snapshot.data[0] } as unknown as One<S>;
 }
 
-type Held = Pick<WatchSnapshot<unknown>, 'asOf' | 'error'> & { readonly status: WatchStatus | 'idle' };
+type Held = Omit<Freshness, 'status'> & { readonly status: Freshness['status'] | 'idle' };
 
 /** What was shown before, while what takes its place is not there yet. */
 export function held<S extends Held>(before: S, now: S): S {
-  return now.status === 'loading' && before.status !== 'loading' && before.status !== 'idle' ? { ...before, status: 'catching-up', asOf: undefined, error: now.error } : now;
+  return now.status === 'loading' && before.status !== 'loading' && before.status !== 'idle' ? { ...before, status: 'stale', reason: 'catching-up', asOf: undefined, error: now.error } : now;
 }
 
 /** Looks at one thing after the other, and holds what was shown of the one before. */

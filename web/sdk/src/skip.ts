@@ -24,9 +24,9 @@ function idle(snapshot: object): Followable {
   return { subscribe: () => stay, getSnapshot, getServerSnapshot: getSnapshot, retry: stay } as Followable;
 }
 
-const now = { status: 'idle', asOf: undefined, error: undefined };
+const now = { status: 'idle', reason: undefined, asOf: undefined, error: undefined };
 
 export const idleWatch = /* @__PURE__ */ idle({ data: none, namespaces: undefined, ...now }) as Watch<never, never> & Queues;
-export const idleAsked = /* @__PURE__ */ idle({ data: undefined, status: 'idle', error: undefined }) as Asked<never>;
+export const idleAsked = /* @__PURE__ */ idle({ data: undefined, status: 'idle', reason: undefined, error: undefined }) as Asked<never>;
 export const idlePast = /* @__PURE__ */ idle({ jobs: none, more: false, transitions: none, ...now }) as Past;
 export const idleInbox = /* @__PURE__ */ idle({ items: none, unread: 0, ...now }) as Followable & Pick<Inbox, 'retry'>;

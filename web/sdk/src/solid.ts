@@ -134,7 +134,7 @@ export function createCount<T extends KubeObject, const B extends readonly strin
 
 /**
  * What stands on some places of a sorted, searched list, in order. When another page is asked for, the one before stays until that
- * is complete, as `catching-up`.
+ * is complete, as `stale` (`catching-up`).
  */
 export function createLivePage<T extends KubeObject, const F extends readonly string[] = readonly string[]>(
   resource: Resource<T>,

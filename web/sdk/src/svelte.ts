@@ -128,7 +128,7 @@ export function counted<T extends KubeObject, const B extends readonly string[]>
 
 /**
  * What stands on some places of a sorted, searched list, in order. When another page is asked for, the one before stays until that
- * is complete, as `catching-up`.
+ * is complete, as `stale` (`catching-up`).
  *
  * ```svelte
  * const newest = livePage(jobs);

@@ -4,6 +4,7 @@ import type { Kubecast } from './kubecast.ts';
 import type { KubeObject } from './object.ts';
 import type { Only } from './paths.ts';
 import type { QueryOf, Resource } from './resource.ts';
+import { isFinal } from './state.ts';
 
 /** What TanStack DB hands to whoever synchronises a collection, as far as it is used here. */
 export interface SyncParams<T> {
@@ -44,7 +45,7 @@ export function kubecastCollection<T extends KubeObject, const F extends readonl
     const show = (): void => {
       const { data, status, error } = watch.getSnapshot();
       if (status === 'loading') return;
-      if (!ready && (status === 'denied' || status === 'closed')) {
+      if (!ready && isFinal({ status })) {
         markError(new Error(error?.message ?? status, { cause: error }));
         return;
       }

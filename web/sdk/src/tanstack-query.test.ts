@@ -31,7 +31,7 @@ afterEach(() => {
 
 const pass = (ms = 200): Promise<unknown> => vi.advanceTimersByTimeAsync(ms);
 const put = (name: string) => gateway.cluster.put('jobs', { metadata: { name, ...team } });
-const names = (shown: WatchSnapshot<KubeObject> | undefined): string => `${shown?.status} ${shown?.data.map(({ metadata }) => metadata.name).join()}`;
+const names = (shown: WatchSnapshot<KubeObject> | undefined): string => `${shown?.reason ?? shown?.status} ${shown?.data.map(({ metadata }) => metadata.name).join()}`;
 
 /** Somebody who observes the query; what they see. */
 function observe(options = kubecastQuery(kc, jobs, team)) {

@@ -6,6 +6,7 @@ import type { Only } from './paths.ts';
 import { ready } from './ready.ts';
 import { pathOf, type QueryOf, type Resource } from './resource.ts';
 import { isSkip, type Skip } from './skip.ts';
+import { isFinal, type Freshness } from './state.ts';
 import type { Source } from './store.ts';
 
 /** What TanStack Query has of a query, as far as it is used here. */
@@ -56,7 +57,7 @@ const followed = new WeakMap<object, Following>();
 
 /**
  * A watch as a query: `data` is what the watch shows, with its own `data`, `status` and `asOf`. It is watched while somebody observes the query. What
- * stays in the cache afterwards, is prefetched or comes from a server is `catching-up`, as of then, until it is observed and told again.
+ * stays in the cache afterwards, is prefetched or comes from a server is `stale` (`catching-up`), as of then, until it is observed and told again.
  *
  * ```ts
  * const { data: running } = useQuery(kubecastQuery(kc, jobs, { namespace: 'team-a' }));
@@ -96,7 +97,7 @@ function queryOf<T, More>(kc: Kubecast, path: string | undefined, watch?: () => 
       if (kept && !followed.has(query)) client.setQueryData(queryKey, past(kept, query.state.dataUpdatedAt));
       const following = followed.get(query) ?? follow(kc, watched, query, client, queryKey);
       try {
-        if (watched.getSnapshot().status === 'denied') {
+        if (isFinal(watched.getSnapshot())) {
           watched.retry();
           await Promise.resolve(); // then it is asked for, and denied no more
         }
@@ -116,8 +117,8 @@ function queryOf<T, More>(kc: Kubecast, path: string | undefined, watch?: () => 
 }
 
 /** Nobody follows it any more. */
-function past<S extends Pick<WatchSnapshot<unknown>, 'status' | 'asOf'>>(snapshot: S, asOf = Date.now()): S {
-  return snapshot.status === 'live' ? { ...snapshot, status: 'catching-up', asOf } : snapshot;
+function past<S extends Freshness>(snapshot: S, asOf = Date.now()): S {
+  return snapshot.status === 'live' ? { ...snapshot, status: 'stale', reason: 'catching-up', asOf } : snapshot;
 }
 
 /** Has a query show what a watch shows, as long as it is observed. */
@@ -129,9 +130,9 @@ function follow(kc: Kubecast, watch: Watch<unknown>, query: CachedQuery, client:
     // What is being fetched will say so itself.
     if (snapshot === shown || status === 'loading' || query.state.fetchStatus !== 'idle') return;
     shown = snapshot;
-    if (status !== 'denied' && status !== 'closed') client.setQueryData(queryKey, snapshot);
+    if (!isFinal(snapshot)) client.setQueryData(queryKey, snapshot);
     else query.setState({ data: undefined, status: 'error', error: new Error(error?.message ?? status, { cause: error }) });
-    if (status === 'closed') end();
+    if (error?.reason === 'closed') end();
   };
   const leave = watch.subscribe(show);
   const unsubscribe = client.getQueryCache().subscribe(({ type, query: of }) => {

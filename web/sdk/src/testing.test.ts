@@ -26,7 +26,7 @@ const put = (name: string, namespace = 'team-a') => gateway.cluster.put('jobs', 
 function watched(namespace?: string) {
   const watch = kc.watch(jobs, { namespace });
   const leave = watch.subscribe(() => undefined);
-  return { leave, watch, shows: (...names: string[]) => soon(() => [watch.getSnapshot().status, ...watch.getSnapshot().data.map(({ metadata }) => metadata.name)]).toEqual(names) };
+  return { leave, watch, shows: (...names: string[]) => soon(() => [watch.getSnapshot().reason ?? watch.getSnapshot().status, ...watch.getSnapshot().data.map(({ metadata }) => metadata.name)]).toEqual(names) };
 }
 
 test('objects come, change and go, also over cuts within a frame, and what was forgotten is told anew', async () => {

@@ -148,7 +148,7 @@ export function useCount<T extends KubeObject, const B extends readonly string[]
 
 /**
  * What stands on some places of a sorted, searched list, in order. When another page is asked for, the one before stays until that
- * is complete, as `catching-up`.
+ * is complete, as `stale` (`catching-up`).
  */
 export function useLivePage<T extends KubeObject, const F extends readonly string[] = readonly string[]>(
   resource: Resource<T>,

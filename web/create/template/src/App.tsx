@@ -22,6 +22,6 @@ export function App({ signedIn }: { signedIn?: Kubecast | undefined }) {
 
 function Connection() {
   const connection = useConnection();
-  if (connection?.reason === 'http:401') return <a href="/">Sign in again</a>;
-  return <span role="status">{connection?.phase}</span>;
+  if (connection?.error?.reason === 'http:401') return <a href="/">Sign in again</a>;
+  return <span role="status">{connection?.status}</span>;
 }

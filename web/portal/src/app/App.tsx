@@ -78,20 +78,21 @@ function Inside({ session, state, offered, onPassOver }: InsideProps): ReactNode
   const now = useSyncExternalStore(connection.subscribe, connection.getSnapshot);
 
   const [ends] = useState(() => claims(token).expiresAt ?? Infinity);
-  const refused = now.phase === 'denied' && now.reason === 'http:401';
+  const refused = now.status === 'denied' && now.error?.reason === 'http:401';
+  const message = now.error?.message ?? '';
   // Being told what one may not see is being known.
-  const known = now.phase === 'live' || now.phase === 'stale' || (now.phase === 'denied' && !refused);
+  const known = now.status === 'live' || (now.status === 'stale' && now.reason !== 'reconnecting' && now.reason !== 'paused') || (now.status === 'denied' && !refused);
 
   useEffect(() => {
     if (refused) {
-      const said = now.message ? ` ${t.gatewaySays(now.message)}` : '';
+      const said = message ? ` ${t.gatewaySays(message)}` : '';
       // A browser forgets a cookie at its end, so the gateway cannot tell that there was one.
-      if (accepted && (now.message === expired || ends <= Date.now())) signOut(t.expired);
+      if (accepted && (message === expired || ends <= Date.now())) signOut(t.expired);
       else signOut((accepted ? t.signedOut : t.notAccepted) + said);
     } else if (known && !accepted) {
       accept();
     }
-  }, [refused, known, accepted, now.message, ends, accept, signOut]);
+  }, [refused, known, accepted, message, ends, accept, signOut]);
 
   useEffect(() => attend(kc), [kc]);
 

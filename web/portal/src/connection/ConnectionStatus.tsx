@@ -1,4 +1,4 @@
-import type { ConnectionState, Watch, WatchStatus } from '@kubecast/sdk';
+import type { ConnectionState, Watch } from '@kubecast/sdk';
 import { useSyncExternalStore, type ReactNode } from 'react';
 import { formatDuration, formatTime } from '../texts/format.ts';
 import { useNow } from '../age/clock.ts';
@@ -17,12 +17,12 @@ interface ConnectionStatusProps {
 /** How far what is on screen can be trusted, in words; the dot only repeats them. */
 export function ConnectionStatus({ connection, rows, onRetry }: ConnectionStatusProps): ReactNode {
   const state = useSyncExternalStore(connection.subscribe, connection.getSnapshot);
-  const status = useSyncExternalStore(rows?.subscribe ?? never, (): WatchStatus => rows?.getSnapshot().status ?? 'live');
-  const { tone, label, detail } = describe(state, formatTime, status === 'catching-up');
+  const reason = useSyncExternalStore(rows?.subscribe ?? never, () => rows?.getSnapshot().reason);
+  const { tone, label, detail } = describe(state, formatTime, reason === 'catching-up');
   return (
     <div className={`connection connection-${tone}`}>
       <span className="connection-dot" aria-hidden="true" />
-      <span role="status" className="connection-label" title={detail} data-phase={state.phase}>
+      <span role="status" className="connection-label" title={detail} data-status={state.status} data-reason={state.reason}>
         {label}
       </span>
       {state.retryAt !== undefined && <Retry at={state.retryAt} onRetry={onRetry} />}

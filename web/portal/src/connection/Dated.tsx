@@ -5,7 +5,7 @@ import { useConnection } from '@kubecast/sdk/react';
 import { useContext, useEffect, useState, type ReactNode } from 'react';
 import { AsOf } from '../age/Age.tsx';
 import { formatTime } from '../texts/format.ts';
-import { describe, isStarting } from './describe.ts';
+import { describe, isAway, isStarting } from './describe.ts';
 import { t } from './texts.ts';
 import './connection.css';
 
@@ -41,7 +41,7 @@ export function Dated({ asOf, why, children }: DatedProps): ReactNode {
 export function DatedByConnection({ children }: { children: ReactNode }): ReactNode {
   const away = useAway();
   return (
-    <Dated asOf={away?.since} why={away && describe(away, formatTime).detail}>
+    <Dated asOf={away?.asOf} why={away && describe(away, formatTime).detail}>
       {children}
     </Dated>
   );
@@ -50,7 +50,7 @@ export function DatedByConnection({ children }: { children: ReactNode }): ReactN
 /** What the connection is like while it, or the cluster behind it, is away; undefined while it is not. What else is old is told by a page only then. */
 export function useAway(): ConnectionState | undefined {
   const state = useConnection();
-  return state?.phase === 'reconnecting' || (state?.phase === 'stale' && !isStarting(state)) ? state : undefined;
+  return state && isAway(state) && !isStarting(state) ? state : undefined;
 }
 
 /** In milliseconds: a stream that is back after a moment is no news. */

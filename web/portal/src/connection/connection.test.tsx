@@ -5,41 +5,44 @@ import { ConnectionStatus } from './ConnectionStatus.tsx';
 import { describe as put } from './describe.ts';
 
 const state = (change: Partial<ConnectionState>): ConnectionState => ({
-  phase: 'live',
-  since: 0,
-  reason: '',
-  message: '',
+  status: 'live',
+  reason: undefined,
+  asOf: undefined,
+  error: undefined,
   retryAt: undefined,
   ...change,
 });
 
+const lost = (reason: string, message = ''): Partial<ConnectionState> => ({ status: 'stale', reason: 'reconnecting', asOf: 0, error: { reason, message } });
+
 test.each<[Partial<ConnectionState>, string, string]>([
   [{}, 'live', 'Live'],
-  [{ phase: 'connecting' }, 'waiting', 'Connecting…'],
-  [{ phase: 'stale', reason: 'watch-lost' }, 'stale', 'Stale since T'],
-  [{ phase: 'stale', reason: 'starting' }, 'waiting', 'Loading…'],
-  [{ phase: 'reconnecting', reason: 'network' }, 'lost', 'Reconnecting, as of T'],
-  [{ phase: 'paused', reason: 'caller' }, 'waiting', 'Paused, as of T'],
-  [{ phase: 'denied', reason: 'http:401' }, 'lost', 'Signed out'],
-  [{ phase: 'denied', reason: 'http:403' }, 'lost', 'Not allowed'],
-  [{ phase: 'closed', reason: 'http:404' }, 'lost', 'Disconnected'],
+  [{ status: 'loading' }, 'waiting', 'Connecting…'],
+  [{ status: 'stale', reason: 'unreachable', asOf: 0 }, 'stale', 'Stale since T'],
+  [{ status: 'stale', reason: 'starting', asOf: 0 }, 'waiting', 'Loading…'],
+  [lost('network'), 'lost', 'Reconnecting, as of T'],
+  [{ status: 'stale', reason: 'paused', asOf: 0 }, 'waiting', 'Paused, as of T'],
+  [{ status: 'stale', reason: 'paused' }, 'waiting', 'Connecting…'],
+  [{ status: 'denied', error: { reason: 'http:401', message: '' } }, 'lost', 'Signed out'],
+  [{ status: 'denied', error: { reason: 'http:403', message: '' } }, 'lost', 'Not allowed'],
+  [{ status: 'failed', error: { reason: 'http:404', message: '' } }, 'lost', 'Disconnected'],
 ])('%j is %s: %s', (change, tone, label) => {
   expect(put(state(change), () => 'T')).toMatchObject({ tone, label });
 });
 
 test.each(['ended', 'network', 'silent', 'timeout', 'goodbye:drain', 'goodbye:limit', 'token'])('%s is put in words', (reason) => {
-  const { detail } = put(state({ phase: 'reconnecting', reason, message: 'TypeError: fetch failed' }), () => 'T');
+  const { detail } = put(state(lost(reason, 'TypeError: fetch failed')), () => 'T');
   expect(detail).toMatch(/^[A-Z].+\.$/);
   expect(detail).not.toContain('TypeError');
 });
 
 test('a reason nobody has foreseen is told in the words it came with', () => {
-  expect(put(state({ phase: 'reconnecting', reason: 'http:502', message: 'HTTP 502 Bad Gateway' }), () => 'T').detail).toBe('HTTP 502 Bad Gateway');
+  expect(put(state(lost('http:502', 'HTTP 502 Bad Gateway')), () => 'T').detail).toBe('HTTP 502 Bad Gateway');
 });
 
 test('rows that are being fetched anew are not live, however good the connection is', () => {
   expect(put(state({}), () => 'T', true)).toMatchObject({ tone: 'waiting', label: 'Catching up…' });
-  expect(put(state({ phase: 'stale' }), () => 'T', true)).toMatchObject({ label: 'Stale since T' });
+  expect(put(state({ status: 'stale', reason: 'unreachable', asOf: 0 }), () => 'T', true)).toMatchObject({ label: 'Stale since T' });
 });
 
 let page: Rendered | undefined;
@@ -64,7 +67,7 @@ test('the countdown to the next attempt is not part of what is read out', () => 
   expect(status?.textContent).toBe('Live');
   expect(shown.element.querySelector('button')).toBeNull();
 
-  current = state({ phase: 'reconnecting', reason: 'network', since: Date.now(), retryAt: Date.now() + 5_000 });
+  current = state({ ...lost('network'), asOf: Date.now(), retryAt: Date.now() + 5_000 });
   shown.act(tell);
   const said = status?.textContent;
   expect(said).toMatch(/^Reconnecting, as of /);

@@ -8,7 +8,7 @@ export interface Observable<T> {
   readonly getSnapshot: () => T;
 }
 
-const connecting: ConnectionState = { phase: 'connecting', since: 0, reason: '', message: '', retryAt: undefined };
+const connecting: ConnectionState = { status: 'loading', reason: undefined, asOf: undefined, error: undefined, retryAt: undefined };
 
 /** Before anything is asked for it is about to be. */
 export function connectionOf({ connection }: Kubecast): Observable<ConnectionState> {

@@ -1,5 +1,6 @@
 // The namespace to which a page is narrowed: to choose from, or to be entered.
 
+import { isFinal } from '@kubecast/sdk';
 import { useWatch } from '@kubecast/sdk/react';
 import { useMemo, useState, type ReactNode } from 'react';
 import { namespaces } from '../job/resources.ts';
@@ -28,7 +29,7 @@ export function NamespaceFilter({ selected, visible }: NamespaceFilterProps): Re
     if (selected) all.add(selected); // deleted, or not told yet
     return [...all].sort();
   }, [data, visible, selected]);
-  if (status === 'denied' && !visible) return <NamespaceInput selected={selected} />;
+  if (isFinal({ status }) && !visible) return <NamespaceInput selected={selected} />;
   return (
     <select className="field" aria-label={t.namespace} value={selected} onChange={(event) => setView({ namespace: event.currentTarget.value })}>
       <option value="">{everything(visible)}</option>

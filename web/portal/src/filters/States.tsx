@@ -1,6 +1,6 @@
 // A chip for each state in which objects of a kind are, as the gateway counts them, however many there are.
 
-import type { KubeObject, Resource } from '@kubecast/sdk';
+import { isFinal, type KubeObject, type Resource } from '@kubecast/sdk';
 import { useCount } from '@kubecast/sdk/react';
 import { useMemo, type ReactNode } from 'react';
 import { StateFilter } from './StateFilter.tsx';
@@ -23,7 +23,7 @@ const most = 500;
 export function States({ resource, namespace, search, selected, found, by = statusPath }: StatesProps): ReactNode {
   const { data, status } = useCount(resource, [by], { namespace, search, limit: most, conflate: 1_000 });
   // Of more than are counted there may be any number; of what is selected the table knows.
-  const whole = status !== 'loading' && status !== 'denied' && data.length < most;
+  const whole = status !== 'loading' && !isFinal({ status }) && data.length < most;
   const counts = useMemo(() => {
     const all = new Map(data.map(({ value, count }) => [value, count]));
     if (selected !== '' && !all.has(selected) && (whole || found !== undefined)) all.set(selected, whole ? 0 : (found ?? 0));

@@ -1,12 +1,13 @@
 // All jobs that there ever were, as far as the history goes back, those that are gone as well.
 
-import { AskedError, transitions, type PastJob, type PastQuery, type Transition } from '@kubecast/sdk';
+import { AskedError, isFinal, type PastJob, type PastQuery, type Transition, transitions } from '@kubecast/sdk';
 import { useFollow, useKubecast } from '@kubecast/sdk/react';
 import { useMemo, useState, type ReactNode } from 'react';
 import { Age } from '../age/Age.tsx';
 import { Lasted, timesAfter } from '../age/Elapsed.tsx';
 import { Forbidden, Notice } from '../app/Notice.tsx';
 import { Dated, useAway } from '../connection/Dated.tsx';
+import { isAway } from '../connection/describe.ts';
 import { Choice } from '../filters/Choice.tsx';
 import { Export } from '../export/Export.tsx';
 import { ofHistory } from '../export/table.ts';
@@ -86,12 +87,12 @@ export function HistoryPage({ view }: { view: View }): ReactNode {
   const taken = useMemo(() => ofHistory(kc, query), [kc, query]);
   // Says that something has changed, and what of that which was read before.
   const past = useFollow(transitions(jobs, { namespace, owner, search, limit: 0, keep: 1_000 }));
-  const { data, at, error, retry } = useReading(list.newest, past.status === 'live' ? (past.data.at(-1)?.seq ?? 'live') : past.status === 'denied' ? 'denied' : undefined, 1_500, untilReadAgain);
+  const { data, at, error, retry } = useReading(list.newest, past.status === 'live' ? (past.data.at(-1)?.seq ?? 'live') : isFinal(past) ? 'denied' : undefined, 1_500, untilReadAgain);
   useFollowedAgain(past.status, at);
   const rows = useMemo(() => data && patched(data.items, past.data), [data, past.data]);
   const [leafing, setLeafing] = useState(false);
   // Its database can be away while all else is there.
-  const old = useAway() === undefined && (error !== undefined || past.status === 'stale' || past.status === 'reconnecting');
+  const old = useAway() === undefined && (error !== undefined || isAway(past));
   const queues = useMemo(() => [...new Set([...(rows ?? []).map((job) => job.queue), queue])].filter(Boolean).sort(), [rows, queue]);
 
   const causes = useMemo(() => causesAmong(rows ?? [], cause), [rows, cause]);

@@ -68,7 +68,7 @@ export function HomePage({ view }: { view: View }): ReactNode {
       </>
     );
   }
-  const lost = connection && connection.phase !== 'live' && connection.reason !== '' ? describe(connection, formatTime).detail : '';
+  const lost = connection && connection.status !== 'live' && (connection.error || connection.reason) ? describe(connection, formatTime).detail : '';
   if (!mine) {
     if (!error) return <p className="mine-none">{t.loading}</p>;
     return (
@@ -80,7 +80,7 @@ export function HomePage({ view }: { view: View }): ReactNode {
       </>
     );
   }
-  const told = past.status === 'live' || past.status === 'catching-up' || (past.status === 'loading' && lost === '');
+  const told = past.status === 'live' || past.reason === 'catching-up' || (past.status === 'loading' && lost === '');
   const old = !away && (!told || error !== undefined);
   const fresh = failedFirst(mine.ended.filter(({ uid }) => unread.has(uid)));
   const before = mine.ended.filter(({ uid }) => !unread.has(uid));

@@ -1,5 +1,6 @@
 // The bell in the header, and the inbox that it opens.
 
+import { isFinal } from '@kubecast/sdk';
 import { useNotifications } from '@kubecast/sdk/react';
 import { useEffect, useRef, useState, type ReactNode } from 'react';
 import type { View } from '../view/view.ts';
@@ -29,7 +30,7 @@ export function Bell({ view, user }: { view: View; user: string }): ReactNode {
   }, [open]);
 
   // Without a history there are none, and no bell.
-  if (status === 'denied' || status === 'closed' || (status === 'loading' && !error)) return null;
+  if (isFinal({ status }) || (status === 'loading' && !error)) return null;
   const label = unread > 0 ? t.inboxUnread(unread) : t.inbox;
   return (
     <div

@@ -20,7 +20,7 @@ const Settings = page(() => import('./Settings.tsx').then((settings) => settings
 const some = 50;
 
 export function InboxPanel({ view, user }: { view: View; user: string }): ReactNode {
-  const { items, unread, status, asOf, error, markRead, retry } = useNotifications();
+  const { items, unread, status, reason, asOf, error, markRead, retry } = useNotifications();
   const [shown, setShown] = useState(some);
   const [adjusting, setAdjusting] = useState(false);
   const [failure, setFailure] = useState('');
@@ -57,7 +57,7 @@ export function InboxPanel({ view, user }: { view: View; user: string }): ReactN
           {failure}
         </p>
       )}
-      {status !== 'live' && status !== 'catching-up' && (
+      {status !== 'live' && reason !== 'catching-up' && (
         <p className="inbox-trouble" role="status">
           {asOf === undefined ? t.notTold : t.notToldSince(formatTime(asOf))} <span translate="no">{error?.reason === 'left-out' ? '' : error?.message}</span>
           <button type="button" className="button button-small" onClick={retry}>

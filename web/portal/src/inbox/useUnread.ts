@@ -1,4 +1,4 @@
-import type { Inbox } from '@kubecast/sdk';
+import { type Inbox, isFinal } from '@kubecast/sdk';
 import { useEffect, useState, useSyncExternalStore } from 'react';
 import { onUnread } from './notices.ts';
 
@@ -8,5 +8,5 @@ export function useUnread(inbox: Inbox, user: string): number | undefined {
   const [told, setTold] = useState<number>();
   useEffect(() => onUnread(user, setTold), [user]);
   if (status === 'live') return unread;
-  return status === 'denied' || status === 'loading' ? undefined : (told ?? unread);
+  return isFinal({ status }) || status === 'loading' ? undefined : (told ?? unread);
 }

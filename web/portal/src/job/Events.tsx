@@ -1,4 +1,4 @@
-import type { KubeObject, WatchStatus } from '@kubecast/sdk';
+import type { KubeObject, Status } from '@kubecast/sdk';
 import { useMemo, type ReactNode } from 'react';
 import { Age } from '../age/Age.tsx';
 import { timeOf } from '../jobs/job.ts';
@@ -26,7 +26,7 @@ interface EventsProps {
   /** What the page shows itself: of it, it is not said which one. */
   readonly kind: string;
   readonly self: string;
-  readonly status: WatchStatus;
+  readonly status: Status;
   readonly message: string | undefined;
 }
 

@@ -1,6 +1,6 @@
 // One job: how it stands and came to it, what its pods write, and what the cluster says about it. By uid it is that run of its name for ever.
 
-import { transitions, type PastJob } from '@kubecast/sdk';
+import { isFinal, type PastJob, transitions } from '@kubecast/sdk';
 import { useFollow, useWatch } from '@kubecast/sdk/react';
 import { useMemo, type ReactNode } from 'react';
 import { Age } from '../age/Age.tsx';
@@ -125,7 +125,7 @@ export function JobPage({ view, namespace, name, uid: asked, token }: JobPagePro
             const byPod = asked !== undefined && !job;
             if (ofPods.status === 'loading' || (byPod && watched.status === 'loading')) return <p className="job-none">{t.loading}</p>;
             if (podRows.length === 0 && uid !== undefined && kept?.log) return <KeptLog key={uid} of={jobs} namespace={namespace} name={name} uid={uid} />;
-            if (byPod && podRows.length === 0) return <p className="job-none">{past.status === 'loading' ? t.loading : ofPods.status === 'denied' ? t.pods.denied : unwrittenOf(kept, false)}</p>;
+            if (byPod && podRows.length === 0) return <p className="job-none">{past.status === 'loading' ? t.loading : isFinal(ofPods) ? t.pods.denied : unwrittenOf(kept, false)}</p>;
             const unwritten = watched.status === 'live' ? unwrittenOf(kept, job !== undefined) : undefined;
             return <LogView namespace={namespace} name={name} pods={podRows} byPod={byPod} token={token} unwritten={unwritten} />;
           },

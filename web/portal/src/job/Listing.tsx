@@ -1,9 +1,9 @@
-import type { WatchStatus } from '@kubecast/sdk';
+import { isFinal, type Status } from '@kubecast/sdk';
 import type { ReactNode } from 'react';
 import { t } from './texts.ts';
 
 interface ListingProps {
-  readonly status: WatchStatus;
+  readonly status: Status;
   /** The gateway's own words, if it refuses. */
   readonly message: string | undefined;
   /** Said where they may not be seen, and where there are none. */
@@ -16,7 +16,7 @@ interface ListingProps {
 
 /** A short table that is there at once and whole; or why there is none. */
 export function Listing({ status, message, denied, none, headers, children }: ListingProps): ReactNode {
-  if (status === 'denied') return (
+  if (isFinal({ status })) return (
       <p className="job-none">
         {denied} <span translate="no">{message}</span>
       </p>

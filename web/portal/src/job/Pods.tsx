@@ -1,4 +1,4 @@
-import { runs, type KubeObject, type PastJob, type Resource, type WatchStatus } from '@kubecast/sdk';
+import { isFinal, type KubeObject, type PastJob, type Resource, runs, type Status } from '@kubecast/sdk';
 import { useFollow } from '@kubecast/sdk/react';
 import { useMemo, type ReactNode } from 'react';
 import { Age } from '../age/Age.tsx';
@@ -14,7 +14,7 @@ import { t } from './texts.ts';
 interface PodsProps {
   /** Those that there are now. */
   readonly rows: readonly PodRow[];
-  readonly status: WatchStatus;
+  readonly status: Status;
   readonly message: string | undefined;
   readonly view: View;
 }
@@ -26,7 +26,7 @@ const most = 500;
 export function PodsEver({ of, past, rows, status, message, view }: PodsProps & { readonly of: Resource<KubeObject>; readonly past: Pick<PastJob, 'namespace' | 'uid' | 'podCount' | 'parent'> }): ReactNode {
   const told = useFollow(runs(of, { namespace: past.namespace, job: past.uid, limit: most }));
   const lives = useMemo(() => livesOf(rows, told.data), [rows, told.data]);
-  const standing = lives.length === 0 && told.status === 'loading' ? 'loading' : lives.length > 0 && status === 'denied' ? told.status : status;
+  const standing = lives.length === 0 && told.status === 'loading' ? 'loading' : lives.length > 0 && isFinal({ status }) ? told.status : status;
   const { parent, podCount } = past;
   const others = (podCount ?? 0) - lives.length;
   return (

@@ -1,4 +1,4 @@
-import type { WatchStatus } from '@kubecast/sdk';
+import { isFinal, type Status } from '@kubecast/sdk';
 import type { ReactNode } from 'react';
 import { Age } from '../age/Age.tsx';
 import { StateIcon } from '../state/StateMark.tsx';
@@ -10,13 +10,13 @@ import { t } from './texts.ts';
 
 interface TimelineProps {
   readonly life: Life;
-  readonly status: WatchStatus;
+  readonly status: Status;
   readonly message: string | undefined;
 }
 
 /** The states through which the job went, the newest first, each with how long it lasted. */
 export function Timeline({ life, status, message }: TimelineProps): ReactNode {
-  if (status === 'denied') return (
+  if (isFinal({ status })) return (
       <p className="none">
         {t.timeline.denied} <span translate="no">{message}</span>
       </p>

@@ -1,4 +1,4 @@
-import { pathOf, type KubeObject, type Resource, type WatchStatus } from '@kubecast/sdk';
+import { isFinal, type KubeObject, pathOf, type Resource, type Status } from '@kubecast/sdk';
 import { useKubecast } from '@kubecast/sdk/react';
 import { useEffect, useMemo, useState, type ReactNode } from 'react';
 import { exactAnswerTo, isRounded } from '../exact/exact.ts';
@@ -14,7 +14,7 @@ interface Shown {
 }
 
 /** The whole object, with what its last change has brought marked. */
-export function Yaml({ object: told, status, of }: { object: KubeObject | undefined; status: WatchStatus; /** Where it is read again if it has numbers that a stream does not tell as they are. */ of?: Resource<KubeObject> }): ReactNode {
+export function Yaml({ object: told, status, of }: { object: KubeObject | undefined; status: Status; /** Where it is read again if it has numbers that a stream does not tell as they are. */ of?: Resource<KubeObject> }): ReactNode {
   const object = useExact(told, of);
   const [shown, setShown] = useState<Shown>();
   const [failed, setFailed] = useState(false);
@@ -88,7 +88,7 @@ function useExact(told: KubeObject | undefined, of: Resource<KubeObject> | undef
   return exact?.told.metadata.uid === told?.metadata.uid ? exact?.object : undefined;
 }
 
-function nothing(status: WatchStatus): string {
+function nothing(status: Status): string {
   if (status === 'loading') return t.loading;
-  return status === 'denied' || status === 'closed' ? t.yaml.denied : t.yaml.none;
+  return isFinal({ status }) ? t.yaml.denied : t.yaml.none;
 }

@@ -1,6 +1,6 @@
 // The objects of a kind by its own columns. Which there are is a live page; what stands in the columns, a Table that is read again when one has changed.
 
-import { defineResource, pathOf, type KubeObject } from '@kubecast/sdk';
+import { defineResource, isFinal, type KubeObject, pathOf } from '@kubecast/sdk';
 import { useKubecast, useLivePage } from '@kubecast/sdk/react';
 import { useCallback, useDeferredValue, useMemo, useState, type ReactNode } from 'react';
 import { Age } from '../age/Age.tsx';
@@ -99,7 +99,7 @@ export function KindTable({ kind, view }: { kind: Kind; view: View }): ReactNode
         {total !== undefined && <span className="toolbar-end">{t.count(total)}</span>}
         {rows.length > 0 && <Export of={taken} />}
       </div>
-      {status === 'denied' ? (
+      {isFinal({ status }) ? (
         <Notice title={t.denied} said={error?.message} onRetry={retry}>
           {kind.namespaced && t.deniedWhy}
         </Notice>

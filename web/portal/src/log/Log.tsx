@@ -1,6 +1,6 @@
 // The log of a pod, or of what pods belong to, as it is written.
 
-import { logs, type KubeObject, type LogEntry, type Resource, type WatchStatus } from '@kubecast/sdk';
+import { isFinal, type KubeObject, type LogEntry, logs, type Resource, type Status } from '@kubecast/sdk';
 import { useFollow } from '@kubecast/sdk/react';
 import { useDeferredValue, useMemo, useState, type ReactNode } from 'react';
 import { Spoken } from '../scheduling/Spoken.tsx';
@@ -167,7 +167,7 @@ export function Log({ of, namespace, name, token, choice, unwritten }: LogProps)
 }
 
 interface NothingProps {
-  readonly status: WatchStatus;
+  readonly status: Status;
   readonly message: string | undefined;
   /** There are lines, but none that is looked for. */
   readonly sought: boolean;
@@ -176,7 +176,7 @@ interface NothingProps {
 }
 
 function Nothing({ status, message, sought, unwritten, onRetry }: NothingProps): ReactNode {
-  if (status === 'denied') {
+  if (isFinal({ status })) {
     return (
       <div className="job-none">
         <p>

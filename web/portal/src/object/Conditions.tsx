@@ -1,4 +1,4 @@
-import type { KubeObject, WatchStatus } from '@kubecast/sdk';
+import type { KubeObject, Status } from '@kubecast/sdk';
 import type { ReactNode } from 'react';
 import { Age } from '../age/Age.tsx';
 import { Listing } from '../job/Listing.tsx';
@@ -25,7 +25,7 @@ export function conditionsOf(object: KubeObject | undefined): readonly AnyCondit
   });
 }
 
-export function Conditions({ object, status }: { object: KubeObject | undefined; status: WatchStatus }): ReactNode {
+export function Conditions({ object, status }: { object: KubeObject | undefined; status: Status }): ReactNode {
   const { type, status: value, since, reason, message, none } = t.conditions;
   return (
     <Listing status={status} message={undefined} denied={t.cannotBeShown} none={none} headers={[type, value, since, reason, message]}>

@@ -1,4 +1,4 @@
-import type { WatchStatus } from '@kubecast/sdk';
+import type { Status } from '@kubecast/sdk';
 import type { ReactNode } from 'react';
 import { Age } from '../age/Age.tsx';
 import { Listing } from '../job/Listing.tsx';
@@ -63,7 +63,7 @@ function ending({ reason = '', exitCode }: NonNullable<ContainerState['terminate
   return reason && reason !== 'Error' ? [reason, code].filter(Boolean).join(' · ') : code;
 }
 
-export function Containers({ pod, status }: { pod: Pod | undefined; status: WatchStatus }): ReactNode {
+export function Containers({ pod, status }: { pod: Pod | undefined; status: Status }): ReactNode {
   const { name, state, ready, restarts, since, image, none } = t.containers;
   return (
     <Listing status={status} message={undefined} denied={t.cannotBeShown} none={none} headers={[name, state, ready, restarts, since, image]}>

@@ -1,6 +1,6 @@
 // One node: whether it is well, what it has and how much of that its pods request, and these pods.
 
-import { defineResource, type KubeObject } from '@kubecast/sdk';
+import { defineResource, isFinal, type KubeObject } from '@kubecast/sdk';
 import { useWatch } from '@kubecast/sdk/react';
 import { useMemo, type ReactNode } from 'react';
 import { Age } from '../age/Age.tsx';
@@ -68,7 +68,7 @@ export function NodePage({ view, name }: { view: View; name: string }): ReactNod
           <>
             {node.spec?.unschedulable && <p className="job-said">{t.unschedulable}</p>}
             <h2>{t.capacity}</h2>
-            <Capacity node={node} requested={requested} pods={here.data} narrowed={here.namespaces !== undefined || here.status === 'denied'} />
+            <Capacity node={node} requested={requested} pods={here.data} narrowed={here.namespaces !== undefined || isFinal(here)} />
             <Facts
               facts={[
                 roles.length > 0 && [t.roles, <span key="roles" translate="no">{roles.join(', ')}</span>],

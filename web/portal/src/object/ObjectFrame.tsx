@@ -1,6 +1,6 @@
 // What the pages of single objects have in common: where one is, how far it can be trusted, the facts at the side, and tabs.
 
-import type { WatchStatus } from '@kubecast/sdk';
+import { isFinal, type Status } from '@kubecast/sdk';
 import type { KeyboardEvent, ReactNode } from 'react';
 import { Copied } from '../job/Copied.tsx';
 import { formatNumber } from '../texts/format.ts';
@@ -29,7 +29,7 @@ interface ObjectFrameProps {
   readonly mark?: ReactNode;
   /** What kubectl would be asked, but for the namespace; it ends with the name. */
   readonly command: string;
-  readonly watched: { readonly status: WatchStatus; readonly error: { readonly message: string } | undefined; readonly retry: () => void };
+  readonly watched: { readonly status: Status; readonly error: { readonly message: string } | undefined; readonly retry: () => void };
   readonly there: boolean;
   /** Said if it is not there, although nothing is wrong. */
   readonly missing: string;
@@ -98,7 +98,7 @@ function Tabs({ tabs, shown }: { readonly tabs: readonly Tab[]; readonly shown: 
 }
 
 interface TroubleProps {
-  readonly status: WatchStatus;
+  readonly status: Status;
   readonly message: string | undefined;
   readonly there: boolean;
   readonly missing: string;
@@ -108,7 +108,7 @@ interface TroubleProps {
 /** Why there is nothing to show, or not all; nothing if there is. How old it is, is told around the page. */
 function Trouble({ status, message = '', there, missing, onRetry }: TroubleProps): ReactNode {
   let text: ReactNode;
-  if (status === 'denied' || status === 'closed') {
+  if (isFinal({ status })) {
     text = (
       <>
         {t.cannotBeShown} <span translate="no">{message}</span>{' '}

@@ -1,5 +1,6 @@
 // Who has the GPUs: how many of all there are pods hold, by namespace and by node.
 
+import { isFinal } from '@kubecast/sdk';
 import { useCount } from '@kubecast/sdk/react';
 import { useMemo, type ReactNode } from 'react';
 import { pods } from '../job/resources.ts';
@@ -59,7 +60,7 @@ interface Told {
 export function holdingOf(counted: readonly Told[]): Holding {
   const is = (status: string): boolean => counted.some((one) => one.status === status);
   const least = counted.some(({ namespaces, data }) => namespaces !== undefined || data.length >= limit);
-  return { status: is('denied') || is('closed') ? 'denied' : is('loading') ? 'loading' : 'known', least };
+  return { status: counted.some(isFinal) ? 'denied' : is('loading') ? 'loading' : 'known', least };
 }
 
 /** How much of it pods request as their scheduler counts, whatever containers it is for. */

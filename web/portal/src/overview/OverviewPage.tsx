@@ -1,6 +1,6 @@
 // How the cluster's jobs fare: what there is now, how what was ended, how long jobs wait and run, and who uses how much.
 
-import { pastEnds, pastUsage, transitions, type Transition } from '@kubecast/sdk';
+import { isFinal, pastEnds, pastUsage, type Transition, transitions } from '@kubecast/sdk';
 import { useCount, useFollow, useKubecast } from '@kubecast/sdk/react';
 import { useCallback, useMemo, type CSSProperties, type ReactNode } from 'react';
 import { Age } from '../age/Age.tsx';
@@ -74,7 +74,7 @@ export function OverviewPage({ view }: { view: View }): ReactNode {
 
   const failures = useMemo(() => latestOf(failing.data.filter(({ at }) => stepOf(at, steps, span.stepLength) !== undefined), named), [failing.data, steps, span]);
   const all = (numbers: readonly number[]): number => numbers.reduce((a, b) => a + b, 0);
-  const none = over.status === 'denied' && (times.error as { status?: number } | undefined)?.status === 404;
+  const none = isFinal(over) && (times.error as { status?: number } | undefined)?.status === 404;
   const retry = (): void => {
     over.retry();
     failing.retry();
@@ -102,7 +102,7 @@ export function OverviewPage({ view }: { view: View }): ReactNode {
         <div className="overview">
           <Now view={view} />
           <Wrong view={view} since={since} signal={last} />
-          {none ? <p className="chart-says">{t.noHistory}</p> : over.status !== 'denied' && <div className="charts">{endsChart}</div>}
+          {none ? <p className="chart-says">{t.noHistory}</p> : !isFinal(over) && <div className="charts">{endsChart}</div>}
         </div>
       </Wall>
     );
@@ -123,7 +123,7 @@ export function OverviewPage({ view }: { view: View }): ReactNode {
           <Wrong view={view} since={since} signal={last} />
           {none ? (
             <p className="chart-says">{t.noHistory}</p>
-          ) : over.status === 'denied' ? (
+          ) : isFinal(over) ? (
             <Forbidden said={over.error?.message} onRetry={retry} />
           ) : (
             <>
@@ -203,7 +203,7 @@ function Now({ view }: { view: View }): ReactNode {
   );
 }
 
-const known = (status: string): boolean => status !== 'loading' && status !== 'denied';
+const known = (status: string): boolean => status !== 'loading' && !isFinal({ status });
 
 /** `count`: false where it is not known. */
 function Tile({ name, tone, href, count }: { name: string; tone: string; href: string; count: number | false }): ReactNode {

@@ -48,9 +48,9 @@ function Clock(): ReactNode {
 function Freshness({ why }: { readonly why: string | undefined }): ReactNode {
   const state = useConnection();
   const now = useNow();
-  const said = state && state.phase !== 'live' && !isStarting(state) ? describe(state, formatTime) : undefined;
+  const said = state && state.status !== 'live' && !isStarting(state) ? describe(state, formatTime) : undefined;
   const label = said?.label ?? why;
-  const minutes = state && state.since > 0 ? Math.floor((now - state.since) / 60_000) : 0;
+  const minutes = state?.asOf === undefined ? 0 : Math.floor((now - state.asOf) / 60_000);
   return (
     <div role="alert" className="wall-fresh">
       {label !== undefined && (

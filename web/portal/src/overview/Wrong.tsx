@@ -1,6 +1,6 @@
 // What is wrong at this moment: nodes, pods, why jobs failed, what the cluster warns of; who has the GPUs, and which queues are waited in. Each leads to the table of it.
 
-import { defineResource, pastEnds, type KubeObject, type Queue } from '@kubecast/sdk';
+import { defineResource, isFinal, type KubeObject, pastEnds, type Queue } from '@kubecast/sdk';
 import { useCount, useKubecast, useQueues, useWatch } from '@kubecast/sdk/react';
 import { useCallback, useMemo, type ReactNode } from 'react';
 import { statusPath } from '../filters/status.ts';
@@ -34,7 +34,7 @@ export function Wrong({ view, since, signal }: { readonly view: View; readonly s
   const found = useWatch(nodes, { fields: nodeFields, deltas: true });
   return (
     <section className="wrong" aria-label={t.wrong}>
-      {found.status !== 'denied' && <Nodes nodes={found.data} loading={found.status === 'loading'} view={view} />}
+      {!isFinal(found) && <Nodes nodes={found.data} loading={found.status === 'loading'} view={view} />}
       <Pods namespace={namespace} view={view} />
       <Causes namespace={namespace} since={since} signal={signal} />
       <Warnings namespace={namespace} />
@@ -115,7 +115,7 @@ function Nodes({ nodes: all, loading, view }: { readonly nodes: readonly Overvie
 function Pods({ namespace, view }: { readonly namespace: string; readonly view: View }): ReactNode {
   const { data, status } = useCount(pods, [statusPath], { namespace, limit: 100, conflate: 1_000 });
   const broken = useMemo(() => brokenOf(data), [data]);
-  if (status === 'denied') return null;
+  if (isFinal({ status })) return null;
   const href = (state: string): string => formatView({ ...parseView(linkTo('pods', view)), search: '', state });
   return (
     <Part title={t.podsBroken} loading={status === 'loading'} none={t.podsWell}>
@@ -141,7 +141,7 @@ function Causes({ namespace, since, signal }: { readonly namespace: string; read
 
 function Warnings({ namespace }: { readonly namespace: string }): ReactNode {
   const { data, status } = useCount(events, ['reason'], { namespace, where: 'type=Warning', limit: most, conflate: 1_000 });
-  if (status === 'denied') return null;
+  if (isFinal({ status })) return null;
   return (
     <Part title={t.warnings} loading={status === 'loading'} none={t.noWarnings}>
       {data.map(({ value, count }) => (

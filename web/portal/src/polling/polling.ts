@@ -1,6 +1,6 @@
 // What is asked for as a list, and asked for again when a stream says that something has changed: at most so often, and by one request at a time.
 
-import { AskedError, type WatchStatus } from '@kubecast/sdk';
+import { AskedError, isFinal, type Status } from '@kubecast/sdk';
 import { useKubecast } from '@kubecast/sdk/react';
 import { useEffect, useMemo, useSyncExternalStore } from 'react';
 
@@ -123,9 +123,9 @@ export function useReading<T>(read: () => Promise<T>, signal: unknown, gap = 1_0
  * Follows a stream again once the list that belongs to it can be read. `at` is when that was read. A permission that comes back between the two
  * would leave a list that looks right and that nothing renews.
  */
-export function useFollowedAgain(status: WatchStatus, at: number | undefined): void {
+export function useFollowedAgain(status: Status, at: number | undefined): void {
   const kc = useKubecast();
   useEffect(() => {
-    if (status === 'denied' && at !== undefined) kc.wake(); // asks whether it is refused still
+    if (isFinal({ status }) && at !== undefined) kc.wake(); // asks whether it is refused still
   }, [kc, status, at]);
 }

@@ -1,6 +1,6 @@
 // Where one job waits, as its queue tells it, and until that is there as the history has it.
 
-import type { PastJob, QueuePlace } from '@kubecast/sdk';
+import { isFinal, type PastJob, type QueuePlace } from '@kubecast/sdk';
 import { useQueue } from '@kubecast/sdk/react';
 import type { ReactNode } from 'react';
 import { useHasQueues } from '../pages/shown.ts';
@@ -17,7 +17,7 @@ export function JobPlace({ past }: { readonly past: PastJob | undefined }): Reac
 
 function Followed({ past: { uid, namespace, queue, place } }: { readonly past: PastJob }): ReactNode {
   const { data, status } = useQueue(namespace, queue);
-  const own = status === 'denied' ? undefined : data?.jobs.find((job) => !job.hidden && job.uid === uid);
+  const own = isFinal({ status }) ? undefined : data?.jobs.find((job) => !job.hidden && job.uid === uid);
   const told: QueuePlace | undefined = own && !own.hidden ? { ...own, starts: own.starts ?? place?.starts } : place;
   return told ? <Told place={told} queue={queue} namespace={namespace} link={data !== undefined} /> : null;
 }

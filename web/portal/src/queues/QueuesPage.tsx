@@ -1,9 +1,10 @@
 // The queues that the user may see: how much of each is used, and how many wait.
 
-import type { Queue } from '@kubecast/sdk';
+import { isFinal, type Queue } from '@kubecast/sdk';
 import { useQueues } from '@kubecast/sdk/react';
 import { useMemo, type ReactNode } from 'react';
 import { Dated, useAway } from '../connection/Dated.tsx';
+import { isAway } from '../connection/describe.ts';
 import { NamespaceFilter } from '../filters/NamespaceFilter.tsx';
 import { PlainTable, type PlainColumn } from '../listing/PlainTable.tsx';
 import { formatNumber } from '../texts/format.ts';
@@ -52,10 +53,10 @@ function InUse({ queue }: { readonly queue: Queue }): ReactNode {
 }
 
 export function QueuesPage({ view }: { readonly view: View }): ReactNode {
-  const { data, status, asOf, error, retry } = useQueues();
+  const { data, status, reason, asOf, error, retry } = useQueues();
   const { namespace } = view;
   const rows = useMemo(() => data.filter((queue) => namespace === '' || queue.namespace === '' || queue.namespace === namespace), [data, namespace]);
-  const old = useAway() === undefined && (status === 'reconnecting' || status === 'stale');
+  const old = useAway() === undefined && isAway({ status, reason });
   return (
     <>
       <div className="toolbar">
@@ -68,7 +69,7 @@ export function QueuesPage({ view }: { readonly view: View }): ReactNode {
         <PlainTable labelledBy="queues-title" columns={columns} rows={rows} keyOf={({ namespace: where, name }) => `${where}/${name}`} href={({ namespace: where, name }) => linkToQueue(where, name)}>
           {rows.length === 0 && (
             <p className="job-none" role="status">
-              {status === 'loading' ? (
+              {status === 'loading' || isFinal({ status }) ? (
                 error ? (
                   <>
                     <span translate="no">{error.message}</span>{' '}

@@ -1,5 +1,6 @@
 // What stands in a table's place when the gateway does not show it.
 
+import { isFinal } from '@kubecast/sdk';
 import type { ReactNode } from 'react';
 import { Notice } from '../app/Notice.tsx';
 import { t } from '../app/texts.ts';
@@ -10,16 +11,16 @@ interface RefusedProps {
   readonly table: TableName;
   readonly namespace: string;
   readonly visible: readonly string[] | undefined;
-  /** `closed`: trying again by itself would not mend it. */
-  readonly status: 'denied' | 'closed';
+  /** `failed`: trying again by itself would not mend it. */
+  readonly status: 'denied' | 'failed';
   readonly error: { readonly message: string } | undefined;
   readonly onRetry: () => void;
 }
 
 export function Refused({ table, namespace, visible, status, error, onRetry }: RefusedProps): ReactNode {
   const { status: listing } = useNamespaces();
-  const listed = visible !== undefined || listing !== 'denied';
-  if (status === 'closed') {
+  const listed = visible !== undefined || !isFinal({ status: listing });
+  if (status === 'failed') {
     return (
       <Notice title={t.ended} said={error?.message} onRetry={onRetry}>
         {t.endedWhy}

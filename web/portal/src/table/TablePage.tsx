@@ -68,7 +68,7 @@ export function TablePage<T extends KubeObject, R extends Row>(props: TablePageP
       <Search value={view.search} label={frame.search[name] ?? ''} />
     </>
   );
-  if (found.status === 'denied' || found.status === 'closed') {
+  if (found.status === 'denied' || found.status === 'failed') {
     return (
       <>
         <div className="toolbar">{filters}</div>

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { KubeObject, WatchStatus } from '@kubecast/sdk';
+import type { KubeObject, Status } from '@kubecast/sdk';
 import { Rows } from './rows.ts';
 
 type Thing = KubeObject & { readonly state: string };
@@ -11,7 +11,7 @@ function setUp() {
     return { uid: metadata.uid, name: metadata.name, namespace: '', state, created: 0 };
   });
   let data: readonly Thing[] = [];
-  let status: WatchStatus = 'loading';
+  let status: Status = 'loading';
   const tell = (uid: string, state: string, namespace = 'n') => {
     const told: Thing = { metadata: { uid, name: uid, namespace }, state };
     data = data.some(({ metadata }) => metadata.uid === uid) ? data.map((one) => (one.metadata.uid === uid ? told : one)) : [...data, told];

@@ -73,7 +73,7 @@ export function VirtualPage<T extends KubeObject, R extends Row>(props: VirtualP
     </>
   );
 
-  if (found.status === 'denied' || found.status === 'closed') {
+  if (found.status === 'denied' || found.status === 'failed') {
     return (
       <>
         <div className="toolbar">{filters}</div>

@@ -29,7 +29,7 @@ afterEach(() => {
 });
 
 const pass = (ms: number): Promise<unknown> => vi.advanceTimersByTimeAsync(ms);
-const status = () => watch.getSnapshot().status;
+const status = () => watch.getSnapshot().reason ?? watch.getSnapshot().status;
 const names = () => watch.getSnapshot().data.map(({ metadata }) => metadata.name).sort().join();
 const put = (name: string, more = {}) => gateway.cluster.put('jobs', { metadata: { name, namespace: 'team-a' }, ...more });
 const stream = () => tools.streams.at(-1);
@@ -105,7 +105,7 @@ describe('faults do what they say, and the page recovers', () => {
   test('429: the gateway refuses until the fault is off', async () => {
     tools.set('429', true);
     await pass(4_000);
-    expect(kc.connection.getSnapshot()?.reason).toBe('http:429');
+    expect(kc.connection.getSnapshot()?.error?.reason).toBe('http:429');
     expect(stream()?.end).toBe('HTTP 429');
     tools.set('429', false);
     kc.wake();
@@ -116,7 +116,7 @@ describe('faults do what they say, and the page recovers', () => {
     tools.set('offline', true);
     await pass(4_000);
     expect(gateway.requests).toHaveLength(1);
-    expect([status(), kc.connection.getSnapshot()?.reason]).toEqual(['reconnecting', 'network']);
+    expect([status(), kc.connection.getSnapshot()?.error?.reason]).toEqual(['reconnecting', 'network']);
     tools.set('offline', false);
     kc.wake();
     await recovers();
@@ -125,7 +125,7 @@ describe('faults do what they say, and the page recovers', () => {
   test('stale: the page says so, and as of when, and is live again without a new stream', async () => {
     tools.set('stale', true);
     await pass(50);
-    expect(status()).toBe('stale');
+    expect([watch.getSnapshot().status, status()]).toEqual(['stale', 'unreachable']);
     expect(watch.getSnapshot().asOf).toBeDefined();
     tools.set('stale', false);
     await recovers();

@@ -15,8 +15,8 @@ const letGo = 2_200;
 export function mountDevtools(kc: Kubecast, { tools, parent = document.body, onClose, ...options }: DevtoolsOptions & { tools?: Devtools; parent?: Element; onClose?: () => void } = {}): () => void {
   const seen = tools ?? new Devtools(options);
   const uninstall = tools ? undefined : seen.install();
-  const phase = kc.inside.client?.state.phase;
-  if (!tools && phase !== undefined && phase !== 'paused') {
+  const state = kc.inside.client?.state;
+  if (!tools && state && state.reason !== 'paused') {
     kc.pause();
     setTimeout(() => whenShown(() => kc.resume()), letGo);
   }

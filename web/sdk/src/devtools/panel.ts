@@ -33,8 +33,8 @@ export function panelOf(kc: Kubecast, tools: Devtools, close: () => void): HTMLE
   sheet.replaceSync(style);
   root.adoptedStyleSheets = [sheet];
 
-  const phase = make('span', 'phase');
-  phase.setAttribute('role', 'status');
+  const status = make('span', 'connection');
+  status.setAttribute('role', 'status');
   const faults = make('div');
   faults.setAttribute('role', 'group');
   faults.setAttribute('aria-label', 'Faults');
@@ -47,7 +47,7 @@ export function panelOf(kc: Kubecast, tools: Devtools, close: () => void): HTMLE
   }
   faults.append(button('wake', 'Look at once how the stream is, as a page does that is shown again', () => kc.wake()), button('Close', 'Close the devtools, without faults (Escape)', close));
   const header = make('header');
-  header.append(make('h2', '', 'Kubecast'), phase, faults);
+  header.append(make('h2', '', 'Kubecast'), status, faults);
 
   const watches = table('Watches', ['Name', 'Path', 'Status', 'Objects']);
   const streams = table('Streams', ['#', 'Opened', 'Frames', 'Bytes', 'From', 'Position', 'End']);
@@ -65,10 +65,10 @@ export function panelOf(kc: Kubecast, tools: Devtools, close: () => void): HTMLE
   const show = (): void => {
     const { client, entries } = kc.inside;
     const state = client?.state;
-    phase.textContent = state ? [state.phase, state.reason].filter(Boolean).join(': ') : 'nothing is watched';
-    phase.className = `phase ${state?.phase === 'live' ? 'live' : 'lost'}`;
+    status.textContent = state ? [state.status, state.reason, state.error?.reason].filter(Boolean).join(': ') : 'nothing is watched';
+    status.className = `connection ${state?.status === 'live' ? 'live' : 'lost'}`;
     for (const [fault, one] of pressed) one.setAttribute('aria-pressed', String(tools.faults.has(fault)));
-    watches.fill([...entries.values()].map((entry) => [entry.name, redactUrl(new URL(entry.path, 'http://page.invalid'), []), entry.snapshot.status, String(entry.snapshot.data.length)]), 'None.');
+    watches.fill([...entries.values()].map((entry) => [entry.name, redactUrl(new URL(entry.path, 'http://page.invalid'), []), [entry.snapshot.status, entry.snapshot.reason].filter(Boolean).join(': '), String(entry.snapshot.data.length)]), 'None.');
     streams.fill(
       tools.streams.toReversed().map((one) => [`${one.id}`, time(one.at), `${one.frames}`, one.bytes.toLocaleString('en'), one.from || '–', one.position || '–', one.end ?? (one.status === undefined ? 'asked' : 'open')]),
       'None of this page: another tab has the stream, or nothing is watched.',

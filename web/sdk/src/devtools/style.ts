@@ -14,7 +14,7 @@ button { font: inherit; color: inherit; background: var(--surface); border: 1px 
 button:hover { border-color: var(--dim); }
 button[aria-pressed=true] { background: var(--bad); border-color: var(--bad); color: var(--surface); font-weight: 600; }
 :focus-visible { outline: 2px solid var(--accent); outline-offset: 1px; }
-.phase { font-weight: 600; }
+.connection { font-weight: 600; }
 .live { color: var(--good); }
 .lost { color: var(--bad); }
 main { flex: 1; min-height: 0; display: grid; grid-template-columns: minmax(0, 1fr) minmax(0, 1fr); }

@@ -5,7 +5,7 @@ import type { StreamEvent } from '../events.ts';
 import { old } from '../hydrate.ts';
 import type { Entry, Kubecast, WatchSnapshot } from '../kubecast.ts';
 import type { KubeObject } from '../object.ts';
-import { isFinal, type ConnectionState } from '../state.ts';
+import { isFinal, type Trouble } from '../state.ts';
 import type { Sink } from '../store.ts';
 import { Disk, type Change, type Head, type Owner, type WatchOnDisk } from './disk.ts';
 import type { Offline, OfflineEnd, OfflineOptions } from './index.ts';
@@ -91,7 +91,7 @@ export class Keeper implements Offline {
   readonly #visible = new Map<string, string>();
   #saving: Promise<void> = Promise.resolve();
   #failures = 0;
-  #denied: ConnectionState | undefined;
+  #denied: Trouble | undefined;
 
   constructor(kc: Kubecast, disk: Disk, { keep, maxAge, maxSize, every }: OfflineOptions) {
     this.#kc = kc;
@@ -242,14 +242,14 @@ export class Keeper implements Offline {
 
   #look(): void {
     const { client, entries } = this.#kc.inside;
-    const state = client?.state;
-    if (state && state !== this.#denied && state.phase === 'denied' && state.reason === 'http:401') {
-      this.#denied = state;
+    const error = client?.state.error;
+    if (error && error !== this.#denied && error.reason === 'http:401' && isFinal(client.state)) {
+      this.#denied = error;
       void this.#purge();
       // Nobody has said yet that it may be seen by who looks at it.
       if (!this.#proven) {
         for (const entry of entries.values()) {
-          entry.refused ??= state;
+          entry.refused ??= error;
           entry.collection.commit();
         }
       }

@@ -98,7 +98,7 @@ test('what was there is shown at once with its time, and only what was missed is
     return new Response(own, response);
   });
   const watch = kc.watch(jobs);
-  expect(watch.getSnapshot()).toMatchObject({ status: 'reconnecting', data: [{ metadata: { name: 'a' } }, { metadata: { name: 'b' } }, { metadata: { name: 'c' } }] });
+  expect(watch.getSnapshot()).toMatchObject({ status: 'stale', reason: 'reconnecting', data: [{ metadata: { name: 'a' } }, { metadata: { name: 'b' } }, { metadata: { name: 'c' } }] });
   expect(watch.getSnapshot().asOf).toBeGreaterThan(then - 1_000);
   expect(watch.getSnapshot().asOf).toBeLessThanOrEqual(then);
   const statuses: string[] = [];
@@ -119,7 +119,7 @@ test('without a network the rows stay, and say as of when they are', async () =>
   const watch = kc.watch(jobs);
   watch.subscribe(nobody);
   await pass(60_000);
-  expect(watch.getSnapshot()).toMatchObject({ status: 'reconnecting', data: [{}, {}, {}] });
+  expect(watch.getSnapshot()).toMatchObject({ status: 'stale', reason: 'reconnecting', data: [{}, {}, {}] });
   expect(Date.now() - (watch.getSnapshot().asOf ?? 0)).toBeGreaterThan(3_600_000);
   gateway.away = false;
   put('d');
@@ -161,7 +161,7 @@ test('a view that was left before is shown from the disk when it is come back to
   const watch = kc.watch(jobs);
   watch.subscribe(nobody);
   await pass(50);
-  expect(watch.getSnapshot()).toMatchObject({ status: 'reconnecting', asOf: expect.any(Number) as number });
+  expect(watch.getSnapshot()).toMatchObject({ status: 'stale', reason: 'reconnecting', asOf: expect.any(Number) as number });
   expect(names(watch)).toEqual(['a', 'b', 'c']);
   gateway.away = false;
   put('d');
@@ -185,8 +185,8 @@ test('pages and counts are kept, and logs begin anew', async () => {
   const [top, states, log] = [kc.follow(newest), kc.follow(phases), kc.follow(logs(jobs, { namespace: 'team-a', name: 'a' }))];
   for (const watch of [top, states, log]) watch.subscribe(nobody);
   await pass();
-  expect(top.getSnapshot()).toMatchObject({ status: 'reconnecting', total: 2, data: [{ metadata: { name: 'b' } }] });
-  expect(states.getSnapshot()).toMatchObject({ status: 'reconnecting', data: [{ count: 1 }] });
+  expect(top.getSnapshot()).toMatchObject({ status: 'stale', reason: 'reconnecting', total: 2, data: [{ metadata: { name: 'b' } }] });
+  expect(states.getSnapshot()).toMatchObject({ status: 'stale', reason: 'reconnecting', data: [{ count: 1 }] });
   expect(log.getSnapshot().status).toBe('loading');
 });
 
@@ -493,7 +493,7 @@ test('a refusal of one watch takes what is on disk with it, and what is left is 
   const watch = kc.watch(jobs);
   for (const one of [watch, kc.watch(pods)]) one.subscribe(nobody);
   await pass();
-  expect(watch.getSnapshot()).toMatchObject({ status: 'denied', data: [] });
+  expect(watch.getSnapshot()).toMatchObject({ status: 'failed', data: [] });
   expect(await onDisk()).not.toContain('\\"name\\"');
   await pass(20_000);
   expect(await onDisk()).toContain('\\"p\\"');

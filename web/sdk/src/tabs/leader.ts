@@ -5,7 +5,7 @@ import { connect, messageOf, type Connect } from '../connection.ts';
 import type { StreamEvent } from '../events.ts';
 import { streamPath } from '../resource.ts';
 import type { Frame } from '../parser.ts';
-import { isFinal, type ConnectionState } from '../state.ts';
+import { isFinal, type ConnectionState, type Trouble } from '../state.ts';
 import { isPartial } from './tabStream.ts';
 import { WatchReplica } from './watchReplica.ts';
 import { partsOf, placeOf, type Answered, type Asked, type Cursor, type Told } from './protocol.ts';
@@ -108,7 +108,8 @@ export class Leader {
   wake(patience = 0, doubted = false): void {
     const now = performance.now();
     if (this.#gathering || (!doubted && now - this.#lastActivity <= fresh)) return;
-    const up = this.#client?.state.phase === 'live' || this.#client?.state.phase === 'stale';
+    const state = this.#client?.state;
+    const up = state && !state.error && state.status !== 'loading';
     if (!up && now - this.#woken < patience) return;
     this.#woken = now;
     this.#client?.wake();
@@ -387,9 +388,11 @@ export class Leader {
   }
 
   #onState(state: ConnectionState): void {
-    const { phase, reason, message, retryAt } = state;
-    if (isFinal(state)) void this.#sift(state);
-    else if (phase === 'reconnecting' || (phase === 'connecting' && reason !== '')) {
+    const { error, retryAt } = state;
+    if (!error) return;
+    const { reason, message } = error;
+    if (isFinal(state)) void this.#sift(error);
+    else {
       this.#lastActivity = -Infinity;
       this.#flush();
       const said = `${reason} ${message}`;
@@ -400,7 +403,7 @@ export class Leader {
   }
 
   /** The stream is refused as a whole: for one of its watches, or for all of them. */
-  async #sift({ reason, message }: ConnectionState): Promise<void> {
+  async #sift({ reason, message }: Trouble): Promise<void> {
     const status = Number(/^http:(\d+)/.exec(reason)?.[1] ?? 500);
     this.#sifting = true;
     const names = [...this.#watches];

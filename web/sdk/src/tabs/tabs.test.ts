@@ -58,7 +58,7 @@ function openPage(token: string | undefined = 'let-me-in', session?: string): Pa
 
 const put = (name: string, resource = 'pods'): KubeObject => gateway.cluster.put(resource, { metadata: { name, uid: name, namespace: 'n' } });
 const shown = ({ pods: watch }: Page): string => watch.getSnapshot().data.map(({ metadata }) => metadata.name).sort().join();
-const status = ({ pods: watch }: Page): string => watch.getSnapshot().status;
+const status = ({ pods: { getSnapshot } }: Page): string => getSnapshot().reason ?? getSnapshot().status;
 const leader = (all: readonly Page[]): Page => {
   const held = [...browser.locks].find(([name]) => name.endsWith(' leads'))?.[1][0]?.tab;
   const page = all.find(({ tab }) => tab === held);
@@ -209,7 +209,7 @@ describe('a tab that leads', () => {
     const after = gateway.requests.slice(asked);
     expect(after).toHaveLength(1);
     expect(after[0]?.lastEventId).toMatch(/^e1\.\w+-\d+$/); // a resume
-    expect(new Set(rest.map((page) => page.kc.connection.getSnapshot()?.phase))).toEqual(new Set(['live']));
+    expect(new Set(rest.map((page) => page.kc.connection.getSnapshot()?.status))).toEqual(new Set(['live']));
   });
 
   test('and comes back follows the one that leads now', async () => {
@@ -325,7 +325,7 @@ test('a gateway that cannot be reached is told to who has just come, in all tabs
   reachable = false;
   const all = [openPage(), openPage()];
   await pass(2_000);
-  expect(all.map(({ kc }) => kc.connection.getSnapshot()?.reason)).toEqual(['network', 'network']);
+  expect(all.map(({ kc }) => kc.connection.getSnapshot()?.error?.reason)).toEqual(['network', 'network']);
   await pass(120_000); // long enough that each attempt is followed by a long wait
   reachable = true;
   put('a');
@@ -382,7 +382,7 @@ test('what one tab may not watch is no harm to the others', async () => {
   const phases = new Set<string | undefined>();
   for (const page of all) {
     page.tab.run(() => void page.pods.subscribe(() => seen.add(`${status(page)} ${shown(page)} ${page.pods.getSnapshot().error?.message}`)));
-    page.tab.run(() => void page.kc.connection.subscribe(() => phases.add(page.kc.connection.getSnapshot()?.phase)));
+    page.tab.run(() => void page.kc.connection.subscribe(() => phases.add(page.kc.connection.getSnapshot()?.reason ?? page.kc.connection.getSnapshot()?.status)));
   }
   const forbidden = two.kc.watch(pods, { namespace: 'other' });
   two.tab.run(() => void forbidden.subscribe(() => undefined));
