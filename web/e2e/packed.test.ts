@@ -209,13 +209,13 @@ describe.skipIf(lacking !== undefined)(`the packed package${lacking ? ` (${lacki
       // In place of npm install, which would ask the registry: what is here, and the packed SDK.
       await mkdir(join(made, 'node_modules/@kubecast'), { recursive: true });
       await symlink(app('node_modules/@kubecast/sdk'), join(made, 'node_modules/@kubecast/sdk'));
-      for (const name of ['react', 'react-dom', 'scheduler', '@types/react', '@types/react-dom', 'csstype', 'happy-dom', 'typescript', 'vite', 'vitest']) {
+      for (const name of ['react', 'react-dom', 'scheduler', '@types/react', '@types/react-dom', 'csstype', 'happy-dom', 'jsdom', 'typescript', 'vite', 'vitest']) {
         await mkdir(dirname(join(made, 'node_modules', name)), { recursive: true });
         await symlink(join(web, 'node_modules', name), join(made, 'node_modules', name));
       }
       run(process.execPath, [join(web, 'node_modules/typescript/bin/tsc')], made);
       run(process.execPath, [join(web, 'node_modules/vite/bin/vite.js'), 'build'], made);
-      expect(run(process.execPath, [join(web, 'node_modules/vitest/vitest.mjs'), 'run', '--no-color'], made)).toMatch(/Tests\s+3 passed/);
+      for (const dom of ['happy-dom', 'jsdom']) expect(run(process.execPath, [join(web, 'node_modules/vitest/vitest.mjs'), 'run', '--no-color', '--environment', dom], made)).toMatch(/Tests\s+3 passed/);
 
       expect(create('Über Jobs')).toMatchObject({ status: 1, stderr: expect.stringMatching(/is not empty\n$/) as string });
       expect(create()).toMatchObject({ status: 1, stderr: expect.stringContaining('usage') as string });
