@@ -20,6 +20,8 @@ type Paths struct {
 	// Requests returns what derives the value at $requests.NAME, of a name of a resource, from an
 	// object: a quantity, or "" if it requests none; nil: it is "".
 	Requests func(name string) func(*cluster.Object) string
+	// Numbers derive the values at ReadyPath and RestartsPath from an object; what is not there: it is "".
+	Numbers map[string]func(*cluster.Object) string
 }
 
 // StatusPath is the path of what is derived from an object: what it is doing, in a word.
@@ -29,8 +31,23 @@ const StatusPath = "$status"
 // rule of Kubernetes' scheduler, wherever in the object that is written.
 const requestsPath = "$requests."
 
+// ReadyPath and RestartsPath are the paths of how many containers of an object are ready, and how often these were
+// started again.
+const (
+	ReadyPath    = "$ready"
+	RestartsPath = "$restarts"
+)
+
+func isNumber(path string) bool { return path == ReadyPath || path == RestartsPath }
+
 // isDerived reports whether what is at a path is derived from all of an object.
-func isDerived(path string) bool { return path == StatusPath || strings.HasPrefix(path, requestsPath) }
+func isDerived(path string) bool {
+	return path == StatusPath || isNumber(path) || strings.HasPrefix(path, requestsPath)
+}
+
+// IsMember reports whether a path, whose first key it is, may be one of an object as it is told: of what is derived, only
+// $status is.
+func IsMember(key string) bool { return !isNumber(key) && key+"." != requestsPath }
 
 // value is where a value of an object is: at a path of its JSON, or derived from all of it.
 type value struct {
@@ -49,6 +66,10 @@ func (p Paths) parse(text string) (value, error) {
 		return value{derived: nothing}, nil
 	case text == StatusPath:
 		return value{derived: p.Status}, nil
+	case isNumber(text) && p.Numbers[text] == nil:
+		return value{derived: nothing, amount: true}, nil
+	case isNumber(text):
+		return value{derived: p.Numbers[text], amount: true}, nil
 	case strings.HasPrefix(text, requestsPath):
 		return p.requested(text)
 	}

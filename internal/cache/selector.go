@@ -75,7 +75,7 @@ const (
 
 // Selector reads both selectors in Kubernetes' syntax; either may be empty. A field by which the API
 // server selects objects of that kind has the value that it has there. Any other is a path of the
-// object, or $status or $requests.NAME; a dot within a key is written \. in it. A path that an object lacks has the
+// object, or $status, $ready, $restarts or $requests.NAME; a dot within a key is written \. in it. A path that an object lacks has the
 // value "".
 func (p Paths) Selector(labelSelector, fieldSelector string) (Selector, error) {
 	s := Selector{text: strconv.Quote(labelSelector) + strconv.Quote(fieldSelector)}

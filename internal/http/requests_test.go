@@ -66,3 +66,41 @@ func TestCountsFollowRequests(t *testing.T) {
 		}
 	})
 }
+
+// A page of a large table is sorted by what its columns show, of which no path has the number: "10" comes behind "9", and restarts of sidecars count.
+func TestPodsAreSortedByWhatKubectlCounts(t *testing.T) {
+	g := newGateway(t, before(func(api *apitest.API) {
+		api.Put("pods", "a/calm", `spec.containers:=[{"name":"main"}]`, `status.containerStatuses:=[{"name":"main","restartCount":0,"ready":true,"state":{"running":{}}}]`)
+		api.Put("pods", "a/loops", `spec.containers:=[{"name":"main"}]`, `status.containerStatuses:=[{"name":"main","restartCount":10,"state":{"waiting":{"reason":"CrashLoopBackOff"}}}]`)
+		api.Put("pods", "a/pair", `spec.containers:=[{"name":"main"},{"name":"side"}]`, `status.containerStatuses:=[{"name":"main","restartCount":1,"ready":true,"state":{"running":{}}},{"name":"side","restartCount":2,"ready":true,"state":{"running":{}}}]`)
+		api.Put("pods", "a/sidecar", `spec.containers:=[{"name":"main"}]`, `spec.initContainers:=[{"name":"proxy","restartPolicy":"Always"}]`,
+			`status.initContainerStatuses:=[{"name":"proxy","restartCount":9,"ready":true,"started":true,"state":{"running":{}}}]`,
+			`status.containerStatuses:=[{"name":"main","restartCount":0,"state":{"running":{}}}]`)
+		api.Put("pods", "a/unscheduled")
+	}))
+	for query, want := range map[string]string{
+		"sort=-$restarts":                    "loops sidecar pair calm unscheduled",
+		"sort=$restarts":                     "calm unscheduled pair sidecar loops",
+		"sort=-$ready,metadata.name":         "pair calm sidecar loops unscheduled",
+		"fieldSelector=$ready%3D0":           "loops unscheduled",
+		"fieldSelector=$restarts%3D10":       "loops",
+		"fieldSelector=$restarts!%3D0&sort=": "loops pair sidecar",
+	} {
+		var names []string
+		for _, item := range g.list("/api/v1/pods?" + query).Items {
+			names = append(names, item.Metadata.Name)
+		}
+		if got := strings.Join(names, " "); got != want {
+			t.Errorf("%s: %s", query, got)
+		}
+	}
+	if a := g.get("/api/v1/pods?countBy=$ready"); a.code != 200 || !strings.HasPrefix(a.body, `{"counts":[{"value":"0","count":2},{"value":"1","count":2},{"value":"2","count":1}]`) {
+		t.Errorf("%d %s", a.code, a.body)
+	}
+	if a := g.get("/api/v1/namespaces?countBy=$restarts"); a.code != 200 || !strings.Contains(a.body, `"value":""`) {
+		t.Errorf("of another kind: %d %s", a.code, a.body)
+	}
+	if a := g.get("/api/v1/pods?fields=$restarts"); a.code != 400 {
+		t.Errorf("as a member: %d %s", a.code, a.body)
+	}
+}

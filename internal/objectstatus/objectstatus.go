@@ -1,7 +1,8 @@
 // Package objectstatus says in a word what an object is doing, the value at the path $status, and
-// how much it requests, those at $requests.NAME.
+// how much it requests, those at $requests.NAME; of pods also how many containers are ready, and how
+// often they were started again, at $ready and $restarts.
 //
-// Both are functions of the object alone. So it can be selected, sorted and counted by them, and what a
+// All are functions of the object alone. So it can be selected, sorted and counted by them, and what a
 // stream has told of it changes with an event of that object only.
 package objectstatus
 

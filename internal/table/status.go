@@ -18,3 +18,10 @@ var statuses = map[schema.GroupResource]func(*cluster.Object) string{
 // Status returns what prints the column "Status" of a built-in kind, without its row; nil for a kind
 // that has none, and for Jobs, whose history has words of its own for their states.
 func Status(of schema.GroupResource) func(*cluster.Object) string { return statuses[of] }
+
+// PodNumbers returns how many containers of a pod are ready, and how often they were started again, as
+// the columns "Ready" and "Restarts" count.
+func PodNumbers(pod *cluster.Object) (ready, restarts int) {
+	s := podStatusOf(partsOf(pod))
+	return s.ready, s.restarts
+}

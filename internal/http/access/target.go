@@ -114,7 +114,7 @@ func (t Target) GroupResource() schema.GroupResource {
 // Paths reads paths of the objects of the kind that is named.
 func (t Target) Paths() cache.Paths {
 	kind := t.GroupResource()
-	return cache.Paths{Resource: kind, Status: objectstatus.Of(kind), Requests: objectstatus.Requests(kind)}
+	return cache.Paths{Resource: kind, Status: objectstatus.Of(kind), Requests: objectstatus.Requests(kind), Numbers: objectstatus.Numbers(kind)}
 }
 
 // Read is the target in the form of the audit log.

@@ -42,7 +42,7 @@ func ParseFields(of cache.Paths, text string) (*Fields, error) {
 			continue
 		}
 		keys, err := cache.SplitPath(path)
-		if err == nil && keys[0] == "$requests" {
+		if err == nil && !cache.IsMember(keys[0]) {
 			err = fmt.Errorf("%q is no member: it is to select, sort and count by", path)
 		}
 		if err != nil {

@@ -67,3 +67,10 @@ test('ready containers, restarts, node and job', () => {
     job: 'train',
   });
 });
+
+test('ready containers and restarts are those that kubectl counts, by which the gateway sorts', () => {
+  const begins = { initContainerStatuses: [{ name: 'proxy', ready: true, restartCount: 2 }, { name: 'first', restartCount: 5 }] };
+  const runs = { ...begins, conditions: [{ type: 'Initialized', status: 'True' }], containerStatuses: [{ name: 'main', ready: false, restartCount: 1 }] };
+  expect(podRow(withSidecar(runs))).toMatchObject({ ready: 1, containers: 3, restarts: 3, logs: 4 });
+  expect(podRow(withSidecar(begins))).toMatchObject({ ready: 1, containers: 3, restarts: 7 });
+});

@@ -70,8 +70,13 @@ export interface PodRow<State extends string = PodState> {
 
 export function podRow(pod: Pod): PodRow {
   const { metadata, spec = {}, status = {} } = pod;
-  const statuses = status.containerStatuses ?? [];
-  const containers = Math.max(spec.containers?.length ?? 0, statuses.length);
+  const main = status.containerStatuses ?? [];
+  const init = status.initContainerStatuses ?? [];
+  // As kubectl counts, and the gateway with it: sidecars among those that go on, and the others that begin a pod only while they do.
+  const beside = sidecarsOf(pod);
+  const going = [...main, ...init.filter(({ name }) => beside.has(name))];
+  const begun = init.length === 0 || (status.conditions ?? []).some(({ type, status: holds }) => type === 'Initialized' && holds === 'True');
+  const mains = Math.max(spec.containers?.length ?? 0, main.length);
   const controller = metadata.ownerReferences?.find((owner) => owner.controller);
   return {
     uid: metadata.uid,
@@ -81,10 +86,10 @@ export function podRow(pod: Pod): PodRow {
     job: controller?.kind === 'Job' ? controller.name : (metadata.labels?.['batch.kubernetes.io/job-name'] ?? ''),
     node: spec.nodeName ?? '',
     ...stateOf(pod),
-    ready: statuses.filter((container) => container.ready).length,
-    containers,
-    logs: containers + (status.initContainerStatuses?.length ?? 0),
-    restarts: statuses.reduce((sum, container) => sum + (container.restartCount ?? 0), 0),
+    ready: going.filter((container) => container.ready).length,
+    containers: mains + beside.size,
+    logs: mains + init.length,
+    restarts: (begun ? going : init).reduce((sum, container) => sum + (container.restartCount ?? 0), 0),
     created: timeOf(metadata.creationTimestamp) ?? 0,
     end: endOf(pod),
   };
@@ -112,6 +117,9 @@ interface Stated {
 // Waiting reasons that are the way of things; any other needs somebody's attention.
 const usualWaits = new Set(['', 'ContainerCreating', 'PodInitializing']);
 
+/** The names of the containers that begin a pod, and go on beside the others. */
+const sidecarsOf = ({ spec }: Pick<Pod, 'spec'>): ReadonlySet<string> => new Set(spec?.initContainers?.filter(({ restartPolicy }) => restartPolicy === 'Always').map(({ name }) => name));
+
 type Ended = Terminated & { readonly container: string };
 
 /** Of a pod that failed, that for which it did; else of a container that waits to be started again, or was, the last. */
@@ -131,7 +139,7 @@ function endOf(pod: Pod): ContainerEnd | undefined {
  * over; of several the one that ended first. One that the kubelet could not find any more counts only if there is no other.
  */
 function failed({ spec = {}, status = {} }: Pod): Ended | undefined {
-  const sidecars = new Set(spec.initContainers?.filter(({ restartPolicy }) => restartPolicy === 'Always').map(({ name }) => name));
+  const sidecars = sidecarsOf({ spec });
   const ranked = [
     ...(status.containerStatuses ?? []).map((one) => ({ ...one, rank: 0 })),
     ...(status.initContainerStatuses ?? []).map((one) => ({ ...one, rank: sidecars.has(one.name) ? 2 : 1 })),

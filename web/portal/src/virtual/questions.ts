@@ -9,8 +9,8 @@ const owner = 'metadata.labels.kubecast\\.io/owner';
 
 /** The path of each column that can be sorted by. A column of which small values mean much, such as an age, begins with `-`. */
 export const sortable: Readonly<Record<TableName, Readonly<Record<string, string>>>> = {
-  jobs: { name: 'metadata.name', namespace: 'metadata.namespace', state: statusPath, owner, queue: queuePath, duration: '-status.startTime', age: '-metadata.creationTimestamp' },
-  pods: { name: 'metadata.name', namespace: 'metadata.namespace', state: statusPath, node: 'spec.nodeName', owner, age: '-metadata.creationTimestamp' },
+  jobs: { name: 'metadata.name', namespace: 'metadata.namespace', state: statusPath, owner, queue: queuePath, progress: 'status.succeeded', duration: '-status.startTime', age: '-metadata.creationTimestamp' },
+  pods: { name: 'metadata.name', namespace: 'metadata.namespace', state: statusPath, ready: '$ready', restarts: '$restarts', node: 'spec.nodeName', owner, age: '-metadata.creationTimestamp' },
 };
 
 /** The paths for a sort; what cannot be sorted by is by age. */
