@@ -79,7 +79,7 @@ export function Compare({ here, others, named, view }: CompareProps): ReactNode 
   );
 }
 
-const titleOf = (job: PastJob): string => `${stateName(outcomeOf(job))}, ${formatWhen(job.createdAt)}`;
+const titleOf = (job: PastJob): string => `${stateName(outcomeOf(job))}, ${formatDate(job.createdAt)}`;
 
 interface Two {
   readonly here: PastJob;

@@ -1,7 +1,8 @@
 import type { ReactNode } from 'react';
+import { firstRow } from '../shortcuts/rows.ts';
 import { setView } from '../view/view.ts';
 
-/** Text search. `/` from anywhere goes there (../shortcuts/shortcuts.ts), Escape empties it. */
+/** Text search. `/` from anywhere goes there (../shortcuts/shortcuts.ts), Escape empties it, Enter and the arrow that points down lead on to what was found. */
 export function Search({ value, label }: { value: string; label: string }): ReactNode {
   return (
     <input
@@ -16,6 +17,7 @@ export function Search({ value, label }: { value: string; label: string }): Reac
       onChange={(event) => setView({ search: event.target.value })}
       onKeyDown={(event) => {
         if (event.key === 'Escape') setView({ search: '' });
+        else if ((event.key === 'Enter' || event.key === 'ArrowDown') && !event.nativeEvent.isComposing && firstRow()) event.preventDefault();
       }}
     />
   );

@@ -4,7 +4,7 @@ import type { JobNotification, Transition, Which } from '@kubecast/sdk';
 import { useNotifications } from '@kubecast/sdk/react';
 import { useEffect, useRef, useState, type ReactNode } from 'react';
 import { Age } from '../age/Age.tsx';
-import { formatTime } from '../texts/format.ts';
+import { formatDate, formatTime } from '../texts/format.ts';
 import { StateIcon } from '../state/StateMark.tsx';
 import { saidOf } from '../state/said.ts';
 import { whyOf } from '../state/why.ts';
@@ -32,6 +32,8 @@ export function InboxPanel({ view, user }: { view: View; user: string }): ReactN
     markRead(which).catch((reason: unknown) => setFailure(`${t.notTaken} ${reason instanceof Error ? reason.message : ''}`));
   };
   const newest = items[0];
+  const named = new Map<string, number>();
+  for (const item of items) named.set(nameOf(item), (named.get(nameOf(item)) ?? 0) + 1);
   return (
     <section ref={panel} className="inbox" role="dialog" aria-label={t.inbox} tabIndex={-1}>
       <div className="inbox-head">
@@ -74,7 +76,7 @@ export function InboxPanel({ view, user }: { view: View; user: string }): ReactN
       ) : (
         <ul className="inbox-items">
           {items.slice(0, shown).map((item) => (
-            <Item key={item.id} item={item} view={view} onRead={() => mark({ ids: [item.id] })} />
+            <Item key={item.id} item={item} view={view} named={named.get(nameOf(item)) ?? 0} onRead={() => mark({ ids: [item.id] })} />
           ))}
           {items.length > shown && (
             <li className="inbox-older">
@@ -89,13 +91,18 @@ export function InboxPanel({ view, user }: { view: View; user: string }): ReactN
   );
 }
 
+/** What runs of one name have in common: then only their times tell them apart. */
+const nameOf = ({ id, transition }: JobNotification): string => (transition ? `${transition.namespace}/${transition.name}` : id);
+
 interface ItemProps {
   readonly item: JobNotification;
   readonly view: View;
+  /** How many are of jobs of this name. */
+  readonly named: number;
   readonly onRead: () => void;
 }
 
-function Item({ item, view, onRead }: ItemProps): ReactNode {
+function Item({ item, view, named, onRead }: ItemProps): ReactNode {
   const { kind, title, at, transition, read } = item;
   const entry = useRef<HTMLLIElement>(null);
   const markRead = (): void => {
@@ -124,6 +131,7 @@ function Item({ item, view, onRead }: ItemProps): ReactNode {
             </>
           )}
           {t.ago(<Age since={at} />)}
+          {named > 1 && <> · <time dateTime={new Date(at).toISOString()}>{formatDate(at)}</time></>}
           {item.silent && ` · ${t.silent}`}
         </div>
         {why && !text.includes(why) && <div className="inbox-why" translate="no">{why}</div>}

@@ -1,6 +1,6 @@
 import type { JobNotification, Kubecast } from '@kubecast/sdk';
 import { KubecastProvider } from '@kubecast/sdk/react';
-import { act } from 'react';
+import { act, type ReactNode } from 'react';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { frame, type ScriptedBody, type ScriptedFetch } from '../../../mock/fetch.ts';
 import { eachPage } from '../../../mock/page.ts';
@@ -8,6 +8,7 @@ import { render, type Rendered } from '../../../mock/render.ts';
 import { MockInbox } from '../../../mock/told.ts';
 import { parseView } from '../view/view.ts';
 import { Bell } from './Bell.tsx';
+import { useShows } from './seen.ts';
 import { due } from './notices.ts';
 import { shortened } from './Settings.tsx';
 
@@ -128,16 +129,25 @@ test.each([['5m0s', '5m'], ['1h0m0s', '1h'], ['0s', '0s'], ['', '0s'], ['90s', '
   expect(shortened(long)).toBe(short);
 });
 
-test('what is watched on its own page is read, whatever came before of the name, and stays read where that is refused', async () => {
+/** A job's page, of which only matters which run it shows. */
+function Shows({ uid }: { uid: string | undefined }): ReactNode {
+  useShows(uid);
+  return <Bell view={parseView('#jobs/team-a/watched')} user="mara" />;
+}
+const showing = async (uid: string | undefined): Promise<void> => {
   page.unmount();
   page = render(
     <KubecastProvider client={kc}>
-      <Bell view={parseView('#jobs/team-a/watched')} user="mara" />
+      <Shows uid={uid} />
     </KubecastProvider>,
   );
   inbox.tell('other', 'Failed');
   inbox.tell('watched', 'Failed');
   await open();
+};
+
+test('what is watched on its own page is read, whatever came before of the name, and stays read where that is refused', async () => {
+  await showing('watched');
   expect(bell()?.getAttribute('aria-label')).toBe('Inbox, 1 unread');
   await pass();
   expect(server.last.url).toContain('/notifications');
@@ -145,4 +155,16 @@ test('what is watched on its own page is read, whatever came before of the name,
   const asked = server.requests.length;
   await pass(100);
   expect(server.requests.length).toBe(asked);
+});
+
+test.each(['newer', undefined])("who looks at another run of a name, or at one that is not known yet, has not seen the older one's end: %s", async (uid) => {
+  await showing(uid);
+  expect(bell()?.getAttribute('aria-label')).toBe('Inbox, 2 unread');
+});
+
+test('runs of one name are told apart by when they ended', async () => {
+  for (const name of ['train', 'train', 'other']) inbox.tell(name, 'Failed');
+  await open();
+  page.act(() => bell()?.click());
+  expect([...page.element.querySelectorAll('.inbox-items > li')].map((one) => one.querySelectorAll('time').length)).toEqual([1, 2, 2]);
 });

@@ -13,6 +13,7 @@ import { Facts, ObjectFrame } from '../object/ObjectFrame.tsx';
 import { podFields } from '../pods/fields.ts';
 import { podRow, type Pod } from '../pods/pod.ts';
 import { JobPlace } from '../queues/JobPlace.tsx';
+import { useShows } from '../inbox/seen.ts';
 import { StateMark } from '../state/StateMark.tsx';
 import { stateName } from '../state/texts.ts';
 import { whyNow } from '../state/why.ts';
@@ -20,7 +21,7 @@ import { linkTo, type View } from '../view/view.ts';
 import { Events, eventFields, eventsName, ofJob } from './Events.tsx';
 import { KeptLog, KeptSpec, usePastJob } from './Kept.tsx';
 import { LogView } from '../log/LogView.tsx';
-import { Parts, pastFacts, PastMark, Why } from './PastFacts.tsx';
+import { MemoryLimit, Parts, pastFacts, PastMark, Why } from './PastFacts.tsx';
 import { OwnerTree } from './OwnerTree.tsx';
 import { PodsEver, PodsNow } from './Pods.tsx';
 import { Runs, useOtherRuns } from './Runs.tsx';
@@ -68,6 +69,8 @@ export function JobPage({ view, namespace, name, uid: asked, token }: JobPagePro
     () => ofJob(said.data, name, uid ?? job?.metadata.uid, [...podRows, ...(kept?.pods ?? [])].map((pod) => pod.uid)),
     [said.data, name, uid, job, podRows, kept],
   );
+  // Until it is known whether the name is another run's by now, the page shows none in particular.
+  useShows(asked ?? (watched.status === 'live' ? (job?.metadata.uid ?? uid) : undefined));
   const others = useOtherRuns(namespace, name, uid, `${named?.metadata.uid} ${life.transitions.length}`);
   const compares = view.tab === 'compare' || others.items.length > 0;
   const { tabs } = t;
@@ -84,7 +87,7 @@ export function JobPage({ view, namespace, name, uid: asked, token }: JobPagePro
       missing={life.transitions.length === 0 && !kept ? t.noJob : other ? t.otherHasName : t.gone}
       facts={
         <>
-          {kept && <Why past={kept} view={view} there={(pod) => podRows.some((one) => one.name === pod)} />}
+          {kept && <Why past={kept} limit={<MemoryLimit past={kept} job={job} />} view={view} there={(pod) => podRows.some((one) => one.name === pod)} />}
           <JobPlace past={kept} />
           {(row ?? kept) && (
             <Facts

@@ -1,11 +1,13 @@
 // What the history knows of a job beside its states: why it is in its state, what it used, what it is a part of, and its parts.
 
-import { pastJobs, type KubeObject, type Kubecast, type PastJob, type Resource } from '@kubecast/sdk';
+import { pastJobs, pastSpec, type KubeObject, type Kubecast, type PastJob, type Resource } from '@kubecast/sdk';
 import { useKubecast } from '@kubecast/sdk/react';
 import { useMemo, type ReactNode } from 'react';
 import { Age } from '../age/Age.tsx';
 import { useKinds, type Kind } from '../kinds/discovery.ts';
 import { outcomeOf } from '../history/outcome.ts';
+import { memoryLimit } from '../object/requests.ts';
+import { t as objects } from '../object/texts.ts';
 import { useReading } from '../polling/polling.ts';
 import { StateIcon, StateMark } from '../state/StateMark.tsx';
 import { stateName } from '../state/texts.ts';
@@ -23,7 +25,7 @@ export function PastMark({ past }: { past: PastJob }): ReactNode {
 }
 
 /** Why it is in its state, in one sentence, and which pod says so. */
-export function Why({ past, view, there }: { past: PastJob; view: View; /** Whether a pod is there, by its name. */ there: (pod: string) => boolean }): ReactNode {
+export function Why({ past, limit, view, there }: { past: PastJob; /** What is said of how much memory it might have. */ limit?: ReactNode; view: View; /** Whether a pod is there, by its name. */ there: (pod: string) => boolean }): ReactNode {
   const state = outcomeOf(past);
   const why = whyNow(past);
   if (!why) return null;
@@ -38,6 +40,7 @@ export function Why({ past, view, there }: { past: PastJob; view: View; /** Whet
           {full}
         </p>
       )}
+      {reason === 'OOMKilled' && limit}
       {pod && (
         <p className="job-why-more">
           {t.whyPod}{' '}
@@ -57,6 +60,17 @@ export function Why({ past, view, there }: { past: PastJob; view: View; /** Whet
       )}
     </section>
   );
+}
+
+/** How much memory the container might have that ran out of it, as the job is written, or was. Its object is not there any more: that is what is kept. */
+export function MemoryLimit({ past: { namespace, name, uid, spec, cause }, job }: { past: PastJob; job: KubeObject | undefined }): ReactNode {
+  const kc = useKubecast();
+  const there = job !== undefined;
+  const read = useMemo(() => () => (there || !spec ? Promise.resolve(undefined) : pastSpec(kc, jobs, { namespace, name, uid })), [kc, there, spec, namespace, name, uid]);
+  const { data } = useReading(read, undefined);
+  const { spec: written } = ((job ?? data) as { readonly spec?: { readonly template?: { readonly spec?: object } } } | undefined) ?? {};
+  if (!written?.template?.spec || !cause?.container) return null;
+  return <p className="job-why-more">{objects.memoryLimit(memoryLimit(written.template.spec, cause.container))}</p>;
 }
 
 /** The facts that only the history has. */

@@ -1,4 +1,4 @@
-import type { Kubecast, PastJob, Run } from '@kubecast/sdk';
+import type { Kubecast, KubeObject, PastJob, Run } from '@kubecast/sdk';
 import { KubecastProvider } from '@kubecast/sdk/react';
 import { act } from 'react';
 import { afterEach, expect, test, vi } from 'vitest';
@@ -9,7 +9,7 @@ import { Facts } from '../object/ObjectFrame.tsx';
 import { parseView } from '../view/view.ts';
 import { untilReadAgain } from './Kept.tsx';
 import { latestLife } from './life.ts';
-import { Parts, pastFacts, PastMark, Why } from './PastFacts.tsx';
+import { MemoryLimit, Parts, pastFacts, PastMark, Why } from './PastFacts.tsx';
 import { PodsEver } from './Pods.tsx';
 import { jobs } from './resources.ts';
 import { Timeline } from './Timeline.tsx';
@@ -48,6 +48,26 @@ test('what is not known is not told as nothing, but why it is not known', () => 
   const parent = { resource: 'jobsets.jobset.x-k8s.io', name: 'set', uid: 's' };
   expect(facts(past({ ...unknown, parent }))).toEqual({ 'Part of': 'set', Attempts: '2', Used: '– (counted where it is a part)' });
   expect(page.element.querySelector('a')?.getAttribute('href')).toBe('#kinds/jobsets.jobset.x-k8s.io/n/set');
+});
+
+test("a job that ran out of memory says how much it might have, as its object does, and once that is gone as that was", async () => {
+  const template = { template: { spec: { containers: [{ name: 'main', resources: { limits: { memory: '4Gi' } } }] } } };
+  const show = (job: KubeObject | undefined): void => {
+    page = render(
+      <KubecastProvider client={kc}>
+        <Why past={past({ cause, spec: true })} limit={<MemoryLimit past={past({ cause, spec: true })} job={job} />} view={view} there={() => true} />
+      </KubecastProvider>,
+    );
+  };
+  show({ metadata: { name: 'j', uid: 'u' }, spec: template } as unknown as KubeObject);
+  expect(page.element.textContent).toContain('Its memory limit: 4Gi');
+  page.unmount();
+  show(undefined);
+  await act(() => vi.advanceTimersByTimeAsync(0));
+  expect(server.last.url).toContain('view=spec');
+  server.last.refuse(200, {}, JSON.stringify({ metadata: { name: 'j', uid: 'u' }, spec: template }));
+  await act(() => vi.advanceTimersByTimeAsync(100));
+  expect(page.element.textContent).toContain('Its memory limit: 4Gi');
 });
 
 test('why it ended is a text of strangers, and links to a pod only while that is there', () => {

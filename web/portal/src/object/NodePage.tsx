@@ -50,6 +50,7 @@ export function NodePage({ view, name }: { view: View; name: string }): ReactNod
   const rows = useMemo(() => here.data.map(podRow).sort((a, b) => b.created - a.created || a.name.localeCompare(b.name)), [here.data]);
   const requested = useMemo(() => here.data.map(requestsOf).reduce(sum, {}), [here.data]);
   const roles = Object.keys(node?.metadata.labels ?? {}).flatMap((label) => /^node-role\.kubernetes\.io\/(.+)$/.exec(label)?.[1] ?? []);
+  const ready = node && conditionsOf(node).find(({ type }) => type === 'Ready');
   const { nodeInfo, addresses = [] } = node?.status ?? {};
   const { tabs } = t;
   return (
@@ -66,6 +67,15 @@ export function NodePage({ view, name }: { view: View; name: string }): ReactNod
       facts={
         node && (
           <>
+            {ready?.status !== 'True' && (
+              <section className="job-why" data-state="Failed" aria-labelledby="node-why">
+                <h2 id="node-why">{t.whyNotReady}</h2>
+                <p translate="no">{[ready?.reason, ready?.message].filter(Boolean).join(': ')}</p>
+                <p className="job-why-more">
+                  {t.conditions.since}: <Age since={ready?.since} in={t.ago} />
+                </p>
+              </section>
+            )}
             {node.spec?.unschedulable && <p className="job-said">{t.unschedulable}</p>}
             <h2>{t.capacity}</h2>
             <Capacity node={node} requested={requested} pods={here.data} narrowed={here.namespaces !== undefined || isFinal(here)} />

@@ -22,12 +22,14 @@ interface ChartProps {
   /** Bars that stand on each other, or lines. */
   readonly as: 'bars' | 'lines';
   readonly format?: (value: number) => string;
+  /** Its numbers are not there yet. */
+  readonly loading?: boolean;
 }
 
 const width = 300;
 const height = 90;
 
-export function Chart({ title, summary, steps, series, as, format = formatNumber }: ChartProps): ReactNode {
+export function Chart({ title, summary, steps, series, as, format = formatNumber, loading = false }: ChartProps): ReactNode {
   const at = steps.map((_, n) => series.map(({ values }) => values[n] ?? 0));
   const top = Math.max(0, ...at.map((values) => (as === 'bars' ? values.reduce((a, b) => a + b, 0) : Math.max(0, ...values))));
   const first = steps[0] ?? 0;
@@ -45,7 +47,7 @@ export function Chart({ title, summary, steps, series, as, format = formatNumber
         </ul>
       </figcaption>
       {top === 0 ? (
-        <p className="chart-none">{t.nothing}</p>
+        <p className="chart-none">{loading ? t.loading : t.nothing}</p>
       ) : (
         <>
           <div className="chart-plot">

@@ -87,6 +87,7 @@ export function OverviewPage({ view }: { view: View }): ReactNode {
     <Chart
       title={t.ends}
       as="bars"
+      loading={!ends.data && !ends.error}
       steps={steps}
       series={[
         { name: t.endedWell, tone: 'done', values: ended.succeeded },
@@ -129,8 +130,8 @@ export function OverviewPage({ view }: { view: View }): ReactNode {
             <>
               <div className="charts">
                 {endsChart}
-                <Chart title={t.waits} as="lines" steps={steps} series={timesAt.waits} format={inSeconds} />
-                <Chart title={t.runs} as="lines" steps={steps} series={timesAt.runs} format={inSeconds} />
+                <Chart title={t.waits} as="lines" steps={steps} series={timesAt.waits} format={inSeconds} loading={!times.data && !times.error} />
+                <Chart title={t.runs} as="lines" steps={steps} series={timesAt.runs} format={inSeconds} loading={!times.data && !times.error} />
               </div>
               <Teams namespace={namespace} since={since} signal={last} />
               <Failures rows={failures} loading={failing.status === 'loading'} view={view} />

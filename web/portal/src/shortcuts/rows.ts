@@ -19,4 +19,12 @@ export function moveRow(key: string): boolean {
   return true;
 }
 
+/** Goes to the row to which the tab key leads; false: there is none. */
+export function firstRow(): boolean {
+  const links = [...document.querySelectorAll<HTMLElement>('main a.row-link')];
+  const to = links.find(({ tabIndex }) => tabIndex === 0) ?? links[0];
+  to?.focus();
+  return to !== undefined;
+}
+
 const rowOf = (link: Element): Element | null => link.closest('tr, li, [role="row"]');

@@ -1,6 +1,7 @@
 import { act, useRef, useState, type ReactNode } from 'react';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { render, type Rendered } from '../../../mock/render.ts';
+import { Search } from '../filters/Search.tsx';
 import { useRoving } from '../table/useRoving.ts';
 import { Help } from './Help.tsx';
 import { onKey, setSingleKeys, giveTypedAhead } from './shortcuts.ts';
@@ -181,4 +182,16 @@ test('the dialog of keys remembers that they are off, and tells when it is close
   expect(localStorage.getItem('kubecast.keys')).toBe('off');
   page.act(() => page.button('Close').click());
   expect(closed).toHaveBeenCalledOnce();
+});
+
+test.each(['Enter', 'ArrowDown'])('%s in the search of a table leads on to what was found', (key) => {
+  page = render(
+    <main>
+      <Search value="" label="Search" />
+      <a className="row-link" href="#a" tabIndex={-1}>a</a>
+      <a className="row-link" href="#b" tabIndex={0}>b</a>
+    </main>,
+  );
+  page.element.querySelector('input')?.focus();
+  expect([press(key), focused()]).toEqual([true, 'b']);
 });
