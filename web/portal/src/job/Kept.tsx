@@ -1,8 +1,9 @@
 // What is kept of a job that has ended: the end of its log, once its pods are gone, and what it was told to do, once it is gone itself.
 
-import { pastJobs, pastLog, pastSpec, type KubeObject, type PastJob, type Resource } from '@kubecast/sdk';
+import { AskedError, pastJobs, pastLog, pathOf, type Kubecast, type KubeObject, type PastJob, type Resource } from '@kubecast/sdk';
 import { useKubecast } from '@kubecast/sdk/react';
 import { useMemo, type ReactNode } from 'react';
+import { exactAnswerTo } from '../exact/exact.ts';
 import { KeptLines } from '../log/Kept.tsx';
 import { t as log } from '../log/texts.ts';
 import { useReading, type Read } from '../polling/polling.ts';
@@ -66,10 +67,20 @@ export function KeptLog({ of, namespace, name, uid }: Of): ReactNode {
   );
 }
 
+/** As pastSpec, with all numbers as they are. */
+async function exactSpec(kc: Kubecast, of: Resource<KubeObject>, { namespace, name, uid }: Omit<Of, 'of'>): Promise<KubeObject | undefined> {
+  try {
+    return (await exactAnswerTo(kc, `/history${pathOf(of, { namespace, name })}?${new URLSearchParams({ uid, view: 'spec' })}`)) as KubeObject;
+  } catch (error) {
+    if (error instanceof AskedError && error.status === 404) return undefined;
+    throw error;
+  }
+}
+
 /** The object as it was last seen, without its status. */
 export function KeptSpec({ of, namespace, name, uid }: Of): ReactNode {
   const kc = useKubecast();
-  const read: Read<KubeObject | undefined> = useReading(useMemo(() => () => pastSpec(kc, of, { namespace, name, uid }), [kc, of, namespace, name, uid]), undefined);
+  const read: Read<KubeObject | undefined> = useReading(useMemo(() => () => exactSpec(kc, of, { namespace, name, uid }), [kc, of, namespace, name, uid]), undefined);
   return (
     <>
       <p className="job-kept">{t.kept.spec}</p>

@@ -219,8 +219,10 @@ test('what is kept of a job that is gone is shown as it was written, and is no m
   expect(page.element.querySelector('img')).toBeNull();
   expect(server.last.url).toBe('/history/apis/batch/v1/namespaces/n/jobs/j?uid=u&view=log');
   page.unmount();
-  await shows(<KeptSpec {...gone} />, 200, '{"kind":"Job","metadata":{"name":"j","uid":"u"},"spec":{"parallelism":7}}');
+  await shows(<KeptSpec {...gone} />, 200, '{"kind":"Job","metadata":{"name":"j","uid":"u"},"spec":{"parallelism":7,"serial":9007199254740993}}');
   await vi.waitFor(() => expect(page.element.textContent).toContain('parallelism: 7'), { timeout: 60_000 });
+  expect(page.element.textContent).toContain('serial: 9007199254740993');
+  expect(server.last.url).toBe('/history/apis/batch/v1/namespaces/n/jobs/j?uid=u&view=spec');
 });
 
 test('the end of a log that is kept opens at its end, is searched, and is saved as it was written', async () => {

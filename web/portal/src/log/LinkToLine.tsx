@@ -21,19 +21,23 @@ interface LineOf {
   /** What was there has been told. */
   readonly ready: boolean;
   readonly entries: readonly LogEntry[];
+  /** Nothing is before these. */
+  readonly all: boolean;
   readonly whole: Whole;
   readonly setAt: (at: Mark) => void;
 }
 
 /** Finds the line of the page's address, in what is loaded or by its time. */
-export function useLinkedLine({ line, ready, entries, whole, setAt }: LineOf): Linked {
+export function useLinkedLine({ line, ready, entries, all, whole, setAt }: LineOf): Linked {
   const [done, setDone] = useState({ line: '', said: '' });
   const find = async (): Promise<number | undefined> => {
     const address = parseAddress(line);
-    const here = address && lineAt(entries, address);
+    const here = address && lineAt(entries, address, all);
     if (!address || here || !entries.some(({ type }) => type === 'line')) return here?.number;
     const place = await whole.placeOf(address.time);
-    return place === undefined ? undefined : lineAt(await whole.around(place), address)?.number;
+    if (place === undefined) return undefined;
+    // From some lines before the first of its time on.
+    return lineAt(await whole.around(place), address, true)?.number;
   };
   const seeks = ready && line !== '' && line !== done.line;
   useEffect(() => {

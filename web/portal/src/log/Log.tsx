@@ -68,11 +68,11 @@ export function Log({ of, namespace, name, token, choice, unwritten }: LogProps)
     if (options.level !== '') change({ level: '' });
     setAt(mark);
   };
-  const linked = useLinkedLine({ line: view.line, ready: status === 'live', entries: all, whole, setAt: show });
+  const linked = useLinkedLine({ line: view.line, ready: status === 'live', entries: all, all: !more, whole, setAt: show });
 
   const addressOf = (id: number): string | undefined => {
     const index = indexOf(loaded, id);
-    return loaded.at(index)?.id === id ? addressAt(all, index) : undefined;
+    return loaded.at(index)?.id === id ? addressAt(all, index, !more) : undefined;
   };
   const hrefOf = (id: number): string | undefined => {
     const line = addressOf(id);

@@ -19,22 +19,38 @@ export function parseAddress(text: string): Address | undefined {
 const isOf = (entry: LogEntry | undefined, { pod, container, time }: Pick<Address, 'pod' | 'container' | 'time'>): entry is LogLine =>
   entry?.type === 'line' && entry.pod === pod && entry.container === container && sameTime(entry.time, time);
 
-/** The address of the line at an index; undefined: nothing of a line is there. */
-export function addressAt(entries: readonly LogEntry[], index: number): string | undefined {
+/** That a run began is told before its last lines, too, so it does not say what is before a line. */
+const isBeside = (entry: LogEntry | undefined, { pod, container }: Pick<Address, 'pod' | 'container'>): boolean => entry?.type === 'line' && entry.pod === pod && entry.container === container;
+
+/**
+ * The address of the line at an index; undefined: nothing of a line is there, or it is not known how many lines of its time are before the first entry.
+ * Whether these are `all` from the first one on, says who has them.
+ */
+export function addressAt(entries: readonly LogEntry[], index: number, all: boolean): string | undefined {
   const line = entries[index];
   if (line?.type !== 'line') return undefined;
   let before = 0;
+  let known = all;
   // Lines of one time stand together, as far as other containers let them.
   for (let n = index - 1; n >= 0 && index - n < 10_000; n--) {
     const entry = entries[n];
     if (isOf(entry, line)) before++;
-    else if (entry?.pod === line.pod && entry.container === line.container) break;
+    else if (isBeside(entry, line)) {
+      known = true;
+      break;
+    }
   }
+  // One that is alone in its time is found by it, whatever is before.
+  if (!known && (before > 0 || isOf(entries.slice(index + 1, index + 100).find((entry) => isBeside(entry, line)), line))) return undefined;
   return `${line.pod}/${line.container}/${line.time}${before > 0 ? `/${before}` : ''}`;
 }
 
-/** The line that has an address; undefined: it is not among these. */
-export function lineAt(entries: readonly LogEntry[], address: Address): LogEntry | undefined {
+/** The line that has an address; undefined: it is not among these, or it is not known which of its time it is. */
+export function lineAt(entries: readonly LogEntry[], address: Address, all: boolean): LogEntry | undefined {
+  const at = entries.findIndex((entry) => isOf(entry, address));
+  const first = entries.findIndex((entry) => isBeside(entry, address));
+  const alone = address.before === 0 && entries.filter((entry) => isOf(entry, address)).length === 1;
+  if (at === first && !all && !alone) return undefined;
   let before = address.before;
   return entries.find((entry) => isOf(entry, address) && before-- === 0);
 }

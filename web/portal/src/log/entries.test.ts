@@ -1,6 +1,7 @@
 import type { LogEntry } from '@kubecast/sdk';
 import { expect, test } from 'vitest';
 import { entriesOf, newerThan, sourcesOf, words } from './entries.ts';
+import { addressAt, lineAt } from './address.ts';
 import { matchesOf, parts } from './find.ts';
 
 const of = (number: number, container: string) => ({ number, namespace: 'n', pod: 'p', container });
@@ -45,4 +46,15 @@ test('what came while the reader stays is counted, also where as many of the old
   expect(newerThan(entries, entries)).toBe(0);
   expect(newerThan([], entries)).toBe(4);
   expect(newerThan(entries, [])).toBe(0);
+});
+
+test('a line among others of its time has an address only where it is known which of them it is', () => {
+  const at = (number: number, second: number): LogEntry => ({ ...line(number, 'main', String(number)), time: `2026-11-27T10:00:0${second}Z` }) as LogEntry;
+  const began: LogEntry = { ...of(0, 'main'), type: 'started', restart: 0, reason: '', exitCode: undefined };
+  const tail = [began, at(1, 1), at(2, 1), line(3, 'side', 'between'), at(4, 2), at(5, 2)];
+  const address = (time: number, before: number) => ({ pod: 'p', container: 'main', time: `2026-11-27T10:00:0${time}Z`, before });
+  expect([1, 2, 4, 5].map((index) => addressAt(tail, index, false))).toEqual([undefined, undefined, 'p/main/2026-11-27T10:00:02Z', 'p/main/2026-11-27T10:00:02Z/1']);
+  expect(addressAt(tail, 2, true)).toBe('p/main/2026-11-27T10:00:01Z/1');
+  expect([lineAt(tail, address(1, 1), false)?.number, lineAt(tail, address(1, 1), true)?.number, lineAt(tail, address(2, 1), false)?.number]).toEqual([undefined, 2, 5]);
+  expect(lineAt([began, at(1, 1), at(2, 2)], address(1, 0), false)?.number).toBe(1);
 });
