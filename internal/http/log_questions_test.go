@@ -218,6 +218,50 @@ func TestQuestionAboutALogThatCannotBeReadSaysSo(t *testing.T) {
 	})
 }
 
+// A node that does not answer keeps nobody from the lines of others: its container is told as one that cannot be read.
+func TestANodeThatHangsSilencesNoOtherLog(t *testing.T) {
+	withKubelet(t, 1, func(t *testing.T, k *kubelet, all []*gateway) {
+		g := all[0]
+		for _, c := range []string{"main", "other", "stuck"} {
+			k.starts("a/web", c)
+			k.writes("a/web", c, "of "+c)
+		}
+		pass(time.Second)
+		hangs := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Query().Get("container") != "stuck" {
+				k.ServeHTTP(w, r)
+				return
+			}
+			<-r.Context().Done()
+		})
+		k.instead.Store(&hangs)
+		for _, query := range []string{"view=lines", "view=search&search=of"} {
+			began := time.Now()
+			a := g.asksLog("/api/v1/namespaces/a/pods/web?" + query)
+			items := a.Items
+			for _, m := range a.Matches {
+				items = append(items, m.Item)
+			}
+			got := textsOf(items)
+			for _, want := range []string{"main of main", "other of other"} {
+				if !slices.Contains(got, want) {
+					t.Errorf("%s: %q is missing in %q", query, want, got)
+				}
+			}
+			if query == "view=lines" && !slices.Contains(got, "reset unavailable") {
+				t.Errorf("nothing is told of the log that cannot be read: %q", got)
+			}
+			if waited := time.Since(began); !a.Complete || waited > 5*time.Second {
+				t.Errorf("%s: complete %t, after %s", query, a.Complete, waited)
+			}
+		}
+		// One that is asked for alone is waited for: nobody else is.
+		if a := g.asksLog("/api/v1/namespaces/a/pods/web?view=lines&container=stuck"); a.Stopped != "time" {
+			t.Errorf("stopped for %q", a.Stopped)
+		}
+	})
+}
+
 // Questions need what following the same logs needs.
 func TestNobodyAsksAboutLogsThatTheyMayNotGet(t *testing.T) {
 	withKubelet(t, 1, func(t *testing.T, k *kubelet, all []*gateway) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"sync"
 	"time"
 
 	"github.com/kubecast/kubecast/internal/http/eventstream"
@@ -49,6 +50,7 @@ type merge struct {
 	source   logs.Source
 	cluster  string
 	all      []*reading
+	begun    bool
 	read     int    // bytes
 	first    string // the time of the first line
 	complete bool   // all was read
@@ -57,6 +59,8 @@ type merge struct {
 
 // reading is one container's log, run after run.
 type reading struct {
+	ctx  context.Context
+	end  context.CancelFunc
 	of   *container
 	runs []run
 	scan *logs.Scan
@@ -68,7 +72,8 @@ type reading struct {
 func newMerge(ctx context.Context, source logs.Source, cluster string, all []*container) *merge {
 	m := &merge{ctx: ctx, source: source, cluster: cluster}
 	for _, c := range all {
-		m.all = append(m.all, &reading{of: c, runs: c.status.runs})
+		ctx, end := context.WithCancel(ctx)
+		m.all = append(m.all, &reading{ctx: ctx, end: end, of: c, runs: c.status.runs})
 	}
 	return m
 }
@@ -78,15 +83,41 @@ func (m *merge) close() {
 		if r.scan != nil {
 			r.scan.Close()
 		}
+		r.end()
 	}
+}
+
+// patience is how long the logs of several containers wait for one of them.
+const patience = 3 * time.Second
+
+// begin opens all logs, beside each other: some nodes may not answer.
+func (m *merge) begin() {
+	var opened sync.WaitGroup
+	for _, r := range m.all {
+		opened.Go(func() { r.head = m.soon(r) })
+	}
+	opened.Wait()
+	m.begun = true
+}
+
+// soon is the next item of one container; nil if there are no more. A log that keeps others waiting for too long is told
+// as one that cannot be read.
+func (m *merge) soon(r *reading) *item {
+	if len(m.all) > 1 {
+		defer time.AfterFunc(patience, r.end).Stop()
+	}
+	return m.ahead(r)
 }
 
 // next is the item that comes next; ok is false if there are no more, or no more may be read.
 func (m *merge) next() (next *item, ok bool) {
+	if !m.begun {
+		m.begin()
+	}
 	var from *reading
 	for _, r := range m.all {
 		if r.head == nil && !r.over {
-			r.head = m.ahead(r)
+			r.head = m.soon(r)
 		}
 		if m.ctx.Err() != nil {
 			m.stopped = "time"
@@ -125,9 +156,9 @@ func (m *merge) ahead(r *reading) *item {
 	c.run = now.restart
 	told := item{Namespace: c.namespace, Pod: c.pod, Container: c.name, sorted: r.last}
 	if r.scan == nil {
-		scan, err := logs.OpenScan(m.ctx, m.source, c.of(m.cluster), now.ended)
+		scan, err := logs.OpenScan(r.ctx, m.source, c.of(m.cluster), now.ended)
 		if err != nil {
-			r.runs = r.runs[1:]
+			r.leave()
 			return told.missing(err)
 		}
 		r.scan = scan
@@ -143,7 +174,7 @@ func (m *merge) ahead(r *reading) *item {
 		return &told
 	}
 	r.scan.Close()
-	r.scan, r.runs = nil, r.runs[1:]
+	r.leave()
 	switch {
 	case !errors.Is(err, io.EOF):
 		return told.missing(err)
@@ -152,6 +183,14 @@ func (m *merge) ahead(r *reading) *item {
 	}
 	told.Type, told.Restart, told.Reason, told.ExitCode = "ended", &now.restart, now.reason, &now.exitCode
 	return &told
+}
+
+// leave goes on to the next run; not where nobody waits for this container any more.
+func (r *reading) leave() {
+	r.scan, r.runs = nil, r.runs[1:]
+	if r.ctx.Err() != nil {
+		r.runs = nil
+	}
 }
 
 // missing says that the rest of a run cannot be read, and what its node says of that.
