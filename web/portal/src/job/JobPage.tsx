@@ -84,6 +84,7 @@ export function JobPage({ view, namespace, name, uid: asked, token }: JobPagePro
       command="describe job"
       watched={watched}
       there={job !== undefined}
+      known={past.status !== 'denied' || kept !== undefined || podRows.length > 0}
       missing={life.transitions.length === 0 && !kept ? t.noJob : other ? t.otherHasName : t.gone}
       facts={
         <>

@@ -367,3 +367,11 @@ test("a pod's page says why it crashes, and how much memory it may have", async 
 test('of a pod that is not there it is said that it has no log', async () => {
   expect(await podPage([])).toContain('There is no such pod. What a pod has written is gone with it');
 });
+
+test('whoever may not see a job is told so as tables tell it, once, and not by a page without anything on it', async () => {
+  await show('#jobs/n/train');
+  await answerAll(() => 'denied');
+  expect(page.element.textContent).toContain('You may not see this');
+  expect(page.element.querySelector('[role=tablist]')).toBeNull();
+  expect(page.element.querySelectorAll('[role=alert]')).toHaveLength(1);
+});

@@ -64,6 +64,7 @@ export function AnyPage({ view, kind, namespace, name }: AnyPageProps): ReactNod
       command={`get ${kind.id} -o yaml`}
       watched={watched}
       there={object !== undefined}
+      known={past !== undefined}
       missing={past ? jobTexts.gone : t.notThere}
       facts={
         <>

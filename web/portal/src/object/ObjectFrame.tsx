@@ -2,6 +2,7 @@
 
 import { isFinal, type Status } from '@kubecast/sdk';
 import type { KeyboardEvent, ReactNode } from 'react';
+import { Forbidden } from '../app/Notice.tsx';
 import { Copied } from '../job/Copied.tsx';
 import { formatNumber } from '../texts/format.ts';
 import { setView, type View } from '../view/view.ts';
@@ -31,6 +32,8 @@ interface ObjectFrameProps {
   readonly command: string;
   readonly watched: { readonly status: Status; readonly error: { readonly message: string } | undefined; readonly retry: () => void };
   readonly there: boolean;
+  /** Something is known of it that is not told by the object itself, as by its history. */
+  readonly known?: boolean;
   /** Said if it is not there, although nothing is wrong. */
   readonly missing: string;
   readonly facts: ReactNode;
@@ -38,7 +41,7 @@ interface ObjectFrameProps {
   readonly tabs: readonly Tab[];
 }
 
-export function ObjectFrame({ view, namespace, name, back, mark, command, watched, there, missing, facts, tabs }: ObjectFrameProps): ReactNode {
+export function ObjectFrame({ view, namespace, name, back, mark, command, watched, there, known = false, missing, facts, tabs }: ObjectFrameProps): ReactNode {
   const { status, error, retry } = watched;
   const tab = tabs.find(({ id }) => id === view.tab) ?? tabs[0];
   const safe = nameable.test(name) && (namespace === '' || nameable.test(namespace));
@@ -55,18 +58,24 @@ export function ObjectFrame({ view, namespace, name, back, mark, command, watche
         {mark}
         {safe && <Copied text={`kubectl ${namespace && `-n ${namespace} `}${command} ${name}`} />}
       </header>
-      <Trouble status={status} message={error?.message} there={there} missing={missing} onRetry={retry} />
-      <div className="job-body">
-        <section className="job-facts" aria-label={t.facts}>
-          {facts}
-        </section>
-        <section className="job-main" aria-label={t.details}>
-          <Tabs tabs={tabs} shown={tab} />
-          <div className="job-panel" role="tabpanel" id="job-panel" aria-labelledby={tab && idOf(tab)}>
-            {tab?.content()}
+      {status === 'denied' && !there && !known ? (
+        <Forbidden said={error?.message} onRetry={retry} />
+      ) : (
+        <>
+          <Trouble status={status} message={error?.message} there={there} missing={missing} onRetry={retry} />
+          <div className="job-body">
+            <section className="job-facts" aria-label={t.facts}>
+              {facts}
+            </section>
+            <section className="job-main" aria-label={t.details}>
+              <Tabs tabs={tabs} shown={tab} />
+              <div className="job-panel" role="tabpanel" id="job-panel" aria-labelledby={tab && idOf(tab)}>
+                {tab?.content()}
+              </div>
+            </section>
           </div>
-        </section>
-      </div>
+        </>
+      )}
     </div>
   );
 }
