@@ -191,6 +191,11 @@ describe.skipIf(lacking !== undefined)(`the face of the portal${lacking ? ` (${l
       return { first: first?.cut, last: last?.cut, inside: (last?.right ?? Infinity) <= (one.closest('[role=cell]')?.getBoundingClientRect().right ?? 0) };
     });
     expect(cut).toEqual({ first: true, last: false, inside: true });
+    // What is cut is copied as it is.
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+    await long.locator('.cut-name').first().evaluate((one) => getSelection()?.selectAllChildren(one));
+    await page.keyboard.press('Control+C');
+    await expect.poll(() => page.evaluate(() => navigator.clipboard.readText())).toBe('face-runs-with-a-name-that-is-too-long-for-any-column');
     const ages = await page.locator('.table-body .column-age time').evaluateAll((all) => all.map((one) => Math.round(one.getBoundingClientRect().right)));
     expect(new Set(ages).size).toBe(1);
     await closeContext(page.context());

@@ -6,16 +6,18 @@ const most = 9;
 /** What is shorter fits, or has no middle worth cutting. */
 const short = 8;
 
-/** A name that is cut in the middle where it does not fit; whole when pointed at, copied or read out. */
+/** A name that is cut in the middle where it does not fit; whole when pointed at, found, copied or read out. */
 export function CutName({ text }: { text: string }): ReactNode {
   if (text.length <= short) return <span translate="no">{text}</span>;
   const at = text.length - Math.min(most, Math.floor(text.length / 3));
+  // What is copied or read out is the first part alone, which has all of the name: two parts would be two lines, and two words.
   return (
     <span className="cut-name" title={text} translate="no">
-      <span aria-hidden="true">{text.slice(0, at)}</span>
+      <span>
+        {text.slice(0, at)}
+        <span className="cut-rest">{text.slice(at)}</span>
+      </span>
       <span aria-hidden="true">{text.slice(at)}</span>
-      {/* Its parts would be read out as two words. */}
-      <span className="unseen">{text}</span>
     </span>
   );
 }
