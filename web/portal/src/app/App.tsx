@@ -2,38 +2,20 @@
 
 import { attend } from '@kubecast/sdk';
 import { KubecastProvider } from '@kubecast/sdk/react';
-import { Suspense, useEffect, useMemo, useState, useSyncExternalStore, type ReactNode } from 'react';
+import { useEffect, useMemo, useState, useSyncExternalStore, type ReactNode } from 'react';
 import { formatTime } from '../texts/format.ts';
 import { describe } from '../connection/describe.ts';
 import { connectionOf } from '../connection/connection.ts';
 import { useNamespaces } from '../filters/NamespaceFilter.tsx';
 import { browserSession } from '../session/browser.ts';
-import { page } from '../pages/page.tsx';
 import { claimsOf, type Claims } from '../session/session.ts';
+import { Offer, PassedOver } from '../signin/Offer.tsx';
+import { SignIn } from '../signin/SignIn.tsx';
 import { useOffer, useSignIn, type First, type SignedIn, type SignInState } from '../signin/useSignIn.ts';
 import { Workspace } from './Workspace.tsx';
 import { t } from './texts.ts';
-import '../signin/signin.css'; // here, so that one signs in although the styles are missing
-
-// Most who load the page are signed in.
-const Offer = page(() => import('../signin/Offer.tsx').then((offer) => offer.Offer));
-const PassedOver = page(() => import('../signin/Offer.tsx').then((offer) => offer.PassedOver));
-const SignIn = page(() => import('../signin/SignIn.tsx').then((form) => form.SignIn));
 
 export function App({ first }: { first: First }): ReactNode {
-  return (
-    <Suspense fallback={<Busy />}>
-      <Shown first={first} />
-    </Suspense>
-  );
-}
-
-/** Nothing that is gone a moment later. */
-function Busy(): ReactNode {
-  return <main aria-busy="true" />;
-}
-
-function Shown({ first }: { first: First }): ReactNode {
   const state = useSignIn(first.session);
   const [offered, passOver] = useOffer(first.offered);
   const { session, looking, trouble, signIn } = state;
@@ -52,7 +34,8 @@ function Shown({ first }: { first: First }): ReactNode {
     };
     return <Offer claims={claimsOf(offered)} onAccept={accept} onRefuse={passOver} />;
   }
-  if (looking && trouble === '') return <Busy />;
+  // Nothing that is gone a moment later: most who load the page are signed in.
+  if (looking && trouble === '') return <main aria-busy="true" />;
   const reason = state.reason || trouble;
   return <SignIn reason={reason} checking={false} trouble="" login={state.login} onToken={signIn} onCancel={() => undefined} />;
 }
@@ -107,11 +90,7 @@ function Inside({ session, state, offered, onPassOver }: InsideProps): ReactNode
   }
   return (
     <>
-      {offered !== undefined && (
-        <Suspense>
-          <PassedOver offered={claimsOf(offered)} onClose={onPassOver} />
-        </Suspense>
-      )}
+      {offered !== undefined && <PassedOver offered={claimsOf(offered)} onClose={onPassOver} />}
       <Workspace kc={kc} aside={aside} connection={connection} claims={claims(token)} token={token} stuck={state.stuck} onSignOut={state.leave} />
     </>
   );

@@ -5,6 +5,7 @@ import type { ReactNode } from 'react';
 import { Logo } from '../app/Logo.tsx';
 import type { Claims } from '../session/session.ts';
 import { t } from './texts.tsx';
+import './signin.css';
 
 interface OfferProps {
   readonly claims: Claims;

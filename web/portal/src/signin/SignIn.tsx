@@ -3,6 +3,7 @@ import { Logo } from '../app/Logo.tsx';
 import { cleanToken } from '../session/session.ts';
 import { LanguageChoice } from '../app/LanguageChoice.tsx';
 import { t } from './texts.tsx';
+import './signin.css';
 
 interface SignInProps {
   /** Why the user is here again, if that needs saying. */
