@@ -5,7 +5,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { chromiumPath, closeContext, hasChromium, launch } from './support/chromium.ts';
 import { devclusterPath, gatewayPath, hasBinaries, Kubecast } from './support/kubecast.ts';
 import { missing } from './support/skip.ts';
-import { configMap, tabsPage, type Told } from './support/tabspage.ts';
+import { MockGateway } from '../mock/index.ts';
+import { configMap, namespace, serviceWorker, tabsPage, workersPage, type Told } from './support/tabspage.ts';
 
 const lacking = missing({ [chromiumPath]: hasChromium, [`${gatewayPath} and ${devclusterPath}`]: hasBinaries });
 
@@ -54,6 +55,33 @@ describe.skipIf(lacking !== undefined)(`tabs on one connection${lacking ? ` (${l
   const write = (n: string): Promise<string> => kubecast.kubectl(['apply', '-f', '-'], configMap(n));
   /** A tab that is gone does not say that its stream is. */
   const leaders = (pages: readonly Page[]): Page[] => [...streams].map((request) => request.frame().page()).filter((page) => pages.includes(page));
+
+  test('a service worker has the stream in place of all pages, also over a cut', async () => {
+    const gateway = new MockGateway();
+    const files: Record<string, readonly [type: string, text: string]> = { '/page': ['text/html', workersPage], '/worker.js': ['text/javascript', await serviceWorker()] };
+    gateway.fallback = ({ url = '' }, response) => {
+      const [type, text] = files[url] ?? ['text/plain', ''];
+      response.writeHead(type === 'text/plain' ? 404 : 200, { 'Content-Type': type }).end(text);
+    };
+    await gateway.start();
+    try {
+      const put = (name: string) => gateway.cluster.put('configmaps', { metadata: { name, namespace } });
+      const pages = [await context.newPage(), await context.newPage()];
+      const see = (rows: string) => Promise.all(pages.map((page) => page.waitForFunction((rows) => (window as unknown as { told?: string }).told === rows, rows, { polling: 20, timeout: 60_000 })));
+      put('one');
+      for (const page of pages) await page.goto(`${gateway.url}/page`);
+      await see('live,one');
+      put('two');
+      await see('live,one,two');
+      expect(gateway.streams.size).toBe(1);
+      gateway.fault.cut();
+      put('three');
+      await see('live,one,two,three');
+      expect([gateway.streams.size, gateway.requests.at(-1)?.lastEventId]).toEqual([1, expect.stringMatching(/./)]);
+    } finally {
+      await gateway.stop();
+    }
+  });
 
   // On an idle machine they go on within half a second; the promise is three, and the time here is for a busy one.
   test('nine tabs are live on one stream, and whichever way its tab goes, the others go on', async () => {

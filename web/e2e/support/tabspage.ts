@@ -36,18 +36,47 @@ watch.subscribe(() => window.onTold?.(window.told()));
 if (said.has('attend')) attend(kc);
 `;
 
-/** The whole of it, as HTML. The fragment of its address has the token. */
-export async function tabsPage(): Promise<string> {
+/** As one module, with the SDK in it. */
+async function bundled(source: string): Promise<string> {
   const built = await build({
     configFile: false,
     logLevel: 'error',
     root: fileURLToPath(new URL('../..', import.meta.url)),
     build: { write: false, rolldownOptions: { input: 'tabs-page' } },
-    plugins: [{ name: 'page', resolveId: (id) => (id === 'tabs-page' ? id : null), load: (id) => (id === 'tabs-page' ? script : null) }],
+    plugins: [{ name: 'page', resolveId: (id) => (id === 'tabs-page' ? id : null), load: (id) => (id === 'tabs-page' ? source : null) }],
   });
-  const code = (built as { output: { code: string }[] }).output[0]?.code ?? '';
-  return `<!doctype html><title>Tabs</title><script type="module">${code}</script>`;
+  return (built as { output: { code: string }[] }).output[0]?.code ?? '';
 }
+
+/** The whole of it, as HTML. The fragment of its address has the token. */
+export async function tabsPage(): Promise<string> {
+  return `<!doctype html><title>Tabs</title><script type="module">${await bundled(script)}</script>`;
+}
+
+/** A service worker that follows config maps in place of the pages, and tells them. */
+export const serviceWorker = (): Promise<string> =>
+  bundled(`
+import { createKubecast, defineResource } from '@kubecast/sdk';
+const kc = createKubecast({ token: () => 'let-me-in' });
+const watch = kc.watch(defineResource()({ version: 'v1', plural: 'configmaps' }), { namespace: '${namespace}' });
+const tell = async () => {
+  const { status, data } = watch.getSnapshot();
+  for (const page of await clients.matchAll({ includeUncontrolled: true })) page.postMessage([status, ...data.map(({ metadata }) => metadata.name)].join());
+};
+watch.subscribe(tell);
+addEventListener('message', tell);
+addEventListener('activate', (event) => event.waitUntil(clients.claim()));
+`);
+
+/** Asks it, and keeps it running: what nobody asks anything for half a minute Chromium ends. */
+export const workersPage = `<!doctype html><title>Worker</title><script type="module">
+const { serviceWorker } = navigator;
+serviceWorker.addEventListener('message', ({ data }) => (window.told = data));
+await serviceWorker.register('/worker.js', { type: 'module' });
+const { active } = await serviceWorker.ready;
+active.postMessage('here');
+setInterval(() => active.postMessage('still here'), 20_000);
+</script>`;
 
 /** The one config map that they follow, as it shall be. */
 export const configMap = (n: string): string =>
