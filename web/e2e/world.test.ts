@@ -2,7 +2,7 @@
 // with a keyboard alone. Each answer is counted in clicks. The gateway is the real one.
 
 import type { Browser, Locator, Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { chromiumPath, closeContext, hasChromium, launch, openPage } from './support/chromium.ts';
 import { gatewayPath, hasGateway } from './support/gateway.ts';
 import { crashes, days, hours, mara, over, running, ScriptedWorld, team, unschedulable, waitsFor } from './support/scriptedworld.ts';
@@ -233,6 +233,70 @@ describe.skipIf(lacking !== undefined)(`a scripted world${lacking ? ` (${lacking
     await check('UTC');
     await closeContext(there.context());
     expect(said).toEqual([]);
+  });
+
+  describe('beside another cluster', () => {
+    let west: ScriptedWorld;
+    beforeAll(async () => {
+      west = await ScriptedWorld.start();
+      west.runs('both', { ago: minutes, namespace: 'team-nlp' });
+      west.runs('western', { ago: minutes });
+      await world.serves({ west });
+      const served = async (): Promise<void> => {
+        const answer = await fetch(`${world.gateway.url}/clusters`, { headers: { Authorization: `Bearer ${token}` } });
+        const { clusters } = (await answer.json()) as { clusters: { name: string; state: string }[] };
+        expect(clusters.map(({ name, state }) => `${name} ${state}`)).toEqual(['default live', 'west live']);
+      };
+      await vi.waitFor(served, { timeout: 60_000, interval: 200 });
+    });
+    afterAll(async () => {
+      await west?.stop();
+      await world?.serves({});
+    });
+
+    test("one's own jobs and what is looked for are of both, and a link leads a new tab to the cluster that it is of", async () => {
+      world.runs('both', { ago: 2 * minutes });
+      await open('#mine');
+      await expect.poll(() => page.locator('.mine li', { has: page.getByRole('link', { name: 'both', exact: true }) }).locator('.state-detail').allTextContents()).toEqual(['west · team-nlp', 'default · team-vision']);
+      await page.keyboard.press('Control+k');
+      await page.keyboard.type('both');
+      await expect.poll(() => page.getByRole('dialog').getByRole('group').evaluateAll((groups) => groups.map((group) => [group.getAttribute('aria-label'), group.querySelector('[role=option]')?.textContent]))).toEqual([
+        ['Job · default', 'both team-vision'], ['Pod · default', 'both-a team-vision'], ['Job · west', 'both team-nlp'], ['Pod · west', 'both-a team-nlp'],
+      ]);
+      await page.getByRole('dialog').getByRole('group', { name: 'Job · west' }).getByRole('option').click();
+      await page.locator('.job-head').getByText('Running').waitFor();
+      expect(await page.getByRole('combobox', { name: 'Cluster' }).inputValue()).toBe('west');
+      const other = await page.context().newPage();
+      await other.goto(page.url());
+      await other.locator('.job-head').getByText('Running').waitFor();
+      expect(await other.locator('.job-head').textContent()).toContain('team-nlp');
+      const links = await other.locator('a[href^="#"]').evaluateAll((all) => all.map((link) => link.getAttribute('href') ?? '').filter((href) => !href.includes('cluster=west')));
+      expect(links).toEqual([]);
+    });
+
+    test('all pages are of the cluster that is chosen, Back goes to the one before, and one that goes away keeps back its own rows only', async () => {
+      const names = () => page.locator('.table-body .table-row .name, .table-body .table-row').evaluateAll((rows) => rows.map((one) => one.getAttribute('data-name')));
+      world.runs('eastern', { ago: minutes });
+      await open(`#jobs?q=ern&ns=${team}`);
+      await page.locator('.table-row[data-name="eastern"]').waitFor();
+      await page.getByRole('combobox', { name: 'Cluster' }).selectOption('west');
+      await page.locator('.table-row[data-name="western"]').waitFor();
+      expect(await names()).toEqual(['western']);
+      west.fails('western', { ran: minutes });
+      await page.locator('.table-row[data-name="western"]').getByText('Failed').waitFor();
+      await page.goBack();
+      await page.locator('.table-row[data-name="eastern"]').waitFor();
+      expect(await names()).toEqual(['eastern']);
+
+      await page.evaluate(() => (location.hash = '#mine'));
+      await mine('western').getByText('Failed').waitFor();
+      await west.api.stop();
+      await page.locator('.clusters-missing').getByText(/^west is as of/).waitFor();
+      world.fails('eastern', { ran: minutes });
+      await mine('eastern').getByText('Failed').waitFor();
+      expect(await mine('western').count()).toBe(1);
+      expect([await page.locator('.connection-label').textContent(), await page.locator('[data-dated]').count()]).toEqual(['Live', 0]);
+    });
   });
 
   describe('of 20,000 pods', () => {

@@ -64,7 +64,8 @@ export class ScriptedApi {
   readonly #logs = new Map<string, WrittenLog>();
   readonly #server: Server;
   #version = 1_000;
-  #uids = 0;
+  /** Of all of them: no two objects have one uid, of whatever clusters. */
+  static #uids = 0;
 
   static async start(): Promise<ScriptedApi> {
     const api = new ScriptedApi();
@@ -86,7 +87,7 @@ export class ScriptedApi {
     const kind = this.#kind(plural);
     const { namespace = '', name } = object.metadata;
     const before = kind.objects.get(`${namespace}/${name}`);
-    const uid = before?.metadata.uid ?? `00000000-0000-4000-8000-${String(++this.#uids).padStart(12, '0')}`;
+    const uid = before?.metadata.uid ?? `00000000-0000-4000-8000-${String(++ScriptedApi.#uids).padStart(12, '0')}`;
     const creationTimestamp = before?.metadata.creationTimestamp ?? time();
     const made = { apiVersion: kind.apiVersion, kind: kind.kind, ...object, metadata: { uid, creationTimestamp, ...object.metadata, resourceVersion: String(++this.#version) } };
     kind.objects.set(`${namespace}/${name}`, made);

@@ -91,10 +91,21 @@ export class ScriptedWorld {
   /** What was put into the world before was there before the gateway. */
   async startGateway(): Promise<void> {
     const { dir } = this.gateway;
-    const kubeconfig = { apiVersion: 'v1', kind: 'Config', 'current-context': 'c', contexts: [{ name: 'c', context: { cluster: 'c', user: 'u' } }], users: [{ name: 'u', user: {} }], clusters: [{ name: 'c', cluster: { server: this.api.url } }] };
-    await writeFile(join(dir, 'kubeconfig'), JSON.stringify(kubeconfig));
+    await writeFile(join(dir, 'kubeconfig'), kubeconfigOf(this.api));
     await this.gateway.write({ auth: { jwt: [await this.gateway.issuer()] }, stream: { retry: '500ms' }, history: { stateDir: dir } });
     await this.gateway.start();
+  }
+
+  /** The gateway, which looks at its configuration again, serves these worlds, too. */
+  async serves(others: Readonly<Record<string, ScriptedWorld>>): Promise<void> {
+    const { dir } = this.gateway;
+    const clusters = [{ name: 'default', kubeconfig: join(dir, 'kubeconfig') }];
+    for (const [name, { api }] of Object.entries(others)) {
+      const kubeconfig = join(dir, `kubeconfig-${name}`);
+      await writeFile(kubeconfig, kubeconfigOf(api));
+      clusters.push({ name, kubeconfig });
+    }
+    await this.gateway.write({ clusters });
   }
 
   async stop(): Promise<void> {
@@ -172,6 +183,9 @@ export class ScriptedWorld {
     this.api.put('events', { metadata: { name: `${name}.${n}`, namespace }, involvedObject: { kind, namespace, name, uid }, reason, message: text, type: 'Warning', count: 12, firstTimestamp: time(60 * seconds), lastTimestamp: time(), source: { component: 'default-scheduler' } });
   }
 }
+
+const kubeconfigOf = ({ url }: ScriptedApi): string =>
+  JSON.stringify({ apiVersion: 'v1', kind: 'Config', 'current-context': 'c', contexts: [{ name: 'c', context: { cluster: 'c', user: 'u' } }], users: [{ name: 'u', user: {} }], clusters: [{ name: 'c', cluster: { server: url } }] });
 
 const failed = (ago = 0, ran = 0): object => ({
   failed: 1,

@@ -30,6 +30,8 @@ export interface Cause {
 export interface Transition {
   /** Names the transition in its cluster and kind. It has no order: the order of transitions is that in which they come. */
   readonly seq: string;
+  /** Of those that the gateway serves, the one in which the job is. */
+  readonly cluster?: string;
   readonly namespace: string;
   /** Which namespace of that name; null where that is not known. */
   readonly namespaceUID?: string | null;
@@ -89,6 +91,7 @@ export function transitions(resource: Resource<KubeObject>, query: TransitionQue
 export function readTransition(data: JsonObject): Transition {
   return {
     seq: text(data.seq),
+    cluster: text(data.cluster),
     namespace: text(data.namespace),
     name: text(data.name),
     uid: text(data.uid),
@@ -114,6 +117,8 @@ export interface Elapsed {
 
 /** A job as the history has it, whether it is still there or not. */
 export interface PastJob {
+  /** Of those that the gateway serves, the one in which it is. */
+  readonly cluster?: string;
   readonly namespace: string;
   /** Which namespace of that name; null where that is not known. */
   readonly namespaceUID?: string | null;
@@ -204,6 +209,7 @@ const readElapsed = (data: unknown): Elapsed | undefined =>
 function readJob(data: JsonObject): PastJob {
   const { queue, reasons, progress, parent, children, pods } = data;
   return {
+    cluster: text(data.cluster),
     namespace: text(data.namespace),
     name: text(data.name),
     uid: text(data.uid),

@@ -2,7 +2,7 @@
 
 import type { ConnectionState } from '@kubecast/sdk';
 import { useConnection } from '@kubecast/sdk/react';
-import { useContext, useEffect, useState, type ReactNode } from 'react';
+import { createContext, useContext, useEffect, useState, type ReactNode } from 'react';
 import { AsOf } from '../age/Age.tsx';
 import { formatTime } from '../texts/format.ts';
 import { describe, isAway, isStarting } from './describe.ts';
@@ -37,8 +37,19 @@ export function Dated({ asOf, why, children }: DatedProps): ReactNode {
   );
 }
 
+/** What is shown is of several clusters, each of which says by itself that it is away. */
+const Apart = createContext(false);
+
 /** Around every page: all of them come by one connection. */
-export function DatedByConnection({ children }: { children: ReactNode }): ReactNode {
+export function DatedByConnection({ apart = false, children }: { apart?: boolean; children: ReactNode }): ReactNode {
+  return (
+    <Apart value={apart}>
+      <ByConnection>{children}</ByConnection>
+    </Apart>
+  );
+}
+
+function ByConnection({ children }: { children: ReactNode }): ReactNode {
   const away = useAway();
   return (
     <Dated asOf={away?.asOf} why={away && describe(away, formatTime).detail}>
@@ -50,7 +61,8 @@ export function DatedByConnection({ children }: { children: ReactNode }): ReactN
 /** What the connection is like while it, or the cluster behind it, is away; undefined while it is not. What else is old is told by a page only then. */
 export function useAway(): ConnectionState | undefined {
   const state = useConnection();
-  return state && isAway(state) && !isStarting(state) ? state : undefined;
+  const apart = useContext(Apart);
+  return state && isAway(state) && !isStarting(state) && !(apart && state.reason !== 'reconnecting') ? state : undefined;
 }
 
 /** In milliseconds: a stream that is back after a moment is no news. */

@@ -136,7 +136,7 @@ test("a kind's own columns, and the jobs of a history, to the last page", async 
 
   const past = (n: number): object => ({ uid: `u${n}`, name: `job-${n}`, namespace: 'n', state: 'Failed', reason: '=1', since: '2026-01-01T00:00:09Z', createdAt: '2026-01-01T00:00:00Z', durations: { Running: 4 }, attempt: 2, ...(n === 1 && { hours: { cpu: 0.5, memory: 2, gpu: 1 }, podFailures: 3, preemptions: 0, cause: { text: '=main failed', reason: 'Error' } }) });
   const { kc, asked } = pages([past(1), past(2), past(3)], 2);
-  const history = await rowsOf(await csvFile(ofHistory(kc, { owner: 'me' }), signal, nothing));
+  const history = await rowsOf(await csvFile(ofHistory([{ kc }], { owner: 'me' }), signal, nothing));
   expect(history.slice(1).map(([name, , state, reason]) => [name, state, reason])).toEqual([1, 2, 3].map((n) => [`job-${n}`, 'Failed', "'=1"]));
   const at = (line: number, ...columns: string[]): (string | undefined)[] => columns.map((one) => history[line]?.[history[0]?.indexOf(one) ?? -1]);
   const columns = ['Attempt', 'CPU hours', 'GiB hours', 'GPU hours', 'Pods failed', 'Preemptions', 'Cause'];
@@ -148,7 +148,7 @@ test("a kind's own columns, and the jobs of a history, to the last page", async 
 test('what a search of the history finds behind a page on which it has found nothing yet is in the file', async () => {
   const request = (path: string, _: RequestInit, read: (response: Response) => unknown): Promise<unknown> =>
     Promise.resolve(read(new Response(JSON.stringify(path.includes('continue=') ? { items: [{ uid: 'u', name: 'b' }], continue: '' } : { items: [], continue: 'on' }))));
-  const [, ...lines] = await rowsOf(await csvFile(ofHistory({ request } as unknown as Kubecast, { search: 'b' }), signal, nothing));
+  const [, ...lines] = await rowsOf(await csvFile(ofHistory([{ kc: { request } as unknown as Kubecast }], { search: 'b' }), signal, nothing));
   expect(lines.map(([name]) => name)).toEqual(['b']);
 });
 

@@ -1,6 +1,7 @@
 // What the tables of a page offer to take away.
 
-import { pastJobs, pathOf, type Elapsed, type Kubecast, type KubeObject, type PastQuery, type Query, type Resource } from '@kubecast/sdk';
+import { pastJobs, pathOf, type Elapsed, type Kubecast, type KubeObject, type PastJob, type PastQuery, type Query, type Resource } from '@kubecast/sdk';
+import { t as ofClusters } from '../clusters/texts.ts';
 import { jobs } from '../job/resources.ts';
 import { cellsOf, tableForm } from '../kinds/columns.ts';
 import { saidOf } from '../state/said.ts';
@@ -71,24 +72,34 @@ export function ofKind(kc: Kubecast, resource: Resource<KubeObject>, namespaced:
 const secondsOf = (of: Elapsed | undefined): number | undefined => of && (of.over + (of.since === undefined ? 0 : Math.max(0, Date.now() - of.since))) / 1_000;
 
 /** Jobs of the history, all of them that are asked for, not only those that were leafed through. */
-export function ofHistory(kc: Kubecast, query: PastQuery): Exportable {
+export function ofHistory(clusters: readonly { readonly kc: Kubecast }[], query: PastQuery): Exportable {
+  const several = clusters.length > 1;
   const { name, namespace, state, detail, message, owner, queue, attempt, created, started, ended, ran, cpuHours, memoryHours, gpuHours, podFailures, preemptions, cause } = t.columns;
   return {
     file: fileOf('history', query.namespace ?? ''),
     csv: async function* (signal) {
-      yield [name, namespace, state, detail, message, owner, queue, attempt, created, started, ended, ran, cpuHours, memoryHours, gpuHours, podFailures, preemptions, cause];
-      for (let rest: string | undefined = ''; rest !== undefined; ) {
-        const page: Awaited<ReturnType<typeof pastJobs>> = await pastJobs(kc, jobs, { ...query, limit: 1_000, continue: rest || undefined }, { signal });
-        signal.throwIfAborted();
-        for (const job of page.items) {
+      yield [...(several ? [ofClusters.cluster] : []), name, namespace, state, detail, message, owner, queue, attempt, created, started, ended, ran, cpuHours, memoryHours, gpuHours, podFailures, preemptions, cause];
+      for await (const page of pagesOfHistory(clusters, query, signal)) {
+        for (const job of page) {
           yield [
-            job.name, job.namespace, stateName(job.state), job.reason, job.message, job.owner, job.queue, job.attempt,
+            ...(several ? [job.cluster] : []), job.name, job.namespace, stateName(job.state), job.reason, job.message, job.owner, job.queue, job.attempt,
             timeCell(job.createdAt), timeCell(job.startedAt), timeCell(job.endedAt), secondsOf(job.ran),
             job.hours?.cpu, job.hours?.memory, job.hours?.gpu, job.podFailures ?? undefined, job.preemptions ?? undefined, job.cause && saidOf(job.cause),
           ];
         }
-        rest = page.continue || undefined;
       }
     },
   };
+}
+
+/** One cluster's after another's. If one cannot be read, none can: a file that looks whole and is not would be worse. */
+async function* pagesOfHistory(clusters: readonly { readonly kc: Kubecast }[], query: PastQuery, signal: AbortSignal): AsyncGenerator<readonly PastJob[]> {
+  for (const { kc } of clusters) {
+    for (let rest: string | undefined = ''; rest !== undefined; ) {
+      const page: Awaited<ReturnType<typeof pastJobs>> = await pastJobs(kc, jobs, { ...query, limit: 1_000, continue: rest || undefined }, { signal });
+      signal.throwIfAborted();
+      yield page.items;
+      rest = page.continue || undefined;
+    }
+  }
 }

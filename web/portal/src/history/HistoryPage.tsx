@@ -1,13 +1,15 @@
 // All jobs that there ever were, as far as the history goes back, those that are gone as well.
 
-import { AskedError, isFinal, type PastJob, type PastQuery, type Transition, transitions } from '@kubecast/sdk';
-import { useFollow, useKubecast } from '@kubecast/sdk/react';
+import { AskedError, isFinal, transitions, type PastJob, type PastQuery, type Transition, type WatchSnapshot } from '@kubecast/sdk';
 import { useMemo, useState, type ReactNode } from 'react';
 import { Age } from '../age/Age.tsx';
 import { Lasted, timesAfter } from '../age/Elapsed.tsx';
 import { Forbidden, Notice } from '../app/Notice.tsx';
+import { isMissing, Missing } from '../clusters/Missing.tsx';
+import { useServed, viewIn } from '../clusters/served.ts';
+import { t as ofClusters } from '../clusters/texts.ts';
+import { useClusters, useKnown } from '../clusters/together.ts';
 import { Dated, useAway } from '../connection/Dated.tsx';
-import { isAway } from '../connection/describe.ts';
 import { Choice } from '../filters/Choice.tsx';
 import { Export } from '../export/Export.tsx';
 import { ofHistory } from '../export/table.ts';
@@ -18,7 +20,7 @@ import { jobs } from '../job/resources.ts';
 import { Progress } from '../jobs/Progress.tsx';
 import { CutName } from '../listing/CutName.tsx';
 import { PlainTable, type PlainColumn } from '../listing/PlainTable.tsx';
-import { isForbidden, useFollowedAgain, useReading } from '../polling/polling.ts';
+import { isForbidden, Reading } from '../polling/polling.ts';
 import { useRested } from '../scheduling/useRested.ts';
 import { StateMark } from '../state/StateMark.tsx';
 import { saidOf } from '../state/said.ts';
@@ -26,7 +28,7 @@ import { stateName } from '../state/texts.ts';
 import { mayBeExplained, untilExplained } from '../state/why.ts';
 import { linkToRun, setView, type View } from '../view/view.ts';
 import { outcomeOf } from './outcome.ts';
-import { JobList } from './JobList.ts';
+import { isNext, joined, JobList, type Leafed } from './JobList.ts';
 import { t } from './texts.ts';
 
 const states = ['Submitted', 'Queued', 'Suspended', 'Pending', 'Running', 'Retrying', 'Succeeded', 'Failed', 'Cancelled', 'Deleted'];
@@ -72,43 +74,65 @@ const columns: readonly PlainColumn<PastJob>[] = [
   { id: 'created', header: t.created, numeric: true, cell: ({ createdAt }) => <Age since={createdAt} in={t.ago} /> },
 ];
 
+/** The same, where there are several clusters. */
+const withClusters: readonly PlainColumn<PastJob>[] = [
+  ...columns.slice(0, 1),
+  { id: 'cluster', header: ofClusters.cluster, cell: ({ cluster }) => <span translate="no">{cluster}</span> },
+  ...columns.slice(1),
+];
+
+/** What asks for the list again. */
+const signalOf = (told: WatchSnapshot<Transition>): string | undefined => (told.status === 'live' ? (told.data.at(-1)?.seq ?? 'live') : isFinal(told) ? 'denied' : undefined);
+
 /** Until what no state says has changed, in milliseconds. */
 const untilReadAgain = ({ items }: { readonly items: readonly PastJob[] }): number | undefined => (items.some(mayBeExplained) ? untilExplained : undefined);
 
 export function HistoryPage({ view }: { view: View }): ReactNode {
-  const kc = useKubecast();
+  const clusters = useClusters(view);
+  const served = useServed();
   const { namespace, state, owner, queue, cause, since } = view;
   const search = useRested(view.search.trim());
   const query = useMemo(
     (): PastQuery => ({ namespace, owner, states: state ? [state] : undefined, queues: queue ? [queue] : undefined, causes: cause ? [cause] : undefined, search, since }),
     [namespace, state, owner, queue, cause, search, since],
   );
-  const list = useMemo(() => new JobList(kc, query), [kc, query]);
-  const taken = useMemo(() => ofHistory(kc, query), [kc, query]);
+  const lists = useMemo(() => clusters.map(({ kc }) => new JobList(kc, query)), [clusters, query]);
+  const readings = useMemo(() => lists.map((list) => new Reading(list.newest, 1_500, untilReadAgain)), [lists]);
+  const taken = useMemo(() => ofHistory(clusters, query), [clusters, query]);
   // Says that something has changed, and what of that which was read before.
-  const past = useFollow(transitions(jobs, { namespace, owner, search, limit: 0, keep: 1_000 }));
-  const { data, at, error, retry } = useReading(list.newest, past.status === 'live' ? (past.data.at(-1)?.seq ?? 'live') : isFinal(past) ? 'denied' : undefined, 1_500, untilReadAgain);
-  useFollowedAgain(past.status, at);
-  const rows = useMemo(() => data && patched(data.items, past.data), [data, past.data]);
+  const pasts = useMemo(() => clusters.map(({ kc }) => kc.follow(transitions(jobs, { namespace, owner, search, limit: 0, keep: 1_000 }))), [clusters, namespace, owner, search]);
+  const known = useKnown(readings, pasts, signalOf);
+  // What is missing of several is said beside the others' rows, if there are others.
+  const partly = !known.every(isMissing);
+  const lead = known.find((one) => !isMissing(one)) ?? known[0];
+  const { at, error } = lead?.read ?? {};
+  const leafed = useMemo(() => known.flatMap(({ read, told }): Leafed[] => (read.data ? [{ ...read.data, items: patched(read.data.items, told.data) }] : [])), [known]);
+  const data = useMemo(() => (leafed.length > 0 ? joined(leafed, search !== '') : undefined), [leafed, search]);
+  const rows = data?.items;
   const [leafing, setLeafing] = useState(false);
   // Its database can be away while all else is there.
-  const old = useAway() === undefined && (error !== undefined || isAway(past));
+  const old = useAway() === undefined && !partly;
   const queues = useMemo(() => [...new Set([...(rows ?? []).map((job) => job.queue), queue])].filter(Boolean).sort(), [rows, queue]);
 
   const causes = useMemo(() => causesAmong(rows ?? [], cause), [rows, cause]);
 
   const more = (): void => {
     setLeafing(true);
-    void list
-      .older()
-      .catch(() => undefined) // the newest are not there either, then, and that is said
-      .finally(() => {
-        setLeafing(false);
-        retry();
-      });
+    const next = lists.filter((_, n) => {
+      const list = known[n]?.read.data;
+      return list && isNext(list, leafed, search !== '');
+    });
+    // One of which the older ones cannot be read has not the newest either, and that is said.
+    void Promise.allSettled(next.map((list) => list.older())).finally(() => {
+      setLeafing(false);
+      retry();
+    });
+  };
+  const retry = (): void => {
+    for (const reading of readings) reading.retry();
   };
   const again = (): void => {
-    past.retry();
+    for (const past of pasts) past.retry();
     retry();
   };
   const filters = (
@@ -155,8 +179,9 @@ export function HistoryPage({ view }: { view: View }): ReactNode {
   return (
     <>
       {filters}
-      <Dated asOf={error ? at : past.asOf} why={old ? t.old : undefined}>
-        <PlainTable labelledBy="history-title" columns={columns} rows={rows ?? []} keyOf={({ uid }) => uid} href={(job) => linkToRun(job, view)}>
+      {clusters.length > 1 && partly && <Missing clusters={clusters} known={known} onRetry={again} />}
+      <Dated asOf={error ? at : lead?.told.asOf} why={old ? t.old : undefined}>
+        <PlainTable labelledBy="history-title" columns={served.length > 1 ? withClusters : columns} rows={rows ?? []} keyOf={({ uid }) => uid} href={(job) => linkToRun(job, viewIn(served, view, job.cluster))}>
           {!rows ? (
             <p className="job-none">{t.loading}</p>
           ) : rows.length === 0 && !data?.more ? (

@@ -1,6 +1,7 @@
 // The jobs of a history as far as somebody has leafed through it: what is new comes in front, and nothing that was seen is lost in between.
 
 import { pastJobs, type Kubecast, type PastJob, type PastQuery } from '@kubecast/sdk';
+import { inTurn } from '../clusters/together.ts';
 import { jobs } from '../job/resources.ts';
 
 export interface Leafed {
@@ -9,6 +10,22 @@ export interface Leafed {
   /** There are older ones. */
   readonly more: boolean;
 }
+
+/** Those of several clusters, down to where the first of their lists ends: below that there may be others that were not read yet. A search reads no list to an end, and shows what it finds. */
+export function joined(lists: readonly Leafed[], isSearch: boolean): Leafed {
+  const [one] = lists;
+  if (one && lists.length === 1) return one;
+  const from = isSearch ? -Infinity : endOf(lists);
+  return { items: lists.flatMap(({ items }) => items.filter(({ createdAt }) => createdAt >= from)).sort(newestFirst), more: lists.some(({ more }) => more) };
+}
+
+/** Whether older ones of a list are needed for more to be shown of all. */
+export const isNext = (list: Leafed, all: readonly Leafed[], isSearch: boolean): boolean => list.more && (isSearch || lastOf(list) >= endOf(all));
+
+/** Where the first list ends that has more. */
+const endOf = (lists: readonly Leafed[]): number => Math.max(-Infinity, ...lists.filter(({ more }) => more).map(lastOf));
+const lastOf = ({ items }: Leafed): number => items.at(-1)?.createdAt ?? Infinity;
+const newestFirst = (a: PastJob, b: PastJob): number => b.createdAt - a.createdAt || (a.uid < b.uid ? 1 : -1);
 
 const page = 100;
 /** So many pages without a job, of 5 s of looking each, and somebody is asked whether to go on. */
@@ -28,7 +45,7 @@ export class JobList {
 
   /** Reads the newest again. */
   readonly newest = async (): Promise<Leafed> => {
-    const { items, more, continue: rest } = await pastJobs(this.#kc, jobs, { ...this.#query, limit: page });
+    const { items, more, continue: rest } = await inTurn(this.#kc, () => pastJobs(this.#kc, jobs, { ...this.#query, limit: page }));
     // A search that took long ends before its page is full, wherever that is: that none of them is known says nothing.
     const cut = Boolean(this.#query.search) && items.length < page;
     // With so many new ones that none is known, what lies between them and those that are is not known either.
@@ -60,6 +77,6 @@ export class JobList {
   }
 
   #leafed(): Leafed {
-    return { items: [...this.#jobs.values()].sort((a, b) => b.createdAt - a.createdAt || (a.uid < b.uid ? 1 : -1)), more: Boolean(this.#rest) };
+    return { items: [...this.#jobs.values()].sort(newestFirst), more: Boolean(this.#rest) };
   }
 }

@@ -1,45 +1,49 @@
 // The user's own jobs: what runs, what waits and why, and what has ended since they last looked.
 
-import { AskedError, transitions, type PastJob } from '@kubecast/sdk';
-import { useConnection, useFollow, useKubecast, useNotifications } from '@kubecast/sdk/react';
+import { AskedError, inboxOf, transitions, type PastJob, type Transition, type WatchSnapshot } from '@kubecast/sdk';
+import { useConnection, useKubecast } from '@kubecast/sdk/react';
 import { useEffect, useMemo, useState, useSyncExternalStore, type ReactNode } from 'react';
 import { Age } from '../age/Age.tsx';
 import { formatNumber, formatTime } from '../texts/format.ts';
 import { Forbidden, Notice } from '../app/Notice.tsx';
+import { inCluster } from '../clusters/inCluster.ts';
+import { isMissing, Missing } from '../clusters/Missing.tsx';
+import { useServed, viewIn } from '../clusters/served.ts';
+import { useClusters, useKnown } from '../clusters/together.ts';
 import { Dated, useAway } from '../connection/Dated.tsx';
 import { describe } from '../connection/describe.ts';
 import { jobs } from '../job/resources.ts';
 import { endOf, outcomeOf } from '../history/outcome.ts';
 import { unreadOf } from '../inbox/seen.ts';
-import { isForbidden, useFollowedAgain } from '../polling/polling.ts';
+import { isForbidden } from '../polling/polling.ts';
 import { PlaceHint } from '../queues/Starts.tsx';
 import { StateIcon } from '../state/StateMark.tsx';
 import { whyNow } from '../state/why.ts';
 import { linkTo, linkToRun, setView, type View } from '../view/view.ts';
 import { HowTo, HowToSubmit } from './HowTo.tsx';
-import { readingOf } from './jobs.ts';
+import { joined, readingOf } from './jobs.ts';
 import { stateName } from '../state/texts.ts';
 import { t } from './texts.tsx';
 import './home.css';
 
 export function HomePage({ view }: { view: View }): ReactNode {
-  const kc = useKubecast();
-  const reading = readingOf(kc);
-  const { data: mine, at, error } = useSyncExternalStore(reading.subscribe, reading.getSnapshot);
+  const inbox = inboxOf(inCluster(useKubecast(), '')); // of all clusters, and the header's
+  const clusters = useClusters(view);
+  const readings = useMemo(() => clusters.map(({ kc }) => readingOf(kc)), [clusters]);
   // Says that something has changed; what it is like now, the list says.
-  const past = useFollow(transitions(jobs, { owner: 'me', limit: 0 }));
+  const pasts = useMemo(() => clusters.map(({ kc }) => kc.follow(transitions(jobs, { owner: 'me', limit: 0 }))), [clusters]);
+  const known = useKnown(readings, pasts, signalOf);
   const connection = useConnection();
   const away = useAway();
-  const { items, markRead } = useNotifications();
+  const { items } = useSyncExternalStore(inbox.subscribe, inbox.getSnapshot);
   const [all, setAll] = useState(false);
 
-  const latest = past.data.at(-1)?.seq;
-  const live = past.status === 'live';
-  useEffect(() => {
-    reading.ask(); // also of whoever comes back to the page
-  }, [reading, latest, live]);
-  useFollowedAgain(past.status, at);
-
+  // What is missing of several is said beside the others' rows, if there are others.
+  const partly = !known.every(isMissing);
+  const lead = known.find((one) => !isMissing(one)) ?? known[0];
+  const { status = 'loading', reason, asOf } = lead?.told ?? {};
+  const { at, error } = lead?.read ?? {};
+  const mine = useMemo(() => joined(known.flatMap(({ read }) => read.data ?? [])), [known]);
   const none = error instanceof AskedError && error.status === 404;
   useEffect(() => {
     // Where nothing is known of anybody's own, whoever asked for nothing comes to what there is.
@@ -48,8 +52,8 @@ export function HomePage({ view }: { view: View }): ReactNode {
 
   const unread = useMemo(() => unreadOf(items), [items]);
   const retry = (): void => {
-    past.retry();
-    reading.ask();
+    for (const past of pasts) past.retry();
+    for (const reading of readings) reading.ask();
   };
 
   if (none) {
@@ -80,19 +84,20 @@ export function HomePage({ view }: { view: View }): ReactNode {
       </>
     );
   }
-  const told = past.status === 'live' || past.reason === 'catching-up' || (past.status === 'loading' && lost === '');
+  const told = status === 'live' || reason === 'catching-up' || (status === 'loading' && lost === '');
   const old = !away && (!told || error !== undefined);
   const fresh = failedFirst(mine.ended.filter(({ uid }) => unread.has(uid)));
   const before = mine.ended.filter(({ uid }) => !unread.has(uid));
   const idsOf = (of: readonly PastJob[]): string[] => [...new Set(of.flatMap(({ uid }) => unread.get(uid) ?? []))];
   const read = (of: readonly PastJob[]): void => {
-    markRead({ ids: idsOf(of) }).catch(() => undefined); // they stay where they are, then
+    inbox.markRead({ ids: idsOf(of) }).catch(() => undefined); // they stay where they are, then
   };
-  const nothing = mine.running.length + mine.waiting.length + mine.ended.length === 0;
+  const nothing = known.every(({ read }) => read.data) && mine.running.length + mine.waiting.length + mine.ended.length === 0;
   return (
-    <Dated asOf={old ? ((!told && past.asOf) || at) : undefined} why={old ? t.historyAway : undefined}>
+    <Dated asOf={old ? ((!told && asOf) || at) : undefined} why={old ? t.historyAway : undefined}>
       <div className="mine" tabIndex={-1}>
         <h1>{t.title}</h1>
+        {clusters.length > 1 && partly && <Missing clusters={clusters} known={known} onRetry={retry} />}
         {nothing ? (
           <HowTo view={view} />
         ) : (
@@ -100,7 +105,7 @@ export function HomePage({ view }: { view: View }): ReactNode {
             {fresh.length > 0 && (
               <Section title={t.endedSince} count={fresh.length} action={{ text: t.markAsRead, do: () => read(fresh) }}>
                 {(all ? fresh : fresh.slice(0, mostFresh)).map((job) => (
-                  <Job key={job.uid} job={job} view={view} at={endOf(job)} fresh onOpen={() => read([job])} />
+                  <Job key={keyOf(job)} job={job} view={view} at={endOf(job)} fresh onOpen={() => read([job])} />
                 ))}
               </Section>
             )}
@@ -111,17 +116,17 @@ export function HomePage({ view }: { view: View }): ReactNode {
             )}
             <Section title={t.waiting} count={mine.waiting.length} none={t.noneWaits}>
               {mine.waiting.map((job) => (
-                <Job key={job.uid} job={job} view={view} at={job.createdAt} />
+                <Job key={keyOf(job)} job={job} view={view} at={job.createdAt} />
               ))}
             </Section>
             <Section title={t.running} count={mine.running.length} none={t.noneRuns}>
               {mine.running.map((job) => (
-                <Job key={job.uid} job={job} view={view} at={job.since} />
+                <Job key={keyOf(job)} job={job} view={view} at={job.since} />
               ))}
             </Section>
             <Section title={fresh.length > 0 ? t.endedBefore : t.endedLately} count={before.length} none={fresh.length > 0 ? t.noneElse : t.noneEnded}>
               {before.map((job) => (
-                <Job key={job.uid} job={job} view={view} at={endOf(job)} />
+                <Job key={keyOf(job)} job={job} view={view} at={endOf(job)} />
               ))}
             </Section>
             <p className="mine-more">
@@ -135,6 +140,12 @@ export function HomePage({ view }: { view: View }): ReactNode {
     </Dated>
   );
 }
+
+/** Of one cluster under two names all are there twice. */
+const keyOf = ({ uid, cluster }: PastJob): string => `${uid} ${cluster}`;
+
+/** What asks for the list again: a state that has changed, or that it is followed again. */
+const signalOf = ({ data, status }: WatchSnapshot<Transition>): string => `${data.at(-1)?.seq ?? ''} ${status === 'live'}`;
 
 /** So many of those that have ended are shown at first: what runs and waits stays in sight. */
 const mostFresh = 10;
@@ -177,6 +188,7 @@ interface JobProps {
 }
 
 function Job({ job, view, at, fresh, onOpen }: JobProps): ReactNode {
+  const served = useServed();
   const state = outcomeOf(job);
   const why = whyNow(job);
   return (
@@ -184,11 +196,11 @@ function Job({ job, view, at, fresh, onOpen }: JobProps): ReactNode {
       <StateIcon state={state} />
       <span className="mine-state">{stateName(state)}</span>
       <span className="mine-name">
-        <a href={linkToRun(job, view)} translate="no" onClick={onOpen}>
+        <a href={linkToRun(job, viewIn(served, view, job.cluster))} translate="no" onClick={onOpen}>
           {job.name}
         </a>
         <span className="state-detail" translate="no">
-          {[job.namespace, job.queue, job.progress && job.progress.of > 1 ? t.progress(job.progress.done, job.progress.of) : '', job.attempt > 1 ? t.attempt(job.attempt) : '', state === job.state ? '' : t.removed].filter(Boolean).join(' · ')}
+          {[served.length > 1 && job.cluster, job.namespace, job.queue, job.progress && job.progress.of > 1 ? t.progress(job.progress.done, job.progress.of) : '', job.attempt > 1 ? t.attempt(job.attempt) : '', state === job.state ? '' : t.removed].filter(Boolean).join(' · ')}
         </span>
       </span>
       <span className="mine-age">

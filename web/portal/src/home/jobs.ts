@@ -2,6 +2,7 @@
 
 import { pastJobs, type Kubecast, type PastJob } from '@kubecast/sdk';
 import { endOf } from '../history/outcome.ts';
+import { inTurn } from '../clusters/together.ts';
 import { jobs } from '../job/resources.ts';
 import { Reading } from '../polling/polling.ts';
 import { mayBeExplained, untilExplained } from '../state/why.ts';
@@ -28,7 +29,7 @@ const readings = new WeakMap<Kubecast, Reading<MyJobs>>();
 
 /** Always the same one: who comes back to the page sees what they saw, until it is read anew. */
 export function readingOf(kc: Kubecast): Reading<MyJobs> {
-  const reading = readings.get(kc) ?? new Reading(() => read(kc), leastGap, untilReadAgain);
+  const reading = readings.get(kc) ?? new Reading(() => inTurn(kc, () => read(kc)), leastGap, untilReadAgain);
   readings.set(kc, reading);
   return reading;
 }
@@ -38,6 +39,15 @@ export function untilReadAgain({ ended, waiting }: Pick<MyJobs, 'ended' | 'waiti
   if (ended.some(mayBeExplained)) return untilExplained;
   return waiting.length > 0 ? whileWaiting : undefined;
 }
+
+/** Those of several clusters; undefined: nothing is known of any. */
+export function joined(all: readonly MyJobs[]): MyJobs | undefined {
+  if (all.length < 2) return all[0];
+  const of = (which: 'running' | 'waiting' | 'ended', time: (job: PastJob) => number): PastJob[] => all.flatMap((one) => one[which]).sort((a, b) => time(b) - time(a));
+  return { running: of('running', createdOf), waiting: of('waiting', createdOf), ended: of('ended', endOf), more: all.some(({ more }) => more) };
+}
+
+const createdOf = ({ createdAt }: PastJob): number => createdAt;
 
 async function read(kc: Kubecast): Promise<MyJobs> {
   const mine = (states: readonly string[], limit: number, since?: string) => pastJobs(kc, jobs, { owner: 'me', states, limit, since });

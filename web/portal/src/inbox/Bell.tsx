@@ -2,14 +2,16 @@
 
 import { isFinal } from '@kubecast/sdk';
 import { useNotifications } from '@kubecast/sdk/react';
-import { useEffect, useRef, useState, type ReactNode } from 'react';
+import { Suspense, useEffect, useRef, useState, type ReactNode } from 'react';
 import type { View } from '../view/view.ts';
 import { Spoken } from '../scheduling/Spoken.tsx';
-import { InboxPanel } from './InboxPanel.tsx';
+import { page } from '../pages/page.tsx';
 import { useSeen } from './seen.ts';
 import { formatNumber } from '../texts/format.ts';
 import { t } from './texts.tsx';
 import './inbox.css';
+
+const InboxPanel = page(() => import('./InboxPanel.tsx').then((panel) => panel.InboxPanel));
 
 export function Bell({ view, user }: { view: View; user: string }): ReactNode {
   const inbox = useNotifications();
@@ -55,7 +57,11 @@ export function Bell({ view, user }: { view: View; user: string }): ReactNode {
       </button>
       {/* A count that changes is read out by itself. */}
       <Spoken text={unread > 0 ? t.unread(unread) : ''} asked="" />
-      {open && <InboxPanel view={view} user={user} />}
+      {open && (
+        <Suspense fallback={null}>
+          <InboxPanel view={view} user={user} />
+        </Suspense>
+      )}
     </div>
   );
 }

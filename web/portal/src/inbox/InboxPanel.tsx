@@ -4,6 +4,7 @@ import type { JobNotification, Transition, Which } from '@kubecast/sdk';
 import { useNotifications } from '@kubecast/sdk/react';
 import { useEffect, useRef, useState, type ReactNode } from 'react';
 import { Age } from '../age/Age.tsx';
+import { useServed, viewIn } from '../clusters/served.ts';
 import { formatDate, formatTime } from '../texts/format.ts';
 import { StateIcon } from '../state/StateMark.tsx';
 import { saidOf } from '../state/said.ts';
@@ -92,7 +93,7 @@ export function InboxPanel({ view, user }: { view: View; user: string }): ReactN
 }
 
 /** What runs of one name have in common: then only their times tell them apart. */
-const nameOf = ({ id, transition }: JobNotification): string => (transition ? `${transition.namespace}/${transition.name}` : id);
+const nameOf = ({ id, transition }: JobNotification): string => (transition ? [transition.cluster, transition.namespace, transition.name].join('/') : id);
 
 interface ItemProps {
   readonly item: JobNotification;
@@ -104,6 +105,7 @@ interface ItemProps {
 
 function Item({ item, view, named, onRead }: ItemProps): ReactNode {
   const { kind, title, at, transition, read } = item;
+  const served = useServed();
   const entry = useRef<HTMLLIElement>(null);
   const markRead = (): void => {
     // The button goes, and focus with it; the next one's is what who uses the keyboard is after.
@@ -118,7 +120,7 @@ function Item({ item, view, named, onRead }: ItemProps): ReactNode {
       <StateIcon state={transition?.to ?? worst(item.digest) ?? kind} />
       <div className="inbox-told">
         {transition ? (
-          <a href={linkToRun(transition, view)} translate="no" onClick={read ? undefined : onRead}>
+          <a href={linkToRun(transition, viewIn(served, view, transition.cluster))} translate="no" onClick={read ? undefined : onRead}>
             {text}
           </a>
         ) : (
@@ -127,7 +129,7 @@ function Item({ item, view, named, onRead }: ItemProps): ReactNode {
         <div className="inbox-when">
           {transition && (
             <>
-              {stateName(transition.to)} · <span translate="no">{transition.namespace}</span> ·{' '}
+              {stateName(transition.to)} · <span translate="no">{[served.length > 1 && transition.cluster, transition.namespace].filter(Boolean).join(' · ')}</span> ·{' '}
             </>
           )}
           {t.ago(<Age since={at} />)}
@@ -150,6 +152,7 @@ const worst = (of: readonly Transition[]): string | undefined => [...of].sort((a
 
 /** Several that came together; what they were opens below. */
 function Digest({ item, view }: { item: JobNotification; view: View }): ReactNode {
+  const served = useServed();
   return (
     <details>
       <summary>{t.digest(item.digest.length + item.more, item.title)}</summary>
@@ -157,8 +160,8 @@ function Digest({ item, view }: { item: JobNotification; view: View }): ReactNod
         {item.digest.map((one: Transition) => (
           <li key={`${one.uid} ${one.seq}`}>
             <StateIcon state={one.to} />
-            <a href={linkToRun(one, view)} translate="no">{one.name}</a>
-            <span className="state-detail" translate="no">{[stateName(one.to), one.cause ? saidOf(one.cause) : one.reason].filter(Boolean).join(' · ')}</span>
+            <a href={linkToRun(one, viewIn(served, view, one.cluster))} translate="no">{one.name}</a>
+            <span className="state-detail" translate="no">{[served.length > 1 && one.cluster, stateName(one.to), one.cause ? saidOf(one.cause) : one.reason].filter(Boolean).join(' · ')}</span>
           </li>
         ))}
       </ul>

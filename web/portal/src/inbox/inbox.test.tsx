@@ -37,6 +37,11 @@ const open = async (): Promise<void> => {
   await pass();
 };
 const bell = (): HTMLButtonElement | null => page.element.querySelector('.bell-button');
+/** It is loaded when it is first opened. */
+const openPanel = async (): Promise<void> => {
+  page.act(() => bell()?.click());
+  while (!page.element.querySelector('.inbox')) await pass();
+};
 const press = (key: string): void => page.act(() => document.activeElement?.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true })));
 
 test('where nothing is recorded there is no bell', async () => {
@@ -54,7 +59,7 @@ test('a gateway whose history is away is told of, and what was there stays', asy
   server.last.accept(frame('goodbye', 'e', { reason: 'unavailable' })).end();
   await pass();
   expect(bell()).not.toBeNull();
-  page.act(() => bell()?.click());
+  await openPanel();
   expect(page.element.textContent).toContain('Notifications cannot be told at the moment.');
   await pass(5_000);
   inbox.tell('train', 'Failed');
@@ -71,7 +76,7 @@ test('all are read at one click, and unread again where the gateway refuses that
   for (const name of ['a', 'b']) inbox.tell(name, 'Succeeded');
   await open();
   expect(bell()?.getAttribute('aria-label')).toBe('Inbox, 2 unread');
-  page.act(() => bell()?.click());
+  await openPanel();
   page.act(() => page.button('Mark all as read').click());
   expect(bell()?.getAttribute('aria-label')).toBe('Inbox');
   await pass();
@@ -84,7 +89,7 @@ test('all are read at one click, and unread again where the gateway refuses that
 test('the keyboard opens it, goes on from one to the next, and comes back to the bell', async () => {
   for (const name of ['a', 'b']) inbox.tell(name, 'Succeeded');
   await open();
-  page.act(() => bell()?.click());
+  await openPanel();
   expect(document.activeElement?.getAttribute('role')).toBe('dialog');
   page.act(() => page.element.querySelector<HTMLElement>('.inbox-mark')?.click());
   expect(document.activeElement?.textContent).toBe('a succeeded');
@@ -96,7 +101,7 @@ test('the keyboard opens it, goes on from one to the next, and comes back to the
 
 test('a setting that the gateway refuses is not shown as kept', async () => {
   await open();
-  page.act(() => bell()?.click());
+  await openPanel();
   page.act(() => page.button('Settings').click());
   await pass();
   server.last.refuse(200, {}, JSON.stringify(inbox.settings));

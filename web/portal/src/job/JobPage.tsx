@@ -89,7 +89,7 @@ export function JobPage({ view, namespace, name, uid: asked, token }: JobPagePro
       facts={
         <>
           {kept && <Why past={kept} limit={<MemoryLimit past={kept} job={job} />} view={view} there={(pod) => podRows.some((one) => one.name === pod)} />}
-          <JobPlace past={kept} />
+          <JobPlace past={kept} view={view} />
           {(row ?? kept) && (
             <Facts
               facts={[

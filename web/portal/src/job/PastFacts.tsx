@@ -13,7 +13,7 @@ import { StateIcon, StateMark } from '../state/StateMark.tsx';
 import { stateName } from '../state/texts.ts';
 import { saidInFull, whyNow } from '../state/why.ts';
 import { formatHours, formatNumber } from '../texts/format.ts';
-import { formatView, linkToObject, linkToRun, parseView, type View } from '../view/view.ts';
+import { formatView, linkToObject, linkToRun, viewAt, type View } from '../view/view.ts';
 import { ends } from './life.ts';
 import { jobs } from './resources.ts';
 import { t } from './texts.ts';
@@ -55,7 +55,7 @@ export function Why({ past, limit, view, there }: { past: PastJob; /** What is s
       )}
       {reason && (
         <p className="job-why-more">
-          <a href={formatView({ ...parseView('#history'), namespace: past.namespace, cause: reason })}>{t.whyAlike}</a>
+          <a href={formatView({ ...viewAt('#history', view), namespace: past.namespace, cause: reason })}>{t.whyAlike}</a>
         </p>
       )}
     </section>

@@ -3,7 +3,7 @@
 import type { ReactNode } from 'react';
 import { Notice } from '../app/Notice.tsx';
 import { Search } from '../filters/Search.tsx';
-import { linkToKind, type View } from '../view/view.ts';
+import { formatView, linkToKind, viewAt, type View } from '../view/view.ts';
 import { useKinds, type Kind } from './discovery.ts';
 import { KindTable } from './KindTable.tsx';
 import { t } from './texts.ts';
@@ -24,7 +24,7 @@ export function KindsPage({ view }: { view: View }): ReactNode {
   if (kind) return <KindTable key={kind.id} kind={kind} view={view} />;
   return (
     <Notice title={t.unknown} said={undefined} onRetry={retry}>
-      {t.unknownWhy} <a href="#kinds">{t.allKinds}</a>
+      {t.unknownWhy} <a href={formatView(viewAt('#kinds', view))}>{t.allKinds}</a>
     </Notice>
   );
 }

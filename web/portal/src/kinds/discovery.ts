@@ -3,6 +3,7 @@
 import { answerTo, mayWatch, watchable, type Kubecast } from '@kubecast/sdk';
 import { useKubecast } from '@kubecast/sdk/react';
 import { useEffect } from 'react';
+import { clusterOf } from '../clusters/inCluster.ts';
 import { Reading, useRead, type Read } from '../polling/polling.ts';
 
 export interface Kind {
@@ -60,7 +61,7 @@ const atOnce = 50;
 async function visible(kc: Kubecast, kinds: readonly Kind[]): Promise<Kind[]> {
   const parts = Array.from({ length: Math.ceil(kinds.length / atOnce) }, (_, n) => kinds.slice(n * atOnce, (n + 1) * atOnce));
   const ask: typeof fetch = (path, init = {}) => kc.request(path as string, init, (response) => response);
-  const said = await Promise.all(parts.map((part) => watchable({ kinds: part.map(({ id }) => id), fetch: ask })));
+  const said = await Promise.all(parts.map((part) => watchable({ kinds: part.map(({ id }) => id), cluster: clusterOf(kc), fetch: ask })));
   return kinds.filter((_, n) => {
     const one = said[Math.floor(n / atOnce)]?.[n % atOnce];
     return one !== undefined && (one.unknown || mayWatch(one, ''));

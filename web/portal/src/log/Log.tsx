@@ -46,7 +46,7 @@ export function Log({ of, namespace, name, token, choice, unwritten }: LogProps)
   const [at, setAt] = useState<Mark>();
   const sought = useDeferredValue(search);
   const tail = held ?? data;
-  const ask = askAbout(of, namespace, name, token);
+  const ask = askAbout(of, namespace, name, view.cluster, token);
   const whole = useWhole(ask, tail);
   const { pieces, left } = whole;
   const all = useMemo(() => entriesIn(pieces), [pieces]);
@@ -88,7 +88,7 @@ export function Log({ of, namespace, name, token, choice, unwritten }: LogProps)
   const count = saving || linked.said || matches.said || (shown.length < all.length ? t.linesOf(shown.length, all.length) : '');
   const save = (): void => {
     setSaving(t.downloading);
-    downloadLog(of, namespace, name, token).then(
+    downloadLog(of, namespace, name, view.cluster, token).then(
       () => setSaving(''),
       (failure: unknown) => setSaving(saidBy(failure)),
     );

@@ -4,8 +4,8 @@ import { pathOf, type KubeObject, type Resource } from '@kubecast/sdk';
 import { base } from '../session/base.ts';
 
 /** Saves the log of a pod, or of what pods belong to, as much of it as there is. Rejects with the gateway's own words. */
-export async function downloadLog(resource: Resource<KubeObject>, namespace: string, name: string, token: string | undefined): Promise<void> {
-  const path = `${base}/logs${pathOf(resource, { namespace, name })}?follow=false&tailLines=1000000`;
+export async function downloadLog(resource: Resource<KubeObject>, namespace: string, name: string, cluster: string, token: string | undefined): Promise<void> {
+  const path = `${base}/logs${pathOf(resource, { namespace, name, cluster })}?follow=false&tailLines=1000000`;
   const headers = { Accept: 'text/plain', ...(token !== undefined && { Authorization: `Bearer ${token}` }) };
   const response = await fetch(path, { headers, cache: 'no-store' });
   if (!response.ok) throw new Error(await detailOf(response));

@@ -24,9 +24,9 @@ export interface Answer {
 export type Ask = (query: Readonly<Record<string, string | number>>, signal: AbortSignal) => Promise<Answer>;
 
 /** Asks about one log. Rejects with the gateway's own words. */
-export function askAbout(of: Resource<KubeObject>, namespace: string, name: string, token: string | undefined): Ask {
+export function askAbout(of: Resource<KubeObject>, namespace: string, name: string, cluster: string, token: string | undefined): Ask {
   return async (query, signal) => {
-    const path = `${base}/logs${pathOf(of, { namespace, name })}?${new URLSearchParams(Object.entries(query).map(([key, value]) => [key, String(value)]))}`;
+    const path = `${base}/logs${pathOf(of, { namespace, name, cluster })}?${new URLSearchParams(Object.entries(query).map(([key, value]) => [key, String(value)]))}`;
     signal.throwIfAborted();
     const limit = new AbortController();
     const end = (): void => limit.abort(signal.reason);

@@ -7,7 +7,7 @@ import { pods } from '../job/resources.ts';
 import { quantity } from '../object/requests.ts';
 import { isGPU } from '../queues/quota.ts';
 import { formatNumber } from '../texts/format.ts';
-import { formatView, linkToObject, parseView, type View } from '../view/view.ts';
+import { formatView, linkToObject, viewAt, type View } from '../view/view.ts';
 import { t } from './texts.ts';
 import { Line, Part, type OverviewNode } from './Wrong.tsx';
 
@@ -91,7 +91,7 @@ function Held({ resource, named, total, nodes, view }: { readonly resource: stri
     <>
       <Part title={t.gpusUsed(named, used, total, namespace, least)} none={none}>
         {teams.held.slice(0, most).map(([team, amount]) => (
-          <Line key={team} name={team} href={formatView({ ...parseView('#pods'), namespace: team })} count={formatNumber(amount)} />
+          <Line key={team} name={team} href={formatView({ ...viewAt('#pods', view), namespace: team })} count={formatNumber(amount)} />
         ))}
       </Part>
       <Part title={t.gpusByNode(named, namespace, least)} none={none}>

@@ -16,7 +16,7 @@ import { CutName } from '../listing/CutName.tsx';
 import { useFollowedAgain, useReading } from '../polling/polling.ts';
 import { whyOf } from '../state/why.ts';
 import { formatDuration, formatNumber } from '../texts/format.ts';
-import { formatView, linkTo, linkToRun, parseView, setView, type View } from '../view/view.ts';
+import { formatView, linkTo, linkToRun, parseView, setView, viewAt, type View } from '../view/view.ts';
 import { Chart } from './Chart.tsx';
 import { Teams } from './Teams.tsx';
 import { Wall, wallTab } from './Wall.tsx';
@@ -133,7 +133,7 @@ export function OverviewPage({ view }: { view: View }): ReactNode {
                 <Chart title={t.waits} as="lines" steps={steps} series={timesAt.waits} format={inSeconds} loading={!times.data && !times.error} />
                 <Chart title={t.runs} as="lines" steps={steps} series={timesAt.runs} format={inSeconds} loading={!times.data && !times.error} />
               </div>
-              <Teams namespace={namespace} since={since} signal={last} />
+              <Teams view={view} since={since} signal={last} />
               <Failures rows={failures} loading={failing.status === 'loading'} view={view} />
             </>
           )}
@@ -153,7 +153,7 @@ function Failures({ rows, loading, view }: { readonly rows: readonly Transition[
   return (
     <section className="overview-failures" aria-label={t.failures}>
       <h2>
-        {t.failures} <a href={formatView({ ...parseView('#history'), namespace: view.namespace, state: 'Failed' })}>{t.allFailures}</a>
+        {t.failures} <a href={formatView({ ...viewAt('#history', view), namespace: view.namespace, state: 'Failed' })}>{t.allFailures}</a>
       </h2>
       {rows.length === 0 ? (
         <p className="none">{loading ? t.loading : t.noFailures}</p>
@@ -190,7 +190,7 @@ function Now({ view }: { view: View }): ReactNode {
   const sumOf = ({ data }: typeof active, which: (values: readonly string[]) => boolean): number => data.filter(({ values }) => which(values)).reduce((all, { count }) => all + count, 0);
   const isReady = ([, ready = '']: readonly string[]): boolean => Number(ready) > 0;
   const inState = (state: string): number => ofPods.data.find(({ value }) => value === state)?.count ?? 0;
-  const jobsOf = (state: string): string => formatView({ ...parseView('#jobs'), namespace, state });
+  const jobsOf = (state: string): string => formatView({ ...viewAt('#jobs', view), namespace, state });
   const podsOf = (state: string): string => formatView({ ...parseView(linkTo('pods', view)), search: '', state });
   return (
     <ul className="tiles" aria-label={t.now}>

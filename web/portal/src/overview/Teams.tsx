@@ -7,13 +7,14 @@ import { Choice } from '../filters/Choice.tsx';
 import { jobs } from '../job/resources.ts';
 import { useReading } from '../polling/polling.ts';
 import { formatDuration, formatHours, formatNumber } from '../texts/format.ts';
-import { formatView, parseView } from '../view/view.ts';
+import { formatView, viewAt, type View } from '../view/view.ts';
 import { t } from './texts.ts';
 
 const gap = 15_000;
 
-export function Teams({ namespace, since, signal }: { namespace: string; since: string; signal: unknown }): ReactNode {
+export function Teams({ view, since, signal }: { view: View; since: string; signal: unknown }): ReactNode {
   const kc = useKubecast();
+  const { namespace } = view;
   const [by, setBy] = useState<keyof typeof t.keys>('namespace');
   const read = useCallback(() => pastUsage(kc, jobs, { namespace, by, since }), [kc, namespace, by, since]);
   const { data } = useReading(read, signal, gap);
@@ -47,7 +48,7 @@ export function Teams({ namespace, since, signal }: { namespace: string; since: 
               {rows.map((row) => (
                 <tr key={row.key}>
                   <th scope="row" className="team-name">
-                    {row.key === '' ? (by === 'cause' ? t.uncaused : t.nobody) : by === 'cause' ? <a href={formatView({ ...parseView('#history'), namespace, since, cause: row.key })} translate="no">{row.key}</a> : <span translate="no">{row.key}</span>}
+                    {row.key === '' ? (by === 'cause' ? t.uncaused : t.nobody) : by === 'cause' ? <a href={formatView({ ...viewAt('#history', view), namespace, since, cause: row.key })} translate="no">{row.key}</a> : <span translate="no">{row.key}</span>}
                   </th>
                   <td data-numeric>{formatNumber(row.jobs)}</td>
                   <td data-numeric>{seconds(row.waitedSeconds?.p50)}</td>

@@ -14,7 +14,7 @@ import { StateIcon } from '../state/StateMark.tsx';
 import { isNamed, stateName } from '../state/texts.ts';
 import { toneOf, urgency } from '../state/tone.ts';
 import { formatNumber } from '../texts/format.ts';
-import { formatView, linkTo, linkToObject, linkToQueue, parseView, type View } from '../view/view.ts';
+import { formatView, linkTo, linkToObject, linkToQueue, parseView, viewAt, type View } from '../view/view.ts';
 import { Gpus } from './Gpus.tsx';
 import { t } from './texts.ts';
 
@@ -36,10 +36,10 @@ export function Wrong({ view, since, signal }: { readonly view: View; readonly s
     <section className="wrong" aria-label={t.wrong}>
       {!isFinal(found) && <Nodes nodes={found.data} loading={found.status === 'loading'} view={view} />}
       <Pods namespace={namespace} view={view} />
-      <Causes namespace={namespace} since={since} signal={signal} />
-      <Warnings namespace={namespace} />
+      <Causes view={view} since={since} signal={signal} />
+      <Warnings view={view} />
       <Gpus nodes={found.data} view={view} />
-      {hasQueues && <Waiting namespace={namespace} />}
+      {hasQueues && <Waiting view={view} />}
     </section>
   );
 }
@@ -104,9 +104,9 @@ function Nodes({ nodes: all, loading, view }: { readonly nodes: readonly Overvie
   return (
     <Part title={t.nodes} loading={loading} none={t.nodesWell(all.length)}>
       {[
-        ...states.map(([state, count]) => lineOf(state, count, formatView({ ...parseView('#kinds/nodes'), state }))),
+        ...states.map(([state, count]) => lineOf(state, count, formatView({ ...viewAt('#kinds/nodes', view), state }))),
         ...pressed.slice(0, most).map(({ type, name }) => <Line key={`${type} ${name}`} state="Pressed" name={name} href={linkToObject('nodes', '', name, view)} count={<span translate="no">{type}</span>} />),
-        ...(pressed.length > most ? [<Line key="more" name={t.more(pressed.length - most)} own href="#kinds/nodes" count="" />] : []),
+        ...(pressed.length > most ? [<Line key="more" name={t.more(pressed.length - most)} own href={formatView(viewAt('#kinds/nodes', view))} count="" />] : []),
       ]}
     </Part>
   );
@@ -124,8 +124,9 @@ function Pods({ namespace, view }: { readonly namespace: string; readonly view: 
   );
 }
 
-function Causes({ namespace, since, signal }: { readonly namespace: string; readonly since: string; readonly signal: unknown }): ReactNode {
+function Causes({ view, since, signal }: { readonly view: View; readonly since: string; readonly signal: unknown }): ReactNode {
   const kc = useKubecast();
+  const { namespace } = view;
   const read = useCallback(() => pastEnds(kc, jobs, { namespace, by: 'cause', since }), [kc, namespace, since]);
   const { data, error } = useReading(read, signal, 15_000);
   if (error && !data) return null; // the rest of the page says what is wrong with the history
@@ -133,19 +134,20 @@ function Causes({ namespace, since, signal }: { readonly namespace: string; read
   return (
     <Part title={t.causes} loading={!data} none={t.noFailures}>
       {causes.slice(0, most).map(({ key, failed: count }) => (
-        <Line key={key} name={key || t.unexplained} own={key === ''} href={formatView({ ...parseView('#history'), namespace, state: 'Failed', since, cause: key })} count={formatNumber(count)} />
+        <Line key={key} name={key || t.unexplained} own={key === ''} href={formatView({ ...viewAt('#history', view), namespace, state: 'Failed', since, cause: key })} count={formatNumber(count)} />
       ))}
     </Part>
   );
 }
 
-function Warnings({ namespace }: { readonly namespace: string }): ReactNode {
+function Warnings({ view }: { readonly view: View }): ReactNode {
+  const { namespace } = view;
   const { data, status } = useCount(events, ['reason'], { namespace, where: 'type=Warning', limit: most, conflate: 1_000 });
   if (isFinal({ status })) return null;
   return (
     <Part title={t.warnings} loading={status === 'loading'} none={t.noWarnings}>
       {data.map(({ value, count }) => (
-        <Line key={value} name={value} href={formatView({ ...parseView('#kinds/events'), namespace, state: value })} count={formatNumber(count)} />
+        <Line key={value} name={value} href={formatView({ ...viewAt('#kinds/events', view), namespace, state: value })} count={formatNumber(count)} />
       ))}
     </Part>
   );
@@ -156,7 +158,8 @@ export function queuesOf(queues: readonly Queue[], namespace: string): readonly 
   return queues.filter((queue) => namespace === '' || queue.namespace === namespace).sort((a, b) => b.waiting - a.waiting);
 }
 
-function Waiting({ namespace }: { readonly namespace: string }): ReactNode {
+function Waiting({ view }: { readonly view: View }): ReactNode {
+  const { namespace } = view;
   const { data, status } = useQueues();
   const queues = useMemo(() => queuesOf(data, namespace), [data, namespace]);
   return (
@@ -168,7 +171,7 @@ function Waiting({ namespace }: { readonly namespace: string }): ReactNode {
           <Line
             key={`${queue.namespace}/${queue.name}`}
             name={[queue.namespace, queue.name].filter(Boolean).join('/')}
-            href={linkToQueue(queue.namespace, queue.name)}
+            href={linkToQueue(queue.namespace, queue.name, view)}
             detail={said && <span className="wrong-detail" translate="no">{said}</span>}
             count={queue.waiting > 0 ? t.waitIn(queue.waiting) : t.noneWaitsHere}
           />

@@ -41,6 +41,10 @@ export const JobsTable = page(() => import('../jobs/JobsPage.tsx').then(({ JobsP
 export const PodsTable = page(() => import('../pods/PodsPage.tsx').then(({ PodsPage }) => PodsPage));
 export const LargeTable = page(() => import('../virtual/Tables.tsx').then((tables) => tables.LargeTable));
 
+/** Of gateways that serve several clusters: which one, and what asks of another one than the default. */
+export const ClusterChoice = page(() => import('../clusters/ClusterChoice.tsx').then((choice) => choice.ClusterChoice));
+export const Scoped = page(() => import('../clusters/Scoped.tsx').then((scoped) => scoped.Scoped));
+
 /** What keys open. */
 export const KeysHelp = page(() => import('../shortcuts/Help.tsx').then(({ Help }) => Help));
 export const Palette = page(() => import('../palette/Palette.tsx').then((palette) => palette.Palette));

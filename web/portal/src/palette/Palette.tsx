@@ -2,13 +2,15 @@
 
 import { useKubecast } from '@kubecast/sdk/react';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState, type KeyboardEvent, type ReactNode } from 'react';
+import { useServed, viewIn } from '../clusters/served.ts';
+import { useClusters } from '../clusters/together.ts';
 import { useRested } from '../scheduling/useRested.ts';
 import { useKinds } from '../kinds/discovery.ts';
 import { shownPages, useHasQueues } from '../pages/shown.ts';
 import { t as pages } from '../pages/texts.ts';
 import { giveTypedAhead } from '../shortcuts/shortcuts.ts';
 import { linkTo, linkToKind, useView } from '../view/view.ts';
-import { find, findPast, kindsFor, questionOf, still, type Entry, type Found, type Group } from './search.ts';
+import { find, findElsewhere, findPast, kindsFor, questionOf, still, type Entry, type Found, type Group } from './search.ts';
 import { t } from './texts.ts';
 import './palette.css';
 
@@ -18,6 +20,15 @@ interface Answer extends Found {
 }
 
 const nothing: Answer = { typed: '', groups: [], failed: [] };
+
+/** What other clusters have answered, in the order in which they did. */
+interface Elsewhere extends Answer {
+  readonly answered: number;
+  /** Of this question. */
+  readonly of: AbortSignal | undefined;
+}
+
+const noneElsewhere: Elsewhere = { ...nothing, answered: 0, of: undefined };
 
 export function Palette({ onClose }: { onClose: () => void }): ReactNode {
   const kc = useKubecast();
@@ -29,6 +40,7 @@ export function Palette({ onClose }: { onClose: () => void }): ReactNode {
   const [moved, setMoved] = useState<string>();
   const [answer, setAnswer] = useState(nothing);
   const [past, setPast] = useState(nothing);
+  const [elsewhere, setElsewhere] = useState(noneElsewhere);
   const rested = useRested(typed.trim());
   useLayoutEffect(() => {
     dialog.current?.showModal();
@@ -36,34 +48,44 @@ export function Palette({ onClose }: { onClose: () => void }): ReactNode {
   }, []);
   // What is asked depends on the page on which the palette was opened; it stays that one.
   const [opened] = useState(view);
+  const served = useServed();
+  const clusters = useClusters(useMemo(() => ({ ...opened, only: '' }), [opened]));
+  const others = useMemo(() => clusters.filter((one) => one.kc !== kc), [clusters, kc]);
 
   useEffect(() => {
     const question = questionOf(rested, kinds ?? [], opened.kind);
     if (question.text === '') return undefined;
     const control = new AbortController();
     const { signal } = control;
-    void find(kc, question, opened, signal).then((found) => !signal.aborted && setAnswer({ ...found, typed: rested }));
+    const here = clusters.find((one) => one.kc === kc) ?? { name: '', kc };
+    void find(here, question, opened, signal).then((found) => !signal.aborted && setAnswer({ ...found, typed: rested }));
     // They come behind all others, so they may come later.
-    void findPast(kc, question, opened, t.past, signal).then((found) => !signal.aborted && setPast({ ...found, typed: rested }));
+    void findPast(here, question, opened, t.past, signal).then((found) => !signal.aborted && setPast({ ...found, typed: rested }));
+    const add = (found: Found): void =>
+      setElsewhere((before) => {
+        const { groups, failed, answered } = before.of === signal ? before : noneElsewhere;
+        return { typed: rested, of: signal, groups: [...groups, ...found.groups], failed: [...failed, ...found.failed], answered: answered + 1 };
+      });
+    for (const other of others) void findElsewhere(other, question, viewIn(served, opened, other.name), t.past, signal).then((found) => !signal.aborted && add(found));
     // What nobody waits for is not worth the gateway's time.
     return () => control.abort();
-  }, [kc, rested, kinds, opened]);
+  }, [kc, rested, kinds, opened, clusters, others, served]);
 
   const text = typed.trim();
-  const waiting = text !== '' && (answer.typed !== text || past.typed !== text);
-  const failed = [answer, past].flatMap((one) => one.failed);
+  const waiting = text !== '' && (answer.typed !== text || past.typed !== text || (others.length > 0 && (elsewhere.typed !== text || elsewhere.answered < others.length)));
+  const failed = [answer, past, elsewhere].flatMap((one) => one.failed);
   const groups = useMemo((): readonly Group[] => {
-    const elsewhere = { ...opened, search: '' };
+    const unsearched = { ...opened, search: '' };
     const known: Group[] = [
       {
         title: t.pages,
-        entries: shownPages(queues).filter((one) => pages.titles[one].toLowerCase().includes(text.toLowerCase()) || one.includes(text.toLowerCase())).map((one) => ({ href: linkTo(one, elsewhere), label: pages.titles[one], detail: '' })),
+        entries: shownPages(queues).filter((one) => pages.titles[one].toLowerCase().includes(text.toLowerCase()) || one.includes(text.toLowerCase())).map((one) => ({ href: linkTo(one, unsearched), label: pages.titles[one], detail: '' })),
       },
-      { title: t.kinds, entries: text === '' ? [] : kindsFor(text, kinds ?? []).map(({ id, kind, group }) => ({ href: linkToKind(id, elsewhere), label: kind, detail: group })) },
+      { title: t.kinds, entries: text === '' ? [] : kindsFor(text, kinds ?? []).map(({ id, kind, group }) => ({ href: linkToKind(id, unsearched), label: kind, detail: group })) },
     ];
-    const objects = [answer, past].flatMap((one) => (text === '' ? [] : one.typed === text ? one.groups : still(one.groups, questionOf(text, kinds ?? [], opened.kind).text)));
+    const objects = [answer, past, elsewhere].flatMap((one) => (text === '' ? [] : one.typed === text ? one.groups : still(one.groups, questionOf(text, kinds ?? [], opened.kind).text)));
     return [...known, ...objects].filter(({ entries }) => entries.length > 0);
-  }, [opened, text, kinds, answer, past, queues]);
+  }, [opened, text, kinds, answer, past, elsewhere, queues]);
 
   const entries = groups.flatMap((group) => group.entries);
   const at = Math.max(0, entries.findIndex(({ href }) => href === moved));

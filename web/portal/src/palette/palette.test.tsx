@@ -154,7 +154,7 @@ test('where no history is kept, or it may not be seen, nothing is missing; one t
 });
 
 test('of one kind by its name only that is looked through', async () => {
-  expect(await findPast(kc, questionOf('po web', kinds, ''), parseView(''), 'x', new AbortController().signal)).toEqual({ groups: [], failed: [] });
+  expect(await findPast({ name: '', kc }, questionOf('po web', kinds, ''), parseView(''), 'x', new AbortController().signal)).toEqual({ groups: [], failed: [] });
   expect(askedPast()).toEqual([]);
 });
 

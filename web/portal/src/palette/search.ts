@@ -1,6 +1,7 @@
 // What the palette finds: pages and kinds that are known here, and objects that the gateway is asked for by what was typed.
 
-import { answerTo, AskedError, defineResource, pastJobs, pathOf, type Kubecast, type KubeObject } from '@kubecast/sdk';
+import { answerTo, AskedError, defineResource, pastJobs, pathOf, type KubeObject } from '@kubecast/sdk';
+import { inTurn, type Cluster } from '../clusters/together.ts';
 import { endOf, outcomeOf } from '../history/outcome.ts';
 import { jobs } from '../job/resources.ts';
 import { matches } from '../kinds/KindsPage.tsx';
@@ -61,27 +62,35 @@ export interface Found {
   readonly failed: readonly string[];
 }
 
+/** What is found in a cluster, which may have a name beside others. */
+const titleIn = ({ name }: Cluster, title: string): string => (name ? `${title} · ${name}` : title);
+
+/** Kinds are known of the page's own cluster; another one may not have them. */
+const isFailure = (answer: PromiseSettledResult<Group> | undefined, { name }: Cluster): boolean =>
+  answer?.status === 'rejected' && !(name && answer.reason instanceof AskedError && answer.reason.status === 404);
+
 /** Answers when all have: what comes late would move what somebody is about to choose. */
-export async function find(kc: Kubecast, { text, kinds }: Question, view: View, signal: AbortSignal): Promise<Found> {
+export async function find(cluster: Cluster, { text, kinds }: Question, view: View, signal: AbortSignal): Promise<Found> {
   const answers = await Promise.allSettled(
     kinds.map(async (kind): Promise<Group> => {
       const path = pathOf(defineResource<KubeObject>()(kind), { search: text, fields: ['metadata.name', 'metadata.namespace'] });
-      const { items = [] } = (await answerTo(kc, `${path}&limit=${most}`, { signal })) as { readonly items?: readonly KubeObject[] };
+      const { items = [] } = (await answerTo(cluster.kc, `${path}&limit=${most}`, { signal })) as { readonly items?: readonly KubeObject[] };
       const entries = items.slice(0, most).map(({ metadata: { name, namespace = '' } }) => ({ href: linkToObject(kind.id, namespace, name, view), label: name, detail: namespace }));
-      return { title: kind.kind, entries };
+      return { title: titleIn(cluster, kind.kind), entries };
     }),
   );
   return {
     groups: answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : [])),
-    failed: kinds.filter((_, n) => answers[n]?.status === 'rejected').map(({ kind }) => kind),
+    failed: kinds.filter((_, n) => isFailure(answers[n], cluster)).map(({ kind }) => titleIn(cluster, kind)),
   };
 }
 
 /** Jobs that are gone, each with how it ended and when, as far as a history is kept that may be seen. */
-export async function findPast(kc: Kubecast, { text, kinds }: Question, view: View, title: string, signal: AbortSignal): Promise<Found> {
+export async function findPast(cluster: Cluster, { text, kinds }: Question, view: View, past: string, signal: AbortSignal): Promise<Found> {
+  const title = titleIn(cluster, past);
   if (!kinds.some(({ id }) => id === 'jobs.batch')) return { groups: [], failed: [] };
   try {
-    const { items, more } = await pastJobs(kc, jobs, { states: ['Deleted'], search: text, limit: most }, { signal });
+    const { items, more } = await pastJobs(cluster.kc, jobs, { states: ['Deleted'], search: text, limit: most }, { signal });
     if (items.length === 0 && more) return { groups: [], failed: [title] }; // not all could be looked at in its time
     const entries = items.map((job) => ({ href: linkToRun(job, view), label: job.name, detail: [job.namespace, stateName(outcomeOf(job)), formatWhen(endOf(job))].join(' · ') }));
     return { groups: [{ title, entries }], failed: [] };
@@ -89,6 +98,14 @@ export async function findPast(kc: Kubecast, { text, kinds }: Question, view: Vi
     const none = error instanceof AskedError && (error.status === 403 || error.status === 404);
     return { groups: [], failed: none ? [] : [title] };
   }
+}
+
+/** The same in another cluster than that of the page, all of it at once. What it does not serve is not there. */
+export async function findElsewhere(cluster: Cluster, question: Question, view: View, past: string, signal: AbortSignal): Promise<Found> {
+  const [living, gone] = await inTurn(cluster.kc, () => Promise.all([find(cluster, question, view, signal), findPast(cluster, question, view, past, signal)]));
+  const groups = [...living.groups, ...gone.groups];
+  const failed = [...living.failed, ...gone.failed];
+  return { groups, failed: failed.length > 0 && groups.length === 0 ? [cluster.name] : failed };
 }
 
 /** What of an earlier answer goes by what has been typed since. */

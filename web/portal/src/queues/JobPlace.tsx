@@ -4,25 +4,25 @@ import { isFinal, type PastJob, type QueuePlace } from '@kubecast/sdk';
 import { useQueue } from '@kubecast/sdk/react';
 import type { ReactNode } from 'react';
 import { useHasQueues } from '../pages/shown.ts';
-import { linkToQueue } from '../view/view.ts';
+import { linkToQueue, type View } from '../view/view.ts';
 import { placeOf, Starts } from './Starts.tsx';
 import { t } from './texts.ts';
 
 /** Nothing of a job that does not wait, or where there are no queues. */
-export function JobPlace({ past }: { readonly past: PastJob | undefined }): ReactNode {
+export function JobPlace({ past, view }: { readonly past: PastJob | undefined; readonly view: View }): ReactNode {
   const there = useHasQueues();
   if (past?.state !== 'Queued' || past.queue === '') return null;
-  return there ? <Followed past={past} /> : past.place ? <Told place={past.place} queue={past.queue} namespace={past.namespace} /> : null;
+  return there ? <Followed past={past} view={view} /> : past.place ? <Told place={past.place} /> : null;
 }
 
-function Followed({ past: { uid, namespace, queue, place } }: { readonly past: PastJob }): ReactNode {
+function Followed({ past: { uid, namespace, queue, place }, view }: { readonly past: PastJob; readonly view: View }): ReactNode {
   const { data, status } = useQueue(namespace, queue);
   const own = isFinal({ status }) ? undefined : data?.jobs.find((job) => !job.hidden && job.uid === uid);
   const told: QueuePlace | undefined = own && !own.hidden ? { ...own, starts: own.starts ?? place?.starts } : place;
-  return told ? <Told place={told} queue={queue} namespace={namespace} link={data !== undefined} /> : null;
+  return told ? <Told place={told} link={data && linkToQueue(namespace, queue, view)} /> : null;
 }
 
-function Told({ place, queue, namespace, link = false }: { readonly place: QueuePlace; readonly queue: string; readonly namespace: string; readonly link?: boolean }): ReactNode {
+function Told({ place, link }: { readonly place: QueuePlace; /** To the queue, if it is there. */ readonly link?: string | undefined }): ReactNode {
   const where = placeOf(place);
   if (where === '' && !place.starts) return null;
   return (
@@ -30,7 +30,7 @@ function Told({ place, queue, namespace, link = false }: { readonly place: Queue
       {where !== '' && (
         <div className="fact">
           <dt>{t.place}</dt>
-          <dd>{link ? <a href={linkToQueue(namespace, queue)}>{where}</a> : where}</dd>
+          <dd>{link ? <a href={link}>{where}</a> : where}</dd>
         </div>
       )}
       {place.starts && (

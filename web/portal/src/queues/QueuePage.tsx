@@ -43,7 +43,7 @@ export function QueuePage({ view, namespace, name }: QueuePageProps): ReactNode 
               facts={[
                 queue.clusterQueue !== '' && [
                   t.facts.part,
-                  <a key="part" href={linkToQueue('', queue.clusterQueue)} translate="no">
+                  <a key="part" href={linkToQueue('', queue.clusterQueue, view)} translate="no">
                     {queue.clusterQueue}
                   </a>,
                 ],

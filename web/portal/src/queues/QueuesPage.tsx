@@ -66,7 +66,7 @@ export function QueuesPage({ view }: { readonly view: View }): ReactNode {
         <NamespaceFilter selected={namespace} />
       </div>
       <Dated asOf={asOf} why={old ? (error?.message ?? '') : undefined}>
-        <PlainTable labelledBy="queues-title" columns={columns} rows={rows} keyOf={({ namespace: where, name }) => `${where}/${name}`} href={({ namespace: where, name }) => linkToQueue(where, name)}>
+        <PlainTable labelledBy="queues-title" columns={columns} rows={rows} keyOf={({ namespace: where, name }) => `${where}/${name}`} href={({ namespace: where, name }) => linkToQueue(where, name, view)}>
           {rows.length === 0 && (
             <p className="job-none" role="status">
               {status === 'loading' || isFinal({ status }) ? (

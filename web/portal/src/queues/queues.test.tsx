@@ -49,8 +49,8 @@ test('a place is told as far as it is known', () => {
 
 test('a queue has an address, of a namespace or of the whole cluster', () => {
   for (const [namespace, name] of [['team-a', 'gpu'], ['', 'all']] as const) {
-    const view = parseView(linkToQueue(namespace, name));
-    expect(view).toMatchObject({ page: 'queues', object: { namespace, name } });
-    expect(formatView(view)).toBe(linkToQueue(namespace, name));
+    const view = parseView(linkToQueue(namespace, name, parseView('#queues?cluster=west')));
+    expect(view).toMatchObject({ page: 'queues', cluster: 'west', object: { namespace, name } });
+    expect(formatView(view)).toBe(linkToQueue(namespace, name, parseView('#queues?cluster=west')));
   }
 });

@@ -5,6 +5,7 @@
 // `#queues/team-a/gpu` is a queue, `#queues/all` one of the whole cluster.
 // `#kinds/deployments.apps` is the table of a kind, `#kinds/deployments.apps/team-a/web` one of its objects, `#kinds/nodes/node-1` one of no namespace.
 // `#overview?tab=wall` is the overview for a screen on a wall.
+// `#jobs/team-a/train?cluster=west` is a job of another cluster than the default one, `#mine?only=cluster` what the user has in one alone.
 // Fragments never reach a server's log.
 
 import { useSyncExternalStore } from 'react';
@@ -14,6 +15,10 @@ export type PageName = (typeof pageNames)[number];
 
 /** What a page's table is narrowed to; each of these is a step that Back undoes. */
 export interface Filters {
+  /** Of several that the gateway serves; empty: the default one. */
+  readonly cluster: string;
+  /** `cluster`: a page that shows all clusters shows this one alone. */
+  readonly only: string;
   /** Empty: all that the user may see. */
   readonly namespace: string;
   readonly search: string;
@@ -51,7 +56,7 @@ export interface View extends Filters {
 const defaultSort = 'age';
 
 /** The filters, by the names that they have in the address. */
-const parameters = { namespace: 'ns', search: 'q', state: 'state', owner: 'owner', queue: 'queue', cause: 'cause', since: 'since' } as const satisfies Record<keyof Filters, string>;
+const parameters = { cluster: 'cluster', only: 'only', namespace: 'ns', search: 'q', state: 'state', owner: 'owner', queue: 'queue', cause: 'cause', since: 'since' } as const satisfies Record<keyof Filters, string>;
 const filterNames = Object.keys(parameters) as (keyof Filters)[];
 
 export function parseView(hash: string): View {
@@ -107,6 +112,9 @@ export function formatView(view: View): string {
   return `#${view.page}${parts.map((part) => `/${encodeURIComponent(part)}`).join('')}${uid}${query ? `?${query}` : ''}`;
 }
 
+/** Another page, of the same cluster. */
+export const viewAt = (hash: string, { cluster }: Pick<View, 'cluster'>): View => ({ ...parseView(hash), cluster });
+
 /** What a page shows of an object before anybody has chosen. */
 const nothing = { tab: '', compare: '', line: '', log: '' } as const;
 
@@ -116,7 +124,7 @@ const pageOf = (kind: string): Pick<View, 'page' | 'kind'> => (kind === 'jobs.ba
 /** One object's page, of whatever kind. What the kind's table shows is kept, for whoever goes back. */
 export function linkToObject(kind: string, namespace: string, name: string, view: View): string {
   const to = pageOf(kind);
-  const table = view.page === to.page && view.kind === to.kind ? view : { ...parseView(''), namespace: view.namespace };
+  const table = view.page === to.page && view.kind === to.kind ? view : { ...viewAt('', view), namespace: view.namespace };
   return formatView({ ...table, ...to, object: { namespace, name }, ...nothing });
 }
 
@@ -127,19 +135,19 @@ export const linkToRun = ({ namespace, name, uid }: { readonly namespace: string
   formatView({ ...parseView(linkToJob(namespace, name, view)), object: { namespace, name, uid } });
 
 /** A queue's page; without a namespace that of a queue of the whole cluster. */
-export const linkToQueue = (namespace: string, name: string): string => formatView({ ...parseView('#queues'), object: { namespace, name } });
+export const linkToQueue = (namespace: string, name: string, view: Pick<View, 'cluster'>): string => formatView({ ...viewAt('#queues', view), object: { namespace, name } });
 
 /** A kind's table. The namespace and the search of another one are kept. */
 export function linkToKind(kind: string, view: View): string {
   const to = pageOf(kind);
   if (view.page === to.page && view.kind === to.kind) return formatView({ ...view, object: undefined });
-  return formatView({ ...parseView(''), ...to, namespace: view.namespace, search: view.search });
+  return formatView({ ...viewAt('', view), ...to, namespace: view.namespace, search: view.search });
 }
 
 /** The other page with what both have in common: states and columns differ, namespace and search do not. */
 export function linkTo(page: PageName, view: View): string {
   if (page === view.page && view.kind === '') return formatView({ ...view, object: undefined });
-  return formatView({ ...parseView(`#${page}`), namespace: view.namespace, search: view.search });
+  return formatView({ ...viewAt(`#${page}`, view), namespace: view.namespace, search: view.search });
 }
 
 /** The tables that have a page of their own. */

@@ -7,19 +7,25 @@ import type { TableName } from '../view/view.ts';
 /** Of more than so many, only those in sight are asked for, and the gateway sorts and searches; of fewer the page has all. */
 export const mostInFull = 2_000;
 
+/** What was said, and whom. */
+interface Found {
+  readonly kc: Kubecast;
+  readonly known: ReadonlyMap<string, boolean>;
+}
+
 /**
  * Whether there are more than {@link mostInFull}; undefined: nobody knows yet. It is asked whenever another table or namespace is gone to, and not again while one
  * stays there: a table that changed its ways under the reader would be worse than one that is somewhat slow. Until the answer, what was said before counts.
  */
-export function useLarge(kc: Kubecast, table: TableName | undefined, namespace: string): boolean | undefined {
-  const [known, setKnown] = useState<ReadonlyMap<string, boolean>>(new Map());
+export function useLarge(kc: Kubecast | undefined, table: TableName | undefined, namespace: string): boolean | undefined {
+  const [found, setFound] = useState<Found>();
   useEffect(() => {
-    if (!table) return undefined;
+    if (!table || !kc) return undefined;
     let here = true;
     const scope = namespace === '' ? '' : `namespaces/${encodeURIComponent(namespace)}/`;
     const path = `${table === 'jobs' ? '/apis/batch/v1/' : '/api/v1/'}${scope}${table}?limit=1&fields=metadata.name`;
     const answer = (large: boolean): void => {
-      if (here) setKnown((before) => new Map(before).set(`${table} ${namespace}`, large));
+      if (here) setFound((before) => ({ kc, known: new Map(before?.kc === kc ? before.known : []).set(`${table} ${namespace}`, large) }));
     };
     sizeAt(kc, path).then(
       (size) => answer(size > mostInFull),
@@ -29,7 +35,8 @@ export function useLarge(kc: Kubecast, table: TableName | undefined, namespace: 
       here = false;
     };
   }, [kc, table, namespace]);
-  if (!table) return undefined;
+  if (!table || !found || found.kc !== kc) return undefined;
+  const { known } = found;
   // A part of what is not large is not.
   return known.get(`${table} ${namespace}`) ?? (known.get(`${table} `) === false ? false : undefined);
 }
