@@ -136,7 +136,7 @@ class Answer<T> implements Asked<T> {
     this.#listeners.tell();
     const { error } = this.#snapshot;
     if (this.#again) this.retry();
-    else if (error && (statusOf(error) === 401 || !finalOf(`:${String(statusOf(error))}`))) this.#plan(backoff({ failures: this.#failures, retry: undefined }));
+    else if (error && (statusOf(error) === 401 || !finalOf(`:${String(statusOf(error))}`))) this.#plan(backoff({ failures: this.#failures }));
   }
 }
 

@@ -12,7 +12,7 @@ export interface Wait {
   /** Attempts in a row that brought nothing. 0: the stream was healthy and has just ended. */
   readonly failures: number;
   /** The stream's last `retry:` in milliseconds. Kubecast gives each client its own, already spread. */
-  readonly retry: number | undefined;
+  readonly retry?: number | undefined;
   /** What a `Retry-After` header asks for, in milliseconds. */
   readonly retryAfter?: number | undefined;
 }
@@ -29,6 +29,6 @@ export function backoff(wait: Wait, random: () => number = Math.random): number 
 
 /** `Retry-After` in milliseconds: seconds or a date (RFC 9110); undefined if absent or neither. */
 export function parseRetryAfter(header: string | null, now = Date.now()): number | undefined {
-  const wait = /^[0-9]+$/.test(header ?? '') ? Number(header) * 1_000 : Date.parse(header ?? '') - now;
+  const wait = /^\d+$/.test(header ?? '') ? Number(header) * 1_000 : Date.parse(header ?? '') - now;
   return Number.isNaN(wait) ? undefined : Math.max(0, wait);
 }

@@ -516,7 +516,7 @@ export class Client {
         if (await this.#askAnew('expiring', attempt)) this.#ring();
         break;
       } catch {
-        await sleep(backoff({ failures, retry: undefined }, this.#options.random), attempt);
+        await sleep(backoff({ failures }, this.#options.random), attempt);
       }
     }
     this.#renewing = false;

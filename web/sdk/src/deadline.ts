@@ -17,7 +17,7 @@ export async function within<T>(ms: number, what: (signal: AbortSignal) => Promi
       done();
     };
     const leave = onAbort(signal, () => giveUp((signal && reasonOf(signal)) as Error));
-    const timer = setTimeout(() => giveUp(new Lost('timeout', `no answer within ${ms / 1_000} s`)), ms);
+    const timer = setTimeout(() => giveUp(new Lost('timeout', `no word within ${ms / 1_000} s`)), ms);
     const done = (): void => {
       clearTimeout(timer);
       leave();
@@ -29,14 +29,8 @@ export async function within<T>(ms: number, what: (signal: AbortSignal) => Promi
 /** Resolves after so many milliseconds, or when `signal` is aborted; with undefined only then. */
 export function sleep(ms: number | undefined, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
-    const timer =
-      ms === undefined
-        ? undefined
-        : setTimeout(() => {
-            leave();
-            resolve();
-          }, ms);
-    const leave = onAbort(signal, () => {
+    const timer = ms === undefined ? undefined : setTimeout(resolve, ms);
+    onAbort(signal, () => {
       clearTimeout(timer);
       resolve();
     });

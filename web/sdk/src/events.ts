@@ -158,7 +158,4 @@ export function decodeFrame(frame: Frame): StreamEvent {
 const textsOf = (value: unknown): string[] | undefined => (Array.isArray(value) ? value.filter((one) => typeof one === 'string') : undefined);
 
 // Reasons and times are told to people; a missing one is no reason to break the stream.
-function timeOf(value: unknown): number {
-  const time = Date.parse(text(value));
-  return Number.isNaN(time) ? Date.now() : time;
-}
+const timeOf = (value: unknown): number => Date.parse(text(value)) || Date.now();

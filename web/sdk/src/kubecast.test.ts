@@ -215,6 +215,30 @@ test('one that is allowed by the time that its words are asked for leaves no str
   expect(watches[1]?.getSnapshot().error?.message).toBe('pods is forbidden');
 });
 
+test.each([503, 429, 0])('where nobody can say who is refused (%i), none is denied, and the stream is asked again, later, or when somebody wakes it', async (status) => {
+  const [one, other] = [kc.watch(jobs), kc.watch(pods)];
+  for (const watch of [one, other]) watch.subscribe(() => undefined);
+  await pass();
+  for (const woken of [true, false]) {
+    server.last.refuse(403, {}, JSON.stringify({ message: 'w1: pods is forbidden' }));
+    await pass();
+    for (const request of server.requests.slice(-2)) {
+      if (status) request.refuse(status);
+      else request.fail();
+    }
+    await pass();
+    expect([one, other].map((watch) => watch.getSnapshot().status)).toEqual(['loading', 'loading']);
+    const before = server.requests.length;
+    if (woken) kc.wake();
+    for (let waited = 0; waited <= 16_000 && server.requests.length === before; waited += 500) await pass(woken ? 0 : 500);
+    expect(server.requests).toHaveLength(before + 1);
+    expect(asked()).toHaveLength(2);
+  }
+  server.last.accept(synced('w0', 'e.w0-1'), synced('w1', 'e.w0-1.w1-1'));
+  await pass();
+  expect([one, other].map((watch) => watch.getSnapshot().status)).toEqual(['live', 'live']);
+});
+
 test('all that is watched is refused: so it is told of the connection, too', async () => {
   const one = kc.watch(jobs);
   one.subscribe(() => undefined);

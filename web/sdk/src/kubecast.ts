@@ -1,5 +1,6 @@
 // All watches of a page on one stream: each is there as long as somebody looks at it.
 
+import { backoff } from './backoff.ts';
 import { Client, type ClientOptions } from './client.ts';
 import { none, WatchedCollection } from './collection.ts';
 import { messageOf } from './connection.ts';
@@ -75,7 +76,7 @@ export interface Entry {
   snapshot: WatchSnapshot<unknown>;
   /** What a server has rendered, or is to. */
   server: WatchSnapshot<unknown>;
-  refused?: Trouble | undefined;
+  refused?: Trouble | null | undefined;
   /** As of when it was what it still shows, since that is told anew, or what was missed; undefined: it is as new as the connection. */
   since: number | undefined;
   /** It is left out for now, since it seems to be what ended the stream; see {@link Kubecast.follow}. */
@@ -107,6 +108,8 @@ export class Kubecast {
   #rest: ReturnType<typeof setTimeout> | undefined;
   #paused: boolean | undefined;
   #closed: boolean | undefined;
+  /** Ends the wait for another attempt to find out who is refused. */
+  #again: (() => void) | undefined;
   #saved: Saved | undefined;
 
   /** The connection of all watches; undefined while nothing is watched. */
@@ -148,10 +151,11 @@ export class Kubecast {
   /** See {@link Client.wake}. What was refused is asked for again if it is allowed by now. */
   wake(): void {
     this.#client?.wake();
+    this.#again?.();
     for (const entry of this.#entries.values()) {
       if (entry.refused && entry.subscribers)
         void this.#refusal(entry.path).then((refused) => {
-          if (!refused) entry.refused = undefined;
+          if (refused === undefined) entry.refused = undefined;
           this.#settle();
         });
     }
@@ -289,7 +293,7 @@ export class Kubecast {
         onState: (state) => {
           if (client !== this.#client) return;
           if (isFinal(state)) this.#carried = undefined; // nobody who is gone is asked for again
-          if (state.error && finalOf(state.error.reason) && state.error.reason !== signedOut) void this.#sift(state.error);
+          if (state.error && finalOf(state.error.reason) && state.error.reason !== 'http:401') void this.#sift(state.error);
           else this.#state = state;
           this.#showAll();
         },
@@ -337,23 +341,28 @@ export class Kubecast {
     let answers = await Promise.all(asked.map(({ path }) => this.#refusal(path)));
     const several = answers.filter(Boolean).length > 1;
     if (several) answers = await Promise.all(asked.map(async ({ path }, n) => answers[n] && this.#refusal(path, 'GET')));
+    const found = answers.some(Boolean);
+    // Without those that nobody looks at any more there may be few enough. If there are none, to ask for the stream again at once would go on for ever.
+    if (!found && answers.includes(null)) {
+      // It may be one of those of which nobody knows. Pages of one gateway come back spread over 16 s.
+      await new Promise<void>((resolve) => setTimeout((this.#again = resolve), backoff({ failures: 4 })));
+    } else if (found || asked.every(({ subscribers }) => subscribers)) {
+      // If it was one of them, it was in these words. If it was none, it was what they are together.
+      asked.forEach((entry, n) => (entry.refused = found && (several || !answers[n]) ? answers[n] : refused));
+    }
     if (this.#closed) return;
-    const found = answers.some(Boolean); // if not, to ask for the stream again at once would go on for ever
-    // If it was one of them, it was in these words. If it was none, it was what they are together.
-    // Without those that nobody looks at any more there may be few enough.
-    if (found || asked.every(({ subscribers }) => subscribers)) asked.forEach((entry, n) => (entry.refused = found && (several || !answers[n]) ? answers[n] : refused));
     this.#state = this.#client?.state;
     this.#connect();
   }
 
-  /** Why a path is refused, in words if it is asked by `GET`; undefined: it is not, or nobody knows, and then the stream is asked again. */
-  #refusal(path: string, method = 'HEAD'): Promise<Trouble | undefined> {
+  /** Why a path is refused, in words if it is asked by `GET`; undefined: it is not; null: nobody knows. */
+  #refusal(path: string, method = 'HEAD'): Promise<Trouble | null | undefined> {
     return this.request(path, { method, headers: { Accept: 'text/event-stream' } }, async (response) => {
       const reason = `http:${response.status}`;
-      if (finalOf(reason) && reason !== signedOut) return { reason, message: messageOf(await response.text(), response) };
+      if (finalOf(reason) && reason !== 'http:401') return { reason, message: messageOf(await response.text(), response) };
       await response.body?.cancel(); // it would be a stream
-      return undefined;
-    }).catch(() => undefined);
+      return response.ok ? undefined : null;
+    }).catch(() => null);
   }
 
   #showAll(): void {
@@ -372,7 +381,6 @@ export class Kubecast {
   }
 }
 
-const signedOut = 'http:401';
 const leftOut = { reason: 'left-out', message: '' };
 
 function describe(
@@ -383,13 +391,12 @@ function describe(
 ): Partial<Freshness> {
   if (refused) return { status: finalOf(refused.reason), error: refused };
   if (aside) return { status: 'stale', reason: 'reconnecting', asOf: since ?? state?.asOf, error: leftOut };
-  if (!state) return {};
-  const { status, reason = 'reconnecting', error } = state;
-  if (isFinal(state)) return { status, error };
+  const { status, reason = 'reconnecting', asOf, error } = state ?? nothing;
+  if (isFinal({ status })) return { status, error };
   if (phase === 'loading') return { error };
   // Another watch may be stale by the gateway's word, and this one not.
-  if (status !== 'live' && /^(reconnecting|paused)$/.test(reason)) return { status: 'stale', reason, asOf: since ?? state.asOf, error };
-  if (stale) return { status: 'stale', reason: stale.reason, asOf: Math.min(since ?? stale.since, stale.since) };
+  if (status !== 'live' && /reconnecting|paused/.test(reason)) return { status: 'stale', reason, asOf: since ?? asOf, error };
+  if (stale) return { status: 'stale', reason: stale.reason, asOf: Math.min(since ?? Infinity, stale.since) };
   return phase === 'current' ? { status: 'live' } : { status: 'stale', reason: 'catching-up', asOf: since };
 }
 

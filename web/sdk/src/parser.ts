@@ -60,6 +60,6 @@ export class FrameParser {
     } else if (field === 'event') this.#event = value;
     else if (field === 'data') this.#data.push(value);
     else if (field === 'id' && !value.includes('\0')) this.#id = value;
-    else if (field === 'retry' && /^[0-9]+$/.test(value)) this.retry = Number(value);
+    else if (field === 'retry' && /^\d+$/.test(value)) this.retry = Number(value);
   }
 }
