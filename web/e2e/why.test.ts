@@ -47,7 +47,11 @@ describe.skipIf(lacking !== undefined)(`why a job ended${lacking ? ` (${lacking}
     const { metadata } = (await kubecast.api('GET', `/apis/jobset.x-k8s.io/v1alpha2/namespaces/${namespace}/jobsets/set`)) as { metadata: { uid: string } };
     await kubecast.submit(namespace, 'set-workers-0', { start: 0, run: 600, requests, of: { apiVersion: set.apiVersion, kind: set.kind, name: 'set', uid: metadata.uid } });
     await kubecast.submit(namespace, 'well', { start: 0, run: 0 });
-    await kubecast.submit(namespace, 'hungry', { start: 0, run: 1, pods: 2, requests, outOfMemory: true });
+    await kubecast.submit(namespace, 'hungry', { start: 0, run: 600, pods: 2, requests, outOfMemory: true });
+    // Both end at once: a job that has failed takes what still runs with it, and what has not begun.
+    const phases = (): Promise<string> => kubecast.kubectl(['get', 'pods', '-n', namespace, '-l', 'job-name=hungry', '-o', 'jsonpath={.items[*].status.phase}']);
+    await expect.poll(phases, { timeout: 60_000 }).toBe('Running Running');
+    await kubecast.now('end', namespace, 'hungry');
   });
 
   afterAll(async () => {
