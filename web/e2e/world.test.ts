@@ -295,7 +295,7 @@ describe.skipIf(lacking !== undefined)(`a scripted world${lacking ? ` (${lacking
       world.fails('eastern', { ran: minutes });
       await mine('eastern').getByText('Failed').waitFor();
       expect(await mine('western').count()).toBe(1);
-      expect([await page.locator('.connection-label').textContent(), await page.locator('[data-dated]').count()]).toEqual(['Live', 0]);
+      await expect.poll(async () => [await page.locator('.connection-label').textContent(), await page.locator('[data-dated]').count()]).toEqual(['Live', 0]);
     });
   });
 

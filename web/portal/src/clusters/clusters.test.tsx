@@ -3,10 +3,11 @@ import { defineResource, logs, transitions } from '@kubecast/sdk';
 import { KubecastProvider } from '@kubecast/sdk/react';
 import { act } from 'react';
 import { afterEach, expect, test, vi } from 'vitest';
-import type { ScriptedFetch, ScriptedRequest } from '../../../mock/fetch.ts';
+import { frame, type ScriptedFetch, type ScriptedRequest } from '../../../mock/fetch.ts';
 import { eachPage } from '../../../mock/page.ts';
 import { MockPast } from '../../../mock/past.ts';
 import { render, type Rendered } from '../../../mock/render.ts';
+import { HistoryPage } from '../history/HistoryPage.tsx';
 import { isNext, joined, type Leafed } from '../history/JobList.ts';
 import { HomePage } from '../home/HomePage.tsx';
 import { Palette } from '../palette/Palette.tsx';
@@ -92,6 +93,31 @@ test("one's own jobs of all clusters stand together, each says its own, and one 
   expect(element.querySelector('.clusters-missing')).toBeNull();
   const links = [...element.querySelectorAll('li a')].map((link) => link.getAttribute('href'));
   expect(links.sort()).toEqual(['#jobs/team-a/train@east%20train', '#jobs/team-a/train@west%20train?cluster=west', '#jobs/team-a/wait@west%20wait?cluster=west']);
+});
+
+test.each([
+  ['mine', 403], ['mine', 404], ['history', 403], ['history', 404],
+] as const)('a connection that is lost takes no rows away where another cluster is none of the user: %s, %s', async (at, status) => {
+  location.hash = at === 'mine' ? '' : `#${at}`;
+  const element = await show(() => (at === 'mine' ? <HomePage view={parseView('')} /> : <HistoryPage view={parseView('#history')} />));
+  const answer = async (cluster: 'east' | 'west', code: number, ...jobs: readonly string[]): Promise<void> => {
+    const past = new MockPast();
+    for (const name of jobs) past.record(name, 'Running', { cluster, uid: `${cluster} ${name}` });
+    for (const request of asked(cluster, '/history')) request.refuse(code, {}, JSON.stringify(code === 200 ? past.list(new URL(request.url, 'http://x').searchParams) : { detail: 'no' }));
+    await pass(10);
+  };
+  const isThere = (): boolean => element.textContent.includes('train');
+  await answer('east', status);
+  await answer('west', 200, 'train');
+  const stream = server.requests.findLast(({ url }) => url.startsWith('/stream'));
+  const names = [...new URL(stream?.url ?? '', 'http://x').searchParams].filter(([, value]) => value.startsWith('/history')).map(([name]) => name);
+  const body = stream?.accept(...names.map((name) => frame(`${name}.synced`, `e.${name}-1`, { seq: '1', count: 0 })));
+  await pass(10);
+  await answer('west', 200, 'train');
+  expect(isThere()).toBe(true);
+  body?.end();
+  await pass(100);
+  expect([isThere(), location.hash]).toEqual([true, at === 'mine' ? '' : '#history']);
 });
 
 test('a page of one cluster alone asks no other', async () => {

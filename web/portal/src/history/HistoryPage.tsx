@@ -104,9 +104,9 @@ export function HistoryPage({ view }: { view: View }): ReactNode {
   const known = useKnown(readings, pasts, signalOf);
   // What is missing of several is said beside the others' rows, if there are others.
   const partly = !known.every(isMissing);
-  const lead = known.find((one) => !isMissing(one)) ?? known[0];
+  const lead = known.find((one) => !isMissing(one)) ?? known.find(({ read }) => read.data !== undefined) ?? known[0];
   const { at, error } = lead?.read ?? {};
-  const leafed = useMemo(() => known.flatMap(({ read, told }): Leafed[] => (read.data ? [{ ...read.data, items: patched(read.data.items, told.data) }] : [])), [known]);
+  const leafed = useMemo(() => known.flatMap((one): Leafed[] => (one.read.data ? [{ items: patched(one.read.data.items, one.told.data), more: one.read.data.more && !(partly && isMissing(one)) }] : [])), [known, partly]);
   const data = useMemo(() => (leafed.length > 0 ? joined(leafed, search !== '') : undefined), [leafed, search]);
   const rows = data?.items;
   const [leafing, setLeafing] = useState(false);
@@ -119,8 +119,8 @@ export function HistoryPage({ view }: { view: View }): ReactNode {
   const more = (): void => {
     setLeafing(true);
     const next = lists.filter((_, n) => {
-      const list = known[n]?.read.data;
-      return list && isNext(list, leafed, search !== '');
+      const one = known[n];
+      return one?.read.data && !(partly && isMissing(one)) && isNext(one.read.data, leafed, search !== '');
     });
     // One of which the older ones cannot be read has not the newest either, and that is said.
     void Promise.allSettled(next.map((list) => list.older())).finally(() => {
@@ -181,7 +181,7 @@ export function HistoryPage({ view }: { view: View }): ReactNode {
       {filters}
       {clusters.length > 1 && partly && <Missing clusters={clusters} known={known} onRetry={again} />}
       <Dated asOf={error ? at : lead?.told.asOf} why={old ? t.old : undefined}>
-        <PlainTable labelledBy="history-title" columns={served.length > 1 ? withClusters : columns} rows={rows ?? []} keyOf={({ uid }) => uid} href={(job) => linkToRun(job, viewIn(served, view, job.cluster))}>
+        <PlainTable labelledBy="history-title" columns={served.length > 1 ? withClusters : columns} rows={rows ?? []} keyOf={({ uid, cluster }) => `${uid} ${cluster}`} href={(job) => linkToRun(job, viewIn(served, view, job.cluster))}>
           {!rows ? (
             <p className="job-none">{t.loading}</p>
           ) : rows.length === 0 && !data?.more ? (

@@ -40,7 +40,7 @@ export function HomePage({ view }: { view: View }): ReactNode {
 
   // What is missing of several is said beside the others' rows, if there are others.
   const partly = !known.every(isMissing);
-  const lead = known.find((one) => !isMissing(one)) ?? known[0];
+  const lead = known.find((one) => !isMissing(one)) ?? known.find(({ read }) => read.data !== undefined) ?? known[0];
   const { status = 'loading', reason, asOf } = lead?.told ?? {};
   const { at, error } = lead?.read ?? {};
   const mine = useMemo(() => joined(known.flatMap(({ read }) => read.data ?? [])), [known]);

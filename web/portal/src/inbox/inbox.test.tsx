@@ -8,6 +8,7 @@ import { render, type Rendered } from '../../../mock/render.ts';
 import { MockInbox } from '../../../mock/told.ts';
 import { parseView } from '../view/view.ts';
 import { Bell } from './Bell.tsx';
+import './InboxPanel.tsx'; // or the first test would have to load it in its time
 import { useShows } from './seen.ts';
 import { due } from './notices.ts';
 import { shortened } from './Settings.tsx';
@@ -170,6 +171,6 @@ test.each(['newer', undefined])("who looks at another run of a name, or at one t
 test('runs of one name are told apart by when they ended', async () => {
   for (const name of ['train', 'train', 'other']) inbox.tell(name, 'Failed');
   await open();
-  page.act(() => bell()?.click());
+  await openPanel();
   expect([...page.element.querySelectorAll('.inbox-items > li')].map((one) => one.querySelectorAll('time').length)).toEqual([1, 2, 2]);
 });

@@ -130,7 +130,7 @@ export function JobPage({ view, namespace, name, uid: asked, token }: JobPagePro
             if (ofPods.status === 'loading' || (byPod && watched.status === 'loading')) return <p className="job-none">{t.loading}</p>;
             if (podRows.length === 0 && uid !== undefined && kept?.log) return <KeptLog key={uid} of={jobs} namespace={namespace} name={name} uid={uid} />;
             if (byPod && podRows.length === 0) return <p className="job-none">{past.status === 'loading' ? t.loading : isFinal(ofPods) ? t.pods.denied : unwrittenOf(kept, false)}</p>;
-            const unwritten = watched.status === 'live' ? unwrittenOf(kept, job !== undefined) : undefined;
+            const unwritten = watched.status === 'live' && (job !== undefined || past.status === 'live') ? unwrittenOf(kept, job !== undefined) : undefined;
             return <LogView namespace={namespace} name={name} pods={podRows} byPod={byPod} token={token} unwritten={unwritten} />;
           },
         },

@@ -88,7 +88,7 @@ test.each([
   ["is somebody else's meanwhile", { whose: 'bob' }, false],
   ['does not fit into a cookie', { status: 431 }, false],
   ['is none of this gateway', { status: 404 }, false],
-  ['cannot be had now', { status: 503 }, false],
+  ['cannot be had now', { status: 503 }, undefined],
 ] as const)('a token becomes the session of all tabs only where that %s', async (_, answer, want) => {
   const { shared, posted } = gatewayWith(answer);
   expect(await exchange('good', shared)).toBe(want);
@@ -97,8 +97,9 @@ test.each([
 
 test('a token that is refused, and a gateway that is away, leave the token what it is', async () => {
   expect(await exchange('bad', gatewayWith({}).shared)).toBe(false);
+  const { shared } = gatewayWith({});
   vi.stubGlobal('fetch', () => Promise.reject(new TypeError('offline')));
-  expect(await exchange('good', session)).toBe(false);
+  expect(await exchange('good', shared)).toBe(undefined);
 });
 
 test('a gateway that has forgotten its sessions is shown the token once more, but not once somebody signs out', async () => {
@@ -121,4 +122,83 @@ test('a gateway that has forgotten its sessions is shown the token once more, bu
   stop();
   expect(await source('refused')).toBeUndefined();
   expect(posted).toHaveLength(2);
+});
+
+/** A browser whose cookie each Session of it knows; `away`: how the gateway answers an exchange. */
+function browserWith(answers: { readonly exchange?: () => Promise<Response>; readonly looks?: () => boolean } = {}) {
+  const browser = { cookie: true, exchanged: 0, signedOut: 0 };
+  const info = (username?: string): Response => new Response(JSON.stringify({ login: false, username, expiresAt: '2100-01-01T00:00:00Z', renewable: false }));
+  vi.stubGlobal('fetch', () => {
+    browser.exchanged++;
+    if (answers.exchange) return answers.exchange();
+    browser.cookie = true;
+    return Promise.resolve(info('mara'));
+  });
+  const tab = (): Session => new Session({ fetch: (path) => {
+    if (new Request(path).url.endsWith('/auth/logout')) {
+      browser.cookie = false;
+      browser.signedOut++;
+      return Promise.resolve(new Response(null, { status: 204 }));
+    }
+    return answers.looks?.() === false ? Promise.reject(new TypeError('offline')) : Promise.resolve(info(browser.cookie ? 'mara' : undefined));
+  } });
+  return { browser, tab, info };
+}
+
+test('who signs out while the token is exchanged once more stays signed out', async () => {
+  let answer = (): void => undefined;
+  const { browser, tab, info } = browserWith({ exchange: () => new Promise((resolve) => {
+    answer = () => {
+      browser.cookie = true;
+      resolve(info('mara'));
+    };
+  }) });
+  const [here, there] = [tab(), tab()];
+  await here.look();
+  const spare = new Spare('good');
+  browser.cookie = false; // the gateway was started again
+  const asked = sourceOf(here, () => undefined, spare)('refused');
+  await vi.waitFor(() => expect(browser.exchanged).toBe(1), { timeout: 60_000 });
+  spare.forget(); // as the other tab says when it begins
+  await endBrowserSession(there);
+  answer();
+  expect([await asked, browser.cookie]).toEqual([undefined, false]);
+});
+
+test('a session of which it cannot be found out whether it is there is left to nobody', async () => {
+  let looked = 0;
+  const { browser, tab } = browserWith({ looks: () => looked++ === 0 });
+  browser.cookie = false;
+  expect(await exchange('good', tab())).toBe(undefined);
+  expect([browser.exchanged, browser.signedOut, browser.cookie]).toEqual([1, 1, false]);
+});
+
+test('a token takes the place of no session that there is', async () => {
+  const { browser, tab } = browserWith();
+  expect([await exchange('good', tab()), browser.exchanged]).toEqual([false, 0]);
+});
+
+test('an end that comes near is not put off by the token that ends then, too', async () => {
+  const { browser, tab } = browserWith();
+  const here = tab();
+  await here.look();
+  await sourceOf(here, () => undefined, new Spare('good'))('expiring');
+  expect(browser.exchanged).toBe(0);
+});
+
+test('a gateway that cannot exchange a token just now is asked again, and signs nobody out', async () => {
+  const { browser, tab } = browserWith({ exchange: () => Promise.resolve(new Response('{}', { status: 503 })) });
+  const here = tab();
+  await here.look();
+  browser.cookie = false;
+  await expect(sourceOf(here, () => undefined, new Spare('good'))('refused')).rejects.toThrow('cannot be exchanged now');
+});
+
+test('a tab without the token takes the session that another one has begun anew', async () => {
+  const { browser, tab } = browserWith();
+  const [first, second] = [tab(), tab()];
+  await Promise.all([first.look(), second.look()]);
+  browser.cookie = false;
+  await sourceOf(first, () => undefined, new Spare('good'))('refused');
+  expect(await sourceOf(second, () => undefined)('refused')).toMatch(/^mara until \d+$/);
 });

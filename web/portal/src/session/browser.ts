@@ -33,9 +33,21 @@ export function sourceOf(session: Session, reload: () => void, spare?: Spare): T
   return async (reason) => {
     const before = session.info.username;
     let name = await session.source(reason);
-    if (name === undefined && spare?.token !== undefined && (await exchange(spare.token, session))) {
-      tellUser(session);
-      name = `${session.info.username ?? ''} until ${Date.now()}`; // another one, though of the same user and until the same time
+    const anew = (): string => `${session.info.username ?? ''} until ${Date.now()}`; // another one, though of the same user and until the same time
+    // An end that comes near cannot be put off with the token that ends then, too.
+    if (name === undefined && spare?.token !== undefined && reason !== 'expiring') {
+      const there = await exchange(spare.token, session);
+      if (spare.token === undefined) {
+        if (there !== false) await session.end().catch(() => undefined); // somebody has signed out meanwhile
+        return undefined;
+      }
+      if (there === undefined) throw new Error('the token cannot be exchanged now'); // and is asked for again
+      if (there) {
+        tellUser(session);
+        name = anew();
+      }
+    } else if (name === undefined && reason === 'refused' && session.info.username !== undefined) {
+      name = anew(); // another tab has exchanged its token meanwhile
     }
     const now = session.info.username;
     if (before !== undefined && now !== undefined && now !== before) reload();
@@ -45,18 +57,23 @@ export function sourceOf(session: Session, reload: () => void, spare?: Spare): T
 
 /**
  * Exchanges a token for the browser's session: it is of all tabs, and no script can read it. Returns whether the browser has it now: a gateway
- * may refuse it, and browsers keep none of a page that came without TLS, unless from the same machine.
+ * may refuse it, and browsers keep none of a page that came without TLS, unless from the same machine. Undefined: that cannot be found out now.
  */
-export async function exchange(token: string, session: Session = browserSession): Promise<boolean> {
+export async function exchange(token: string, session: Session = browserSession): Promise<boolean | undefined> {
+  let begun = false;
   try {
+    if ((await session.look()).username !== undefined) return false; // it does not take the place of a session that there is, whosever that is
     const init: RequestInit = { method: 'POST', headers: { Authorization: `Bearer ${token}` }, cache: 'no-store', signal: AbortSignal.timeout(10_000) };
     const answer = await fetch(`${base}/auth/session`, init);
+    if (answer.status >= 500 || answer.status === 429) return undefined;
     if (!answer.ok) return false;
+    begun = true;
     const { username } = (await answer.json()) as { readonly username?: unknown };
     const { username: kept } = await session.look();
     return kept !== undefined && kept === username;
   } catch {
-    return false; // the token is as good as before
+    if (begun) await session.end().catch(() => undefined); // the browser may have it, and nobody would end it
+    return undefined; // the token is as good as before
   }
 }
 

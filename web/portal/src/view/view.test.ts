@@ -104,3 +104,7 @@ describe('steps', () => {
     expect(location.hash).toBe('#jobs?sort=name');
   });
 });
+
+test('what a browser takes out of a path is no cluster', () => {
+  expect(['..', '.', '%2E%2E', '...', 'west'].map((name) => parseView(`#mine?cluster=${name}`).cluster)).toEqual(['', '', '', '...', 'west']);
+});

@@ -70,6 +70,8 @@ export function parseView(hash: string): View {
   const kind = page === 'kinds' ? (parts.shift() ?? '') : '';
   // A job that has succeeded was called so.
   if ((page === 'jobs' || page === 'history') && params.get('state') === 'Complete') params.set('state', 'Succeeded');
+  // No cluster has such a name, and a browser would take it out of the path of what is asked.
+  if (/^\.\.?$/.test(params.get('cluster') ?? '')) params.delete('cluster');
   const filters = Object.fromEntries(filterNames.map((name) => [name, params.get(parameters[name]) ?? ''])) as unknown as Filters;
   return {
     page,
