@@ -122,7 +122,11 @@ func TestAnEdgeAnswersAsItsCore(t *testing.T) {
 	address := database.Database(t)
 	s := onStage(t)
 	s.namespaces(t, "at-the-edge")
-	admin, viewer := s.admin(t), s.viewer(t)
+	admin := s.admin(t)
+	viewer, err := s.token("viewer-at-the-edge", "platform")
+	if err != nil {
+		t.Fatal(err)
+	}
 	opts := overTLS(t)
 	opts.config = fmt.Sprintf("history: {database: %q}\ngateways: [%s]\n", address, strings.ToLower(t.Name()))
 	core := s.startGateway(t, opts)
@@ -165,12 +169,13 @@ func TestAnEdgeAnswersAsItsCore(t *testing.T) {
 	alike(s.stranger(t), 403)
 
 	core.kill()
-	if err := told(edge, "first"); err != nil {
-		t.Error("while the core is away: ", err)
-	}
-	if a := edge.get(t, s.stranger(t), jobs); a.code != 403 {
-		t.Errorf("while the core is away, a stranger is answered with %d", a.code)
-	}
+	eventually(t, "the job's end is told while the core is away", func() error { return told(edge, "first") })
+	eventually(t, "strangers are refused while the core is away", func() error {
+		if a := edge.get(t, s.stranger(t), jobs); a.code != 403 {
+			return fmt.Errorf("%d %s", a.code, a.body)
+		}
+		return nil
+	})
 	run("second")
 	core.restart(t)
 	for _, g := range []*gateway{core, edge} {

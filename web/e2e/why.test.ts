@@ -3,7 +3,7 @@
 import { parse as parseCsv } from 'csv-parse/sync';
 import { readFile } from 'node:fs/promises';
 import type { Browser, Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { chromiumPath, closeContext, hasChromium, launch, openPage } from './support/chromium.ts';
 import { englishOf, violations } from './support/face.ts';
 import { devclusterPath, gatewayPath, hasBinaries, Kubecast } from './support/kubecast.ts';
@@ -50,7 +50,7 @@ describe.skipIf(lacking !== undefined)(`why a job ended${lacking ? ` (${lacking}
     await kubecast.submit(namespace, 'hungry', { start: 0, run: 600, pods: 2, requests, outOfMemory: true });
     // Both end at once: a job that has failed takes what still runs with it, and what has not begun.
     const phases = (): Promise<string> => kubecast.kubectl(['get', 'pods', '-n', namespace, '-l', 'job-name=hungry', '-o', 'jsonpath={.items[*].status.phase}']);
-    await expect.poll(phases, { timeout: 60_000 }).toBe('Running Running');
+    await vi.waitFor(async () => expect(await phases()).toBe('Running Running'), { timeout: 60_000, interval: 200 });
     await kubecast.now('end', namespace, 'hungry');
   });
 

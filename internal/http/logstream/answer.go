@@ -13,6 +13,7 @@ import (
 
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/http/conn"
+	"github.com/kubecast/kubecast/internal/http/eventstream"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/http/request"
 )
@@ -283,6 +284,7 @@ func (a *ask) find(m *merge) searchAnswer {
 	size := 0
 	var before []item
 	var open []*match // whose context goes on
+	unread := false
 	for len(answer.Matches) < a.limit || len(open) > 0 {
 		next, ok := m.next()
 		if !ok {
@@ -290,6 +292,7 @@ func (a *ask) find(m *merge) searchAnswer {
 		}
 		place := answer.Count
 		answer.Count++
+		unread = unread || next.Reason == eventstream.Unavailable.String()
 		still := open[:0]
 		for _, of := range open {
 			size += next.size()
@@ -320,6 +323,9 @@ func (a *ask) find(m *merge) searchAnswer {
 		}
 	}
 	answer.First, answer.Complete, answer.Stopped = m.first, m.complete, m.stopped
+	if unread && m.complete { // no item says so here
+		answer.Complete, answer.Stopped = false, "unavailable"
+	}
 	return answer
 }
 

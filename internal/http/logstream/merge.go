@@ -51,6 +51,7 @@ type merge struct {
 	cluster  string
 	all      []*reading
 	begun    bool
+	patience time.Duration
 	read     int    // bytes
 	first    string // the time of the first line
 	complete bool   // all was read
@@ -70,7 +71,7 @@ type reading struct {
 }
 
 func newMerge(ctx context.Context, source logs.Source, cluster string, all []*container) *merge {
-	m := &merge{ctx: ctx, source: source, cluster: cluster}
+	m := &merge{ctx: ctx, source: source, cluster: cluster, patience: patience}
 	for _, c := range all {
 		ctx, end := context.WithCancel(ctx)
 		m.all = append(m.all, &reading{ctx: ctx, end: end, of: c, runs: c.status.runs})
@@ -87,8 +88,9 @@ func (m *merge) close() {
 	}
 }
 
-// patience is how long the logs of several containers wait for one of them.
-const patience = 3 * time.Second
+// patience is how long the logs of several containers wait for one of them; half as long for each that was waited for in vain, but not less
+// than leastPatience, in which a node answers that does.
+const patience, leastPatience = 3 * time.Second, 100 * time.Millisecond
 
 // begin opens all logs, beside each other: some nodes may not answer.
 func (m *merge) begin() {
@@ -104,7 +106,7 @@ func (m *merge) begin() {
 // as one that cannot be read.
 func (m *merge) soon(r *reading) *item {
 	if len(m.all) > 1 {
-		defer time.AfterFunc(patience, r.end).Stop()
+		defer time.AfterFunc(m.patience, r.end).Stop()
 	}
 	return m.ahead(r)
 }
@@ -117,7 +119,9 @@ func (m *merge) next() (next *item, ok bool) {
 	var from *reading
 	for _, r := range m.all {
 		if r.head == nil && !r.over {
-			r.head = m.soon(r)
+			if r.head = m.soon(r); r.ctx.Err() != nil {
+				m.patience = max(m.patience/2, leastPatience)
+			}
 		}
 		if m.ctx.Err() != nil {
 			m.stopped = "time"

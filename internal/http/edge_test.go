@@ -1,0 +1,34 @@
+package http
+
+import (
+	"testing"
+
+	clientrest "k8s.io/client-go/rest"
+
+	"github.com/kubecast/kubecast/internal/cluster"
+)
+
+// What another gateway relies on to be so now (which namespaces live, whose a log is) is not answered from a cache that is behind.
+func TestAnotherGatewayIsToldHowItIsNow(t *testing.T) {
+	g := newGateway(t, options(func(o *Options) { o.Limits.Gateways = []string{"alice"} }))
+	g.api.Put("namespaces", "blue")
+	edge, err := cluster.Connect(cluster.Options{Name: "edge", Config: &clientrest.Config{Host: g.url, BearerToken: "alice"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	former := g.api.UID("namespaces", "blue")
+	if found, err := edge.Namespaces(t.Context(), []string{"blue"}); err != nil || len(found) != 1 || found[0].UID != former {
+		t.Fatal(found, err)
+	}
+	g.api.Hold("namespaces", true)
+	g.api.Delete("namespaces", "blue")
+	g.api.Put("namespaces", "blue")
+	if found, err := edge.Namespaces(t.Context(), []string{"blue"}); err == nil && len(found) == 1 && found[0].UID == former {
+		t.Error("a namespace that is gone is told to live")
+	}
+	g.api.Hold("namespaces", false)
+	g.eventually("the new one", func() bool {
+		found, err := edge.Namespaces(t.Context(), []string{"blue"})
+		return err == nil && len(found) == 1 && found[0].UID == g.api.UID("namespaces", "blue")
+	})
+}
