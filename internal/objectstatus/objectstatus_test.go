@@ -20,7 +20,7 @@ var (
 
 // What kubectl prints of pods and nodes is held to the API server in e2e
 // (TestTablesEqualTheAPIServers). These are one case of each way. The SDK's mock is held to the same
-// file (web/mock/status.test.ts).
+// file (web/conformance/status.test.ts).
 func TestStatusIsWhatPeopleCallIt(t *testing.T) {
 	text, err := os.ReadFile("testdata/status.json")
 	if err != nil {

@@ -465,6 +465,8 @@ export class MockGateway {
 
   /** Refuses what no object of a kind says, and the mock derives of none. */
   #knowsStatus(id: string, asked: URLSearchParams, status: number): void {
+    const numbers = ['fields', 'fieldSelector', 'sort', 'countBy'].find((key) => /(^|[,\s-])\$(ready|restarts|requests)\b/.test(asked.get(key) ?? ''));
+    if (numbers) throw new BadQuery(`${numbers}: the mock derives no numbers of pods`, numbers === 'fields' ? 400 : status);
     if (derivesStatus(id) || !asksStatus(asked)) return;
     const [plural = '', ...group] = id.split('.');
     const says = this.cluster.list(plural, group.join('.')).some((object) => (object as { readonly $status?: string }).$status !== '');

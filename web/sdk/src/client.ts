@@ -164,7 +164,7 @@ export class Client {
   /**
    * For a page that is shown again or online again, or whose machine has slept. Ends a wait. A stream that looks open may have
    * been dead for long: another is opened beside it, from its position, and takes its place unless the old one speaks first.
-   * If neither has spoken after two seconds, it is `reconnecting`.
+   * If neither has spoken after two seconds, it is `stale` (`reconnecting`).
    */
   wake(): void {
     if (this.#wake) {
@@ -210,7 +210,7 @@ export class Client {
   /** Forgets the position and connects anew, so that everything is told again. */
   startOver(): void {
     this.#startOver = true;
-    if (this.#attempt) abort(this.#attempt, new Lost('inconsistent', 'events are lost'));
+    if (this.#attempt) abort(this.#attempt, new Lost('inconsistent', 'events lost'));
     this.#wake?.();
   }
 

@@ -97,7 +97,7 @@ function streamOf(body: ReadableStream<Uint8Array>, abort: AbortController, sign
     next: async () => {
       try {
         const { done, value } = await reader.read();
-        if (done) throw new Lost('ended', 'the stream has ended');
+        if (done) throw new Lost('ended', 'the stream ended');
         // It may have waited here for as long as nobody listened.
         if (overslept()) watch();
         lastByte = performance.now();

@@ -3,14 +3,13 @@
 import { backoff } from './backoff.ts';
 import { Client, type ClientOptions } from './client.ts';
 import { none, WatchedCollection } from './collection.ts';
-import { messageOf } from './connection.ts';
-import { within } from './deadline.ts';
 import { isOverload } from './end.ts';
 import type { StreamEvent } from './events.ts';
 import { Listeners } from './listeners.ts';
-import { finalOf } from './lost.ts';
+import { finalOf, isRefusal } from './lost.ts';
 import type { KubeObject } from './object.ts';
 import type { Only } from './paths.ts';
+import { refusalOf, request } from './refusals.ts';
 import { pathOf, streamPath, type QueryOf, type Resource } from './resource.ts';
 import { isFinal, isSame, type ConnectionState, type Freshness, type Trouble } from './state.ts';
 import { Store, type Sink, type Source, type StoreOptions } from './store.ts';
@@ -60,8 +59,6 @@ export interface Saved {
 const nothing: WatchSnapshot<never> = { data: none, status: 'loading', reason: undefined, asOf: undefined, error: undefined, namespaces: undefined };
 /** How long what seems to end the stream is left out of it, in milliseconds. */
 const restTime = 30_000;
-/** How long an answer that is no stream may take, in milliseconds. */
-const answerTime = 20_000;
 
 /** One watch; of whoever looks inside. */
 export interface Entry {
@@ -139,13 +136,7 @@ export class Kubecast {
 
   /** Asks the gateway as the caller, and what `read` makes of the answer. Rejects if both take more than 20 s, or `init.signal` aborts. */
   request<T>(path: string, init: RequestInit, read: (response: Response) => T | Promise<T>): Promise<T> {
-    const { token, gateway = '', fetch = globalThis.fetch } = this.#options;
-    return within(answerTime, async (signal) => {
-      const headers = new Headers(init.headers);
-      const bearer = await token?.('connect');
-      if (bearer !== undefined) headers.set('Authorization', `Bearer ${bearer}`);
-      return read(await fetch(gateway + path, { ...init, headers, cache: 'no-store', credentials: token ? 'omit' : 'include', signal }));
-    }, init.signal);
+    return request(this.#options, path, init, read);
   }
 
   /** See {@link Client.wake}. What was refused is asked for again if it is allowed by now. */
@@ -154,8 +145,8 @@ export class Kubecast {
     this.#again?.();
     for (const entry of this.#entries.values()) {
       if (entry.refused && entry.subscribers)
-        void this.#refusal(entry.path).then((refused) => {
-          if (refused === undefined) entry.refused = undefined;
+        void refusalOf(this.#options, entry.path).then((refused) => {
+          if (refused === undefined) entry.refused = refused;
           this.#settle();
         });
     }
@@ -293,7 +284,7 @@ export class Kubecast {
         onState: (state) => {
           if (client !== this.#client) return;
           if (isFinal(state)) this.#carried = undefined; // nobody who is gone is asked for again
-          if (state.error && finalOf(state.error.reason) && state.error.reason !== 'http:401') void this.#sift(state.error);
+          if (state.error && isRefusal(state.error.reason)) void this.#sift(state.error);
           else this.#state = state;
           this.#showAll();
         },
@@ -338,9 +329,10 @@ export class Kubecast {
     const asOf = this.#client?.asOf;
     if (asOf) this.#state &&= { ...this.#state, status: 'stale', reason: 'reconnecting', asOf };
     const asked = this.#asked; // somebody may have left since
-    let answers = await Promise.all(asked.map(({ path }) => this.#refusal(path)));
+    let answers = await Promise.all(asked.map(({ path }) => refusalOf(this.#options, path)));
     const several = answers.filter(Boolean).length > 1;
-    if (several) answers = await Promise.all(asked.map(async ({ path }, n) => answers[n] && this.#refusal(path, 'GET')));
+    // eslint-disable-next-line @typescript-eslint/await-thenable -- some are, and the core has no byte to spare
+    if (several) answers = await Promise.all(asked.map(({ path }, n) => answers[n] && refusalOf(this.#options, path, 'GET')));
     const found = answers.some(Boolean);
     // Without those that nobody looks at any more there may be few enough. If there are none, to ask for the stream again at once would go on for ever.
     if (!found && answers.includes(null)) {
@@ -353,16 +345,6 @@ export class Kubecast {
     if (this.#closed) return;
     this.#state = this.#client?.state;
     this.#connect();
-  }
-
-  /** Why a path is refused, in words if it is asked by `GET`; undefined: it is not; null: nobody knows. */
-  #refusal(path: string, method = 'HEAD'): Promise<Trouble | null | undefined> {
-    return this.request(path, { method, headers: { Accept: 'text/event-stream' } }, async (response) => {
-      const reason = `http:${response.status}`;
-      if (finalOf(reason) && reason !== 'http:401') return { reason, message: messageOf(await response.text(), response) };
-      await response.body?.cancel(); // it would be a stream
-      return response.ok ? undefined : null;
-    }).catch(() => null);
   }
 
   #showAll(): void {

@@ -24,8 +24,11 @@ export class Lost extends Error {
   }
 }
 
-/** What an answer with such a status is, as `:403`, that no attempt mends; undefined: one may. Of client errors 408, 425 and 429 heal by waiting. */
-export const finalOf = (status: string): 'denied' | 'failed' | undefined => (/:40[13]/.test(status) ? 'denied' : /:204|:4(?!08|25|29)/.test(status) ? 'failed' : undefined);
+/** Whether an answer with such a status, as `:403`, is no to who is signed in, and no attempt mends it. Of client errors 408, 425 and 429 heal by waiting. */
+export const isRefusal = (status: string): boolean => /:204|:4(?!01|08|25|29)/.test(status);
+
+/** What such an answer is; undefined: an attempt may mend it. */
+export const finalOf = (status: string): 'denied' | 'failed' | undefined => (/:40[13]/.test(status) ? 'denied' : isRefusal(status) ? 'failed' : undefined);
 
 /** What was thrown says for people. */
 export const textOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

@@ -112,7 +112,7 @@ const queuesPath = (cluster: string | undefined): string => (cluster ? `/cluster
 
 /**
  * One queue and who waits in it, told anew whenever that changes; without a namespace a queue of the whole cluster. It is one item, or none
- * while it is not known, and is `denied` if there is no such queue, or the caller may not see it.
+ * while it is not known, and has `failed` (`http:404`) if there is no such queue, or the caller may not see it.
  *
  * ```ts
  * const gpu = kc.follow(queue('team-a', 'gpu'));

@@ -28,7 +28,7 @@ type Held = Omit<Freshness, 'status'> & { readonly status: Freshness['status'] |
 
 /** What was shown before, while what takes its place is not there yet. */
 export function held<S extends Held>(before: S, now: S): S {
-  return now.status === 'loading' && before.status !== 'loading' && before.status !== 'idle' ? { ...before, status: 'stale', reason: 'catching-up', asOf: undefined, error: now.error } : now;
+  return now.status === 'loading' && !/loading|idle|denied|failed/.test(before.status) ? { ...before, status: 'stale', reason: 'catching-up', asOf: undefined, error: now.error } : now;
 }
 
 /** Looks at one thing after the other, and holds what was shown of the one before. */

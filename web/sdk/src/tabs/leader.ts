@@ -1,8 +1,11 @@
 // The one stream of all tabs, in the tab that leads them.
 
+import { backoff } from '../backoff.ts';
 import { Client, type ClientOptions } from '../client.ts';
-import { connect, messageOf, type Connect } from '../connection.ts';
+import { connect, type Connect } from '../connection.ts';
+import { sleep } from '../deadline.ts';
 import type { StreamEvent } from '../events.ts';
+import { refusalOf } from '../refusals.ts';
 import { streamPath } from '../resource.ts';
 import type { Frame } from '../parser.ts';
 import { isFinal, type ConnectionState, type Trouble } from '../state.ts';
@@ -78,6 +81,8 @@ export class Leader {
   #gathering: ReturnType<typeof setTimeout> | undefined;
   #pruning: ReturnType<typeof setTimeout> | undefined;
   #sifting = false;
+  /** Ends the wait for another attempt to find out who is refused. */
+  #again = new AbortController();
   #closed = false;
 
   constructor(options: LeaderOptions) {
@@ -113,6 +118,7 @@ export class Leader {
     if (!up && now - this.#woken < patience) return;
     this.#woken = now;
     this.#client?.wake();
+    this.#again.abort();
   }
 
   beat(kind: 'beat' | 'hidden' = 'beat'): void {
@@ -127,6 +133,7 @@ export class Leader {
     clearTimeout(this.#gathering);
     clearTimeout(this.#pruning);
     this.#client?.close();
+    this.#again.abort();
     this.#options.tell({ leader: this.#options.id, kind: 'resign' });
   }
 
@@ -390,58 +397,48 @@ export class Leader {
   #onState(state: ConnectionState): void {
     const { error, retryAt } = state;
     if (!error) return;
-    const { reason, message } = error;
+    const said = `${error.reason} ${error.message}`;
     if (isFinal(state)) void this.#sift(error);
-    else {
-      this.#lastActivity = -Infinity;
-      this.#flush();
-      const said = `${reason} ${message}`;
-      if (retryAt === undefined && said === this.#toldLost) return; // the wait is over, and the next attempt begins
-      this.#toldLost = said;
-      this.#options.tell({ leader: this.#options.id, kind: 'lost', reason, message });
-    }
+    else if (retryAt !== undefined || said !== this.#toldLost) this.#lose(error, said); // else the wait is over, and the next attempt begins
+  }
+
+  #lose({ reason, message }: Trouble, said = ''): void {
+    this.#lastActivity = -Infinity;
+    this.#flush();
+    this.#toldLost = said;
+    this.#options.tell({ leader: this.#options.id, kind: 'lost', reason, message });
   }
 
   /** The stream is refused as a whole: for one of its watches, or for all of them. */
   async #sift({ reason, message }: Trouble): Promise<void> {
-    const status = Number(/^http:(\d+)/.exec(reason)?.[1] ?? 500);
-    this.#sifting = true;
-    const names = [...this.#watches];
-    let answers = status === 401 ? [] : await Promise.all(names.map(([, { path }]) => this.#refusal(path)));
-    // The stream was refused in the words of one.
-    if (answers.filter(Boolean).length > 1) answers = await Promise.all(names.map(async ([, { path }], n) => answers[n] && this.#refusal(path, 'GET')));
-    else answers = answers.map((answer) => answer && { status: answer.status, message: message.replace(/^w\w+: /, '') }); // without its name
-    this.#sifting = false;
-    if (this.#closed) return;
-    if (status === 401) {
-      this.#options.denied(message);
+    const { client, denied } = this.#options;
+    if (reason === 'http:401') {
+      denied(message);
       return;
     }
+    this.#sifting = true;
+    const names = [...this.#watches];
+    const as = { ...client, ...this.#options };
+    let answers = await Promise.all(names.map(([, { path }]) => refusalOf(as, path)));
+    // The stream was refused in the words of one.
+    if (answers.filter(Boolean).length > 1) answers = await Promise.all(names.map(async ([, { path }], n) => answers[n] && refusalOf(as, path, 'GET')));
+    else answers = answers.map((answer) => answer && { reason, message: message.replace(/^w\w+: /, '') }); // without its name
+    const found = answers.some(Boolean);
+    const unsure = !found && answers.includes(null);
+    if (unsure && !this.#closed) {
+      // Until somebody knows all have only lost it. Browsers come back spread over 16 s.
+      this.#lose({ reason: 'network', message });
+      await sleep(backoff({ failures: 4 }, client.random), (this.#again = new AbortController()).signal);
+    }
+    this.#sifting = false;
+    if (this.#closed) return;
     // If it was none of them, it was what they are together.
-    const none = answers.every((answer) => answer === undefined);
-    const refused = new Map(names.map(([name], n) => [name, none ? { status, message } : answers[n]]));
+    const refused = new Map(names.map(([name], n) => [name, found || unsure ? answers[n] : { reason, message }]));
     for (const [stream, attached] of [...this.#streams]) {
-      const [told] = [...attached.names.values()].map((name) => refused.get(name)).filter((answer) => answer !== undefined);
-      if (told !== undefined) this.#refuse(stream, told.status, told.message);
+      const told = [...attached.names.values()].map((name) => refused.get(name)).find(Boolean);
+      if (told) this.#refuse(stream, Number(told.reason.slice(5)) || 500, told.message);
     }
-    for (const [name, answer] of refused) if (answer !== undefined) this.#watches.delete(name);
+    for (const [name, answer] of refused) if (answer) this.#watches.delete(name);
     this.#follow();
-  }
-
-  /** How a path is refused, in words if it is asked by `GET`; undefined: it is not, or nobody knows. */
-  async #refusal(path: string, method = 'HEAD'): Promise<{ readonly status: number; readonly message: string } | undefined> {
-    const { client, gateway } = this.#options;
-    try {
-      const token = await client.token?.('connect');
-      const headers = { Accept: 'text/event-stream', ...(token === undefined ? {} : { Authorization: `Bearer ${token}` }) };
-      const init: RequestInit = { method, headers, cache: 'no-store', credentials: client.token ? 'omit' : 'include', signal: AbortSignal.timeout(20_000) };
-      const response = await (client.fetch ?? globalThis.fetch)(gateway + path, init);
-      const { status } = response;
-      if (status >= 400 && status < 500 && status !== 401 && status !== 429) return { status, message: messageOf(await response.text(), response) };
-      await response.body?.cancel(); // it would be a stream
-      return undefined;
-    } catch {
-      return undefined;
-    }
   }
 }

@@ -21,6 +21,8 @@ export interface Page {
 let gateway: MockGateway;
 let browser: MockBrowser;
 let reachable: boolean;
+/** What so many questions who is refused come to, in place of the gateway's answer; 0: the network. */
+let unsure: { readonly code: number; times: number };
 const real = { setTimeout: globalThis.setTimeout, setInterval: globalThis.setInterval };
 
 beforeEach(() => {
@@ -31,6 +33,7 @@ beforeEach(() => {
   gateway = new MockGateway();
   browser = new MockBrowser();
   reachable = true;
+  unsure = { code: 0, times: 0 };
 });
 
 afterEach(() => {
@@ -47,7 +50,12 @@ function openPage(token: string | undefined = 'let-me-in', session?: string): Pa
   const tab = browser.open();
   let page: Page | undefined;
   tab.run(() => {
-    const fetch = fetchFrom(() => (reachable ? gateway : undefined), tab);
+    const reach = fetchFrom(() => (reachable ? gateway : undefined), tab);
+    const fetch: typeof globalThis.fetch = (input, init) => {
+      if (init?.method !== 'HEAD' || unsure.times === 0) return reach(input, init);
+      unsure.times--;
+      return unsure.code ? Promise.resolve(new Response(null, { status: unsure.code })) : Promise.reject(new TypeError('fetch failed'));
+    };
     const kc = createKubecast({ gateway: 'http://gateway', ...(session === undefined ? { token: () => token } : { session: () => session }), fetch, share: tabs({ surroundings: tab }), schedule: (flush) => flush() });
     page = { tab, kc, pods: kc.watch(pods) };
     page.pods.subscribe(() => undefined);
@@ -394,6 +402,29 @@ test('what one tab may not watch is no harm to the others', async () => {
   await pass(100);
   expect([one, two].map(shown)).toEqual(['a,b', 'a,b']);
   expect([one, two].map(status)).toEqual(['live', 'live']);
+});
+
+test.each([[503, 1], [429, 3], [0, 3]])('where nobody can say who is refused (%i, %i times), no tab is, and the stream is asked again', async (code, rounds) => {
+  vi.spyOn(Math, 'random').mockReturnValue(0.5); // of which waits are made
+  gateway.users.set('let-me-in', { namespaces: ['n'] });
+  put('a');
+  const all = await openPages(2);
+  const [one, two] = all as [Page, Page];
+  const seen = new Set<string>();
+  for (const page of all) page.tab.run(() => void page.pods.subscribe(() => seen.add(`${status(page)} ${shown(page)}`)));
+  const forbidden = two.kc.watch(pods, { namespace: 'other' });
+  const told = new Set<string>();
+  unsure = { code, times: 2 * rounds }; // the tab that leads asks of both
+  two.tab.run(() => void forbidden.subscribe(() => told.add(forbidden.getSnapshot().status)));
+  await pass(1_000);
+  expect(unsure.times).toBe(2 * (rounds - 1)); // it asks once, and nobody else does
+  expect(all.map((page) => `${status(page)} ${shown(page)}`)).toEqual(['reconnecting a', 'reconnecting a']); // all have lost it
+  await pass(60_000);
+  expect([...told]).toEqual(['loading', 'denied']);
+  expect(forbidden.getSnapshot().error?.message).toBe('you may not watch pods in the namespace other');
+  expect([...seen].filter((line) => !/^(live|catching-up|reconnecting) a$/.test(line))).toEqual([]);
+  expect([one, two].map(status)).toEqual(['live', 'live']);
+  expect(gateway.streams.size).toBe(1);
 });
 
 test('watches that are refused in several tabs at once are told each in its own words', async () => {
