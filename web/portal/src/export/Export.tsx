@@ -1,6 +1,7 @@
 // Takes away what a page shows, as a file.
 
 import { useEffect, useRef, useState, type ReactNode } from 'react';
+import { Menu } from '../menu/Menu.tsx';
 import { csvFile, most, save, TooMany, yamlFile, type Exportable } from './save.ts';
 import { t } from './texts.ts';
 import './export.css';
@@ -9,22 +10,10 @@ type Form = 'csv' | 'yaml';
 type Progress = { readonly count: number; readonly cancel: () => void } | { readonly failed: string };
 
 export function Export({ of }: { readonly of: Exportable }): ReactNode {
-  const menu = useRef<HTMLDetailsElement>(null);
   const [progress, setProgress] = useState<Progress>();
   const running = useRef<AbortController>(undefined);
   // Who leaves the page does not want the file any more.
   useEffect(() => () => running.current?.abort(), []);
-  useEffect(() => {
-    const close = (event: Event): void => {
-      if (menu.current?.open && !(event.target instanceof Node && menu.current.contains(event.target))) menu.current.open = false;
-    };
-    document.addEventListener('pointerdown', close);
-    document.addEventListener('focusin', close);
-    return () => {
-      document.removeEventListener('pointerdown', close);
-      document.removeEventListener('focusin', close);
-    };
-  }, []);
 
   const take = async (form: Form): Promise<void> => {
     const control = new AbortController();
@@ -70,27 +59,13 @@ export function Export({ of }: { readonly of: Exportable }): ReactNode {
       </span>
     );
   }
-  const choose = (form: Form): void => {
-    if (menu.current) menu.current.open = false;
-    void take(form);
-  };
   return (
-    <details className="export" ref={menu} onKeyDown={(event) => {
-      if (event.key !== 'Escape' || !menu.current?.open) return;
-      menu.current.open = false;
-      menu.current.querySelector('summary')?.focus();
-    }}>
-      <summary className="button">{t.export}</summary>
-      <div className="export-menu">
-        <button type="button" className="button" onClick={() => choose('csv')}>
-          {t.csv}
+    <Menu label={t.export}>
+      {(of.yaml ? (['csv', 'yaml'] as const) : (['csv'] as const)).map((form) => (
+        <button key={form} type="button" className="button" data-closes onClick={() => void take(form)}>
+          {t[form]}
         </button>
-        {of.yaml && (
-          <button type="button" className="button" onClick={() => choose('yaml')}>
-            {t.yaml}
-          </button>
-        )}
-      </div>
-    </details>
+      ))}
+    </Menu>
   );
 }

@@ -27,6 +27,7 @@ import { saidOf } from '../state/said.ts';
 import { stateName } from '../state/texts.ts';
 import { mayBeExplained, untilExplained } from '../state/why.ts';
 import { linkToRun, setView, type View } from '../view/view.ts';
+import { ViewMenu } from '../viewmenu/ViewMenu.tsx';
 import { outcomeOf } from './outcome.ts';
 import { isNext, joined, JobList, type Leafed } from './JobList.ts';
 import { t } from './texts.ts';
@@ -148,6 +149,7 @@ export function HistoryPage({ view }: { view: View }): ReactNode {
         <Choice label={t.since} value={since} options={[['', t.anyTime], ...Object.entries(t.spans)]} onChoose={(one) => setView({ since: one })} />
       </Folded>
       {rows && <span className="toolbar-end">{t.shown(rows.length) + (data?.more ? '+' : '')}</span>}
+      <ViewMenu />
       {rows && rows.length > 0 && <Export of={taken} />}
     </div>
   );

@@ -18,6 +18,7 @@ import { CutName } from '../listing/CutName.tsx';
 import { PlainTable, type PlainColumn } from '../listing/PlainTable.tsx';
 import { useReading } from '../polling/polling.ts';
 import { linkTo, linkToObject, setView, type View } from '../view/view.ts';
+import { ViewMenu } from '../viewmenu/ViewMenu.tsx';
 import { exactAnswerTo } from '../exact/exact.ts';
 import { cellsOf, tableForm } from './columns.ts';
 import type { Kind } from './discovery.ts';
@@ -97,6 +98,7 @@ export function KindTable({ kind, view }: { kind: Kind; view: View }): ReactNode
         <Search value={view.search} label={t.searchObjects} />
         <States resource={resource} namespace={namespace} search={search} selected={view.state} found={status === 'live' ? total : undefined} by={by} />
         {total !== undefined && <span className="toolbar-end">{t.count(total)}</span>}
+        <ViewMenu />
         {rows.length > 0 && <Export of={taken} />}
       </div>
       {isFinal({ status }) ? (

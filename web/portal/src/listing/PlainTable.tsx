@@ -1,6 +1,7 @@
 // A table of a few hundred rows at most, all of them in the document. What may be more is in DataTable.
 
 import type { MouseEvent, ReactNode } from 'react';
+import { useDensity } from '../density/density.ts';
 import './listing.css';
 
 export interface PlainColumn<R> {
@@ -30,8 +31,9 @@ interface PlainTableProps<R> {
 }
 
 export function PlainTable<R>({ labelledBy, columns, rows, keyOf, href, sort, onSort, children }: PlainTableProps<R>): ReactNode {
+  const density = useDensity();
   return (
-    <div className="plain-scroller" tabIndex={0} role="region" aria-labelledby={labelledBy}>
+    <div className="plain-scroller" data-density={density} tabIndex={0} role="region" aria-labelledby={labelledBy}>
       <table className="plain-table" aria-labelledby={labelledBy}>
         <thead>
           <tr>

@@ -1,8 +1,9 @@
 // A sortable table of which only the rows in sight exist in the document.
 
 import { useVirtualizer } from '@tanstack/react-virtual';
-import { useEffect, useMemo, useRef, useState, type MouseEvent, type ReactNode } from 'react';
+import { useEffect, useLayoutEffect, useMemo, useRef, useState, type MouseEvent, type ReactNode } from 'react';
 import { useNow } from '../age/clock.ts';
+import { rowHeightOf, useDensity } from '../density/density.ts';
 import { TableHeader } from './TableHeader.tsx';
 import type { Row, Tracked } from './rows.ts';
 import { sortRows, type Sort, type SortValue } from './sort.ts';
@@ -58,7 +59,8 @@ export function DataTable<R extends Row>(props: DataTableProps<R>): ReactNode {
   const { name, columns, without = none, rows, places, sort, onSort, narrowLine, asked, href, children } = props;
   const scroller = useRef<HTMLDivElement>(null);
   const narrow = useMediaQuery('(max-width: 700px)');
-  const rowHeight = narrow ? 54 : 34;
+  const density = useDensity();
+  const rowHeight = rowHeightOf(density, narrow);
 
   const offset = places?.offset ?? 0;
   const sorted = useMemo(() => {
@@ -85,8 +87,12 @@ export function DataTable<R extends Row>(props: DataTableProps<R>): ReactNode {
   // A row to which the tab key leads has to be in the document.
   const items = virtualizer.getVirtualItems();
   const tabbed = items.some(({ index }) => index === current) ? current : items[0]?.index;
-  // The height of rows depends on the width of the window.
-  useEffect(() => {
+  // The height of rows depends on the width of the window and on their density. With another one, the row at the top stays there.
+  const before = useRef(rowHeight);
+  useLayoutEffect(() => {
+    if (before.current === rowHeight) return;
+    if (scroller.current) scroller.current.scrollTop *= rowHeight / before.current;
+    before.current = rowHeight;
     virtualizer.measure();
   }, [virtualizer, rowHeight]);
   // In another order nobody is looking for the row that happens to be in the middle now.
@@ -95,7 +101,7 @@ export function DataTable<R extends Row>(props: DataTableProps<R>): ReactNode {
   }, [sort.column, sort.descending]);
 
   return (
-    <div className={`table-frame table-${name}`} data-without={without.join(' ')} onPointerMove={onPointerMove} onPointerLeave={onPointerLeave}>
+    <div className={`table-frame table-${name}`} data-density={density} data-without={without.join(' ')} onPointerMove={onPointerMove} onPointerLeave={onPointerLeave}>
       {more > 0 && (
         <button type="button" className="button table-more" onClick={toTop}>
           {t.more(more)}
@@ -116,10 +122,10 @@ export function DataTable<R extends Row>(props: DataTableProps<R>): ReactNode {
           <div role="rowgroup" className="table-body" onFocus={(event) => {
             onFocus(event);
             onFocused(event.target.matches(':focus-visible'));
-          }} onBlur={({ relatedTarget, currentTarget }) => !(relatedTarget instanceof Node && currentTarget.contains(relatedTarget)) && onFocused(false)} onKeyDown={onKeyDown} style={{ height: virtualizer.getTotalSize() }}>
+          }} onBlur={({ relatedTarget, currentTarget }) => !(relatedTarget instanceof Node && currentTarget.contains(relatedTarget)) && onFocused(false)} onKeyDown={onKeyDown} style={{ height: count * rowHeight }}>
             {items.map((item) => {
               const row = shown[item.index - offset];
-              if (!row) return <Unknown key={item.index} index={item.index} start={item.start} height={rowHeight} />;
+              if (!row) return <Unknown key={item.index} index={item.index} top={item.index * rowHeight} />;
               const to = href?.(row);
               return (
                 <div
@@ -132,7 +138,7 @@ export function DataTable<R extends Row>(props: DataTableProps<R>): ReactNode {
                   data-gone={gone.has(row.uid) || undefined}
                   data-leads={to === undefined ? undefined : true}
                   onClick={to === undefined ? undefined : (event) => follow(event, to)}
-                  style={{ height: rowHeight, transform: `translateY(${item.start}px)` }}
+                  style={{ transform: `translateY(${item.index * rowHeight}px)` }}
                 >
                   <Flash at={row.changedAt} />
                   {told.map(({ id, numeric, cell }, index) => (
@@ -160,9 +166,9 @@ export function DataTable<R extends Row>(props: DataTableProps<R>): ReactNode {
 const none: readonly string[] = [];
 
 /** A row that has not been told yet. */
-function Unknown({ index, start, height }: { readonly index: number; readonly start: number; readonly height: number }): ReactNode {
+function Unknown({ index, top }: { readonly index: number; readonly top: number }): ReactNode {
   return (
-    <div role="row" aria-rowindex={index + 2} aria-busy="true" className="table-row" style={{ height, transform: `translateY(${start}px)` }}>
+    <div role="row" aria-rowindex={index + 2} aria-busy="true" className="table-row" style={{ transform: `translateY(${top}px)` }}>
       <div role="cell" className="table-unknown" />
     </div>
   );

@@ -15,6 +15,7 @@ import { useVisible } from '../filters/visible.ts';
 import { jobs, pods } from '../job/resources.ts';
 import { useRested } from '../scheduling/useRested.ts';
 import { setView, type TableName, type View } from '../view/view.ts';
+import { ViewMenu } from '../viewmenu/ViewMenu.tsx';
 import { DataTable, type Column } from './DataTable.tsx';
 import { Nothing } from './Nothing.tsx';
 import { Refused } from './Refused.tsx';
@@ -71,7 +72,10 @@ export function TablePage<T extends KubeObject, R extends Row>(props: TablePageP
   if (found.status === 'denied' || found.status === 'failed') {
     return (
       <>
-        <div className="toolbar">{filters}</div>
+        <div className="toolbar">
+          {filters}
+          <ViewMenu />
+        </div>
         <Refused table={name} namespace={namespace} visible={visible} status={found.status} error={found.error} onRetry={watch.retry} />
       </>
     );
@@ -81,6 +85,7 @@ export function TablePage<T extends KubeObject, R extends Row>(props: TablePageP
       <div className="toolbar">
         {filters}
         <StateFilter states={states} counts={counts} total={matching.length} selected={view.state} loading={loading} />
+        <ViewMenu />
         {shown.length > 0 && <Export of={taken} />}
       </div>
       <DataTable name={name} columns={columns} without={without} rows={shown} sort={view.sort} onSort={(sort) => setView({ sort })} narrowLine={narrowLine} href={href} asked={`${view.namespace} ${view.state} ${view.search}`}>

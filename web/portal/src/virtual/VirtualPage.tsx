@@ -20,6 +20,7 @@ import { Refused } from '../table/Refused.tsx';
 import { Tracker, type Row } from '../table/rows.ts';
 import { t as words } from '../table/texts.ts';
 import { setView, type TableName, type View } from '../view/view.ts';
+import { ViewMenu } from '../viewmenu/ViewMenu.tsx';
 import { pathsOf, sortable as sortablePaths, windowOf, windowSize } from './questions.ts';
 import { t } from './texts.ts';
 
@@ -76,7 +77,10 @@ export function VirtualPage<T extends KubeObject, R extends Row>(props: VirtualP
   if (found.status === 'denied' || found.status === 'failed') {
     return (
       <>
-        <div className="toolbar">{filters}</div>
+        <div className="toolbar">
+          {filters}
+          <ViewMenu />
+        </div>
         <Refused table={name} namespace={namespace} visible={visible} status={found.status} error={found.error} onRetry={found.retry} />
       </>
     );
@@ -90,6 +94,7 @@ export function VirtualPage<T extends KubeObject, R extends Row>(props: VirtualP
         <States resource={resource} namespace={namespace} search={search} selected={view.state} found={found.status === 'live' ? found.total : undefined} />
         <span className="large-total">{loading ? '' : t.total(total)}</span>
         <Spoken text={found.status === 'live' && !loading ? t.total(total) : ''} asked={asked} />
+        <ViewMenu />
         {total > 0 && <Export of={taken} />}
       </div>
       <DataTable
