@@ -9,6 +9,7 @@ import { connectionOf } from '../connection/connection.ts';
 import { useNamespaces } from '../filters/NamespaceFilter.tsx';
 import { browserSession } from '../session/browser.ts';
 import { claimsOf, type Claims } from '../session/session.ts';
+import { User } from '../session/user.ts';
 import { Offer, PassedOver } from '../signin/Offer.tsx';
 import { SignIn } from '../signin/SignIn.tsx';
 import { useOffer, useSignIn, type First, type SignedIn, type SignInState } from '../signin/useSignIn.ts';
@@ -91,7 +92,9 @@ function Inside({ session, state, offered, onPassOver }: InsideProps): ReactNode
   return (
     <>
       {offered !== undefined && <PassedOver offered={claimsOf(offered)} onClose={onPassOver} />}
-      <Workspace kc={kc} aside={aside} connection={connection} claims={claims(token)} token={token} stuck={state.stuck} onSignOut={state.leave} />
+      <User value={claims(token).user}>
+        <Workspace kc={kc} aside={aside} connection={connection} claims={claims(token)} token={token} stuck={state.stuck} onSignOut={state.leave} />
+      </User>
     </>
   );
 }

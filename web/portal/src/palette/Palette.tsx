@@ -5,6 +5,8 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState, type KeyboardEve
 import { useServed, viewIn } from '../clusters/served.ts';
 import { useClusters } from '../clusters/together.ts';
 import { useRested } from '../scheduling/useRested.ts';
+import { useSaved } from '../saved/saved.ts';
+import { summaryOf } from '../saved/summary.ts';
 import { useKinds } from '../kinds/discovery.ts';
 import { shownPages, useHasQueues } from '../pages/shown.ts';
 import { t as pages } from '../pages/texts.ts';
@@ -35,6 +37,7 @@ export function Palette({ onClose }: { onClose: () => void }): ReactNode {
   const view = useView();
   const kinds = useKinds().data;
   const queues = useHasQueues();
+  const [saved] = useSaved();
   const dialog = useRef<HTMLDialogElement>(null);
   const [typed, setTyped] = useState('');
   const [moved, setMoved] = useState<string>();
@@ -81,14 +84,15 @@ export function Palette({ onClose }: { onClose: () => void }): ReactNode {
         title: t.pages,
         entries: shownPages(queues).filter((one) => pages.titles[one].toLowerCase().includes(text.toLowerCase()) || one.includes(text.toLowerCase())).map((one) => ({ href: linkTo(one, unsearched), label: pages.titles[one], detail: '' })),
       },
+      { title: t.saved, entries: saved.filter(({ name }) => name.toLowerCase().includes(text.toLowerCase())).map(({ name, at }) => ({ href: at, key: `saved ${name}`, label: name, detail: summaryOf(at) })) },
       { title: t.kinds, entries: text === '' ? [] : kindsFor(text, kinds ?? []).map(({ id, kind, group }) => ({ href: linkToKind(id, unsearched), label: kind, detail: group })) },
     ];
     const objects = [answer, past, elsewhere].flatMap((one) => (text === '' ? [] : one.typed === text ? one.groups : still(one.groups, questionOf(text, kinds ?? [], opened.kind).text)));
     return [...known, ...objects].filter(({ entries }) => entries.length > 0);
-  }, [opened, text, kinds, answer, past, elsewhere, queues]);
+  }, [opened, text, kinds, answer, past, elsewhere, queues, saved]);
 
   const entries = groups.flatMap((group) => group.entries);
-  const at = Math.max(0, entries.findIndex(({ href }) => href === moved));
+  const at = Math.max(0, entries.findIndex((entry) => keyOf(entry) === moved));
   const active = entries[at];
 
   const open = (entry: Entry): void => {
@@ -100,7 +104,7 @@ export function Palette({ onClose }: { onClose: () => void }): ReactNode {
     const step = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0;
     if (step !== 0 && entries.length > 0) {
       const to = entries[(at + step + entries.length) % entries.length];
-      setMoved(to?.href);
+      setMoved(to && keyOf(to));
       document.getElementById(idOf(to))?.scrollIntoView({ block: 'nearest' });
     } else if (event.key === 'Enter' && active) open(active);
     else return;
@@ -139,8 +143,8 @@ export function Palette({ onClose }: { onClose: () => void }): ReactNode {
                 {title}
               </div>
               {some.map((entry) => (
-                <div key={entry.href} id={idOf(entry)} role="option" aria-selected={entry === active} className="palette-entry" onPointerMove={() => setMoved(entry.href)} onClick={() => open(entry)}>
-                  <span translate="no">{entry.label}</span> {entry.detail && <span className="state-detail" translate="no">{entry.detail}</span>}
+                <div key={keyOf(entry)} id={idOf(entry)} role="option" aria-selected={entry === active} className="palette-entry" onPointerMove={() => setMoved(keyOf(entry))} onClick={() => open(entry)}>
+                  <bdi translate="no">{entry.label}</bdi> {entry.detail && <bdi className="state-detail" translate="no">{entry.detail}</bdi>}
                 </div>
               ))}
             </div>
@@ -153,6 +157,8 @@ export function Palette({ onClose }: { onClose: () => void }): ReactNode {
     </dialog>
   );
 }
+
+const keyOf = ({ key, href }: Entry): string => key ?? href;
 
 function goTo(href: string): void {
   location.hash = href;

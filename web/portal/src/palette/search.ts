@@ -12,6 +12,8 @@ import { linkToObject, linkToRun, type View } from '../view/view.ts';
 
 export interface Entry {
   readonly href: string;
+  /** Tells it from others, where another may have the same address; the address, if it is left out. */
+  readonly key?: string;
   readonly label: string;
   /** What tells it from another of its name. */
   readonly detail: string;

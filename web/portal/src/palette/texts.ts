@@ -7,9 +7,10 @@ const list = new Intl.ListFormat(locale);
 export const t = texts({
   en: {
     title: 'Go to',
-    hint: 'Page, kind or name; “deploy web” for one kind',
+    hint: 'Page, saved view, kind or name; “deploy web” for one kind',
     found: 'What was found',
     pages: 'Pages',
+    saved: 'Saved views',
     kinds: 'Kinds',
     past: 'Jobs that are gone',
     searching: 'Searching…',
@@ -18,9 +19,10 @@ export const t = texts({
   },
   'zh-CN': {
     title: '转到',
-    hint: '页面、类型或名称；“deploy web”只查一种类型',
+    hint: '页面、已保存的视图、类型或名称；“deploy web”只查一种类型',
     found: '搜索结果',
     pages: '页面',
+    saved: '已保存的视图',
     kinds: '资源类型',
     past: '已不存在的作业',
     searching: '正在搜索…',

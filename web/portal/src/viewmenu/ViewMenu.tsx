@@ -1,14 +1,32 @@
-// How a table is looked at.
+// How a table is looked at, and what of it was saved under a name. Its button has the name of what is shown.
 
 import type { ReactNode } from 'react';
 import { DensityChoice } from '../density/DensityChoice.tsx';
 import { Menu } from '../menu/Menu.tsx';
+import { Saved } from '../saved/Saved.tsx';
+import { shownOf, useSaved } from '../saved/saved.ts';
+import { useView } from '../view/view.ts';
 import { t } from './texts.ts';
+import './viewmenu.css';
 
 export function ViewMenu(): ReactNode {
+  const shown = shownOf(useSaved()[0], useView());
+  const label = shown ? (
+    <>
+      {t.view}:{' '}
+      <bdi className="view-name" translate="no">
+        {shown.name}
+      </bdi>
+    </>
+  ) : (
+    t.view
+  );
   return (
-    <Menu label={t.view}>
-      <DensityChoice />
+    <Menu label={label}>
+      <div className="view-menu">
+        <Saved />
+        <DensityChoice />
+      </div>
     </Menu>
   );
 }
