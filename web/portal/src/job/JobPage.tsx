@@ -12,6 +12,8 @@ import { Conditions } from '../object/Conditions.tsx';
 import { Facts, ObjectFrame } from '../object/ObjectFrame.tsx';
 import { podFields } from '../pods/fields.ts';
 import { podRow, type Pod } from '../pods/pod.ts';
+import type { Unwritten } from '../pods/unwritten.ts';
+import { WhyUnwritten } from '../pods/WhyUnwritten.tsx';
 import { JobPlace } from '../queues/JobPlace.tsx';
 import { useShows } from '../inbox/seen.ts';
 import { StateMark } from '../state/StateMark.tsx';
@@ -129,7 +131,7 @@ export function JobPage({ view, namespace, name, uid: asked, token }: JobPagePro
             const byPod = asked !== undefined && !job;
             if (ofPods.status === 'loading' || (byPod && watched.status === 'loading')) return <p className="job-none">{t.loading}</p>;
             if (podRows.length === 0 && uid !== undefined && kept?.log) return <KeptLog key={uid} of={jobs} namespace={namespace} name={name} uid={uid} />;
-            if (byPod && podRows.length === 0) return <p className="job-none">{past.status === 'loading' ? t.loading : isFinal(ofPods) ? t.pods.denied : unwrittenOf(kept, false)}</p>;
+            if (byPod && podRows.length === 0) return <p className="job-none">{past.status === 'loading' ? t.loading : isFinal(ofPods) ? t.pods.denied : <WhyUnwritten of={unwrittenOf(kept, false)} />}</p>;
             const unwritten = watched.status === 'live' && (job !== undefined || past.status === 'live') ? unwrittenOf(kept, job !== undefined) : undefined;
             return <LogView namespace={namespace} name={name} pods={podRows} byPod={byPod} token={token} unwritten={unwritten} />;
           },
@@ -153,10 +155,10 @@ export function JobPage({ view, namespace, name, uid: asked, token }: JobPagePro
 }
 
 /** Why a job that has no pods has no log. */
-function unwrittenOf(past: PastJob | undefined, there: boolean): string {
-  if (past && ends.has(past.state)) return past.startedAt === undefined ? t.unwritten.never : t.unwritten.lost;
-  if (past?.state === 'Running') return t.unwritten.noPods;
-  return past ? t.unwritten.waits(stateName(past.state), whyNow(past)) : there ? t.unwritten.noPods : t.unwritten.noJob;
+function unwrittenOf(past: PastJob | undefined, there: boolean): Unwritten {
+  if (past && ends.has(past.state)) return { text: past.startedAt === undefined ? t.unwritten.never : t.unwritten.lost };
+  if (past?.state === 'Running') return { text: t.unwritten.noPods };
+  return past ? { text: t.unwritten.waits(stateName(past.state)), why: whyNow(past) } : { text: there ? t.unwritten.noPods : t.unwritten.noJob };
 }
 
 /** As the history says; without one, and where that is away, what the object says of itself. */

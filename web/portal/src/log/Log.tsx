@@ -3,6 +3,8 @@
 import { isFinal, type KubeObject, type LogEntry, logs, type Resource, type Status } from '@kubecast/sdk';
 import { useFollow } from '@kubecast/sdk/react';
 import { useDeferredValue, useMemo, useState, type ReactNode } from 'react';
+import type { Unwritten } from '../pods/unwritten.ts';
+import { WhyUnwritten } from '../pods/WhyUnwritten.tsx';
 import { Spoken } from '../scheduling/Spoken.tsx';
 import { chooseClock, clock, clocks, type Clock } from '../texts/clock.ts';
 import { formatView, setView, useView } from '../view/view.ts';
@@ -32,7 +34,7 @@ export interface LogProps {
   readonly token: string | undefined;
   readonly choice?: ReactNode;
   /** What the page knows of why nothing is written, as long as nothing is. */
-  readonly unwritten?: string | undefined;
+  readonly unwritten?: Unwritten | undefined;
 }
 
 export function Log({ of, namespace, name, token, choice, unwritten }: LogProps): ReactNode {
@@ -171,7 +173,7 @@ interface NothingProps {
   readonly message: string | undefined;
   /** There are lines, but none that is looked for. */
   readonly sought: boolean;
-  readonly unwritten: string | undefined;
+  readonly unwritten: Unwritten | undefined;
   readonly onRetry: () => void;
 }
 
@@ -188,5 +190,5 @@ function Nothing({ status, message, sought, unwritten, onRetry }: NothingProps):
       </div>
     );
   }
-  return <p className="job-none">{sought ? t.noneSoBad : status === 'live' ? unwritten || t.nothing : t.loading}</p>;
+  return <p className="job-none">{sought ? t.noneSoBad : status === 'live' ? unwritten ? <WhyUnwritten of={unwritten} /> : t.nothing : t.loading}</p>;
 }

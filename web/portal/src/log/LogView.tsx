@@ -3,7 +3,7 @@
 import { useState, type ReactNode } from 'react';
 import { jobs, pods } from '../job/resources.ts';
 import type { PodRow } from '../pods/pod.ts';
-import { unwrittenBy } from '../pods/unwritten.ts';
+import { unwrittenBy, type Unwritten } from '../pods/unwritten.ts';
 import { stateName } from '../state/texts.ts';
 import { setView, useView } from '../view/view.ts';
 import { parseAddress } from './address.ts';
@@ -18,7 +18,7 @@ interface LogViewProps {
   /** Of one pod at a time however few there are: what has the name is not what they belong to. */
   readonly byPod?: boolean;
   /** Why nothing is written while there are no pods. */
-  readonly unwritten?: string | undefined;
+  readonly unwritten?: Unwritten | undefined;
   readonly token: string | undefined;
 }
 

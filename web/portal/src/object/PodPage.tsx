@@ -100,7 +100,7 @@ export function PodPage({ view, namespace, name, token }: PodPageProps): ReactNo
         )
       }
       tabs={[
-        { id: 'logs', title: tabs.logs, content: () => <Log key={name} of={pods} namespace={namespace} name={name} token={token} unwritten={row ? unwrittenBy([row]) : watched.status === 'live' ? t.noPodNoLog : undefined} /> },
+        { id: 'logs', title: tabs.logs, content: () => <Log key={name} of={pods} namespace={namespace} name={name} token={token} unwritten={row ? unwrittenBy([row]) : watched.status === 'live' ? { text: t.noPodNoLog } : undefined} /> },
         { id: 'containers', title: tabs.containers, count: pod && containersOf(pod).length, content: () => <Containers pod={pod} status={watched.status} /> },
         { id: 'conditions', title: tabs.conditions, count: pod && conditionsOf(pod).length, content: () => <Conditions object={pod} status={watched.status} /> },
         { id: 'events', title: tabs.events, count: said.data.length, content: () => <Events all={said.data} kind="" self="" status={said.status} message={said.error?.message} /> },

@@ -10,7 +10,7 @@ export const t = texts({
     initialising: 'initialising',
     unwritten: {
       ended: (how: string) => `Nothing was written: ${how}.`,
-      waits: (detail: string, message: string) => `Nothing can be written yet: no container has started${detail && ` (${detail})`}.${message && ` ${message}`}`,
+      waits: (detail: string) => `Nothing can be written yet: no container has started${detail && ` (${detail})`}.`,
       over: 'It ended, and wrote nothing.',
     },
   },
@@ -23,7 +23,7 @@ export const t = texts({
     initialising: '正在初始化',
     unwritten: {
       ended: (how) => `没有任何输出：${how}。`,
-      waits: (detail, message) => `尚不能有输出：还没有容器启动${detail && `（${detail}）`}。${message}`,
+      waits: (detail) => `尚不能有输出：还没有容器启动${detail && `（${detail}）`}。`,
       over: '已结束，没有任何输出。',
     },
   },
