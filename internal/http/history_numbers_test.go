@@ -97,11 +97,7 @@ func (w *world) asks(path string) (token string) {
 		if next != "" {
 			to += "&continue=" + next
 		}
-		var a answer
-		w.eventually("a page", func() bool { // on a busy machine one may take longer than it may
-			a = w.get(to, dan)
-			return a.code != 503
-		})
+		a := w.patiently(to, dan)
 		next = w.note(to, a)
 		if first {
 			token = next

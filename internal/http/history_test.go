@@ -430,7 +430,7 @@ func TestHistoryPagesGoOnWhereTheyEnded(t *testing.T) {
 		for _, view := range []string{"jobs", "transitions"} {
 			got, next := map[string]bool{}, ""
 			for pages := 0; pages == 0 || next != ""; pages++ {
-				a := c.get(fmt.Sprintf("%s?view=%s&since=200h&limit=%d&continue=%s", allJobs, view, limit, next))
+				a := c.patiently(fmt.Sprintf("%s?view=%s&since=200h&limit=%d&continue=%s", allJobs, view, limit, next))
 				var page struct {
 					Items    []struct{ UID string }
 					Continue string
@@ -473,11 +473,7 @@ func TestHistoryPagesAreBoundedInBytes(t *testing.T) {
 	}
 	seen, next := 0, ""
 	for pages := 0; pages == 0 || next != ""; pages++ {
-		var a answer
-		c.eventually("a page", func() bool { // on a busy machine one may take longer than it may
-			a = c.get(allJobs + "?limit=1000&continue=" + next)
-			return a.code != 503
-		})
+		a := c.patiently(allJobs + "?limit=1000&continue=" + next)
 		items, more := itemsOf(t, a)
 		if len(a.body) > 5<<20 || len(items) == 0 {
 			t.Fatalf("a page has %d bytes, %d items", len(a.body), len(items))

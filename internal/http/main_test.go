@@ -319,6 +319,16 @@ func (g *gateway) eventually(what string, is func() bool) {
 	}
 }
 
+// patiently gets something again while it is 503: on a busy machine a page of the history may take longer than it may.
+func (g *gateway) patiently(path string, headers ...string) (a answer) {
+	g.t.Helper()
+	g.eventually("an answer to "+path, func() bool {
+		a = g.get(path, headers...)
+		return a.code != 503
+	})
+	return a
+}
+
 // watches waits until the cache has so many watches of a kind.
 func (g *gateway) watches(resource string, n int) {
 	g.t.Helper()
