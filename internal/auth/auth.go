@@ -66,8 +66,8 @@ func IsGateway(quotaOwner string) bool { return strings.HasPrefix(quotaOwner, ga
 
 // QuotaOwner is the name to which the costs of an identity's requests are charged. For a user it is the user's own.
 // Anonymous callers share one name for each network, so that no network can use up the share of all others. The service
-// accounts of a namespace share one, since whoever works in a namespace may make as many of them as they like. Another gateway has one of its own. No user
-// can have such a name, since its prefix is reserved.
+// accounts of a namespace share one, since whoever works in a namespace may make as many of them as they like. Another
+// gateway has one of its own. No user can have such a name, since its prefix is reserved.
 func (id Identity) QuotaOwner() string {
 	if id.Gateway {
 		return gatewayOwner + id.Username

@@ -27,3 +27,15 @@ test.each(cases)('$kind: $want, from $object', async ({ kind, want, object }) =>
   expect((await ask(gateway, `fieldSelector=$status!=${want.replaceAll(',', '\\,')}`, kind)).items).toEqual([]);
   expect((await ask(gateway, '', kind)).items?.[0]).not.toHaveProperty('$status');
 });
+
+test.each([
+  ['fields=$ready', 400],
+  ['fields=metadata.name,$requests.cpu', 400],
+  ['fieldSelector=$ready=0', 501],
+  ['sort=-$restarts', 501],
+  ['countBy=$restarts', 501],
+])('a number of pods that the mock does not derive is refused: %s', async (query, code) => {
+  const gateway = new MockGateway();
+  gateway.cluster.put('pods', { metadata: { namespace: 'a', name: 'b' } });
+  expect(await ask(gateway, query, 'pods')).toMatchObject({ code, message: expect.stringContaining('derives no numbers') as string });
+});

@@ -17,7 +17,7 @@ import { answerView } from './logviews.ts';
 import { inMemory, type MockRequest, type MockResponse } from './memory.ts';
 import type { MockPast, PastAsker } from './past.ts';
 import { answerLog, answerText } from './podlog.ts';
-import { asksStatus, BadQuery, durationOf, heartbeatOf, queryOfStream, reserved, whole } from './query.ts';
+import { asksNumbers, asksStatus, BadQuery, durationOf, heartbeatOf, queryOfStream, reserved, whole } from './query.ts';
 import { answer, refuse, refuseAs } from './reply.ts';
 import { derivesStatus } from './status.ts';
 import { maySee, meOf, reviewed, rulesOf, type MockUser } from './rights.ts';
@@ -465,7 +465,7 @@ export class MockGateway {
 
   /** Refuses what no object of a kind says, and the mock derives of none. */
   #knowsStatus(id: string, asked: URLSearchParams, status: number): void {
-    const numbers = ['fields', 'fieldSelector', 'sort', 'countBy'].find((key) => /(^|[,\s-])\$(ready|restarts|requests)\b/.test(asked.get(key) ?? ''));
+    const numbers = asksNumbers(asked);
     if (numbers) throw new BadQuery(`${numbers}: the mock derives no numbers of pods`, numbers === 'fields' ? 400 : status);
     if (derivesStatus(id) || !asksStatus(asked)) return;
     const [plural = '', ...group] = id.split('.');

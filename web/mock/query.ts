@@ -175,7 +175,12 @@ function pathsOf(key: string, text: string, most: number): Path[] {
 }
 
 /** Whether it is asked what objects are doing. */
-export const asksStatus = (parameters: URLSearchParams): boolean => ['fields', 'fieldSelector', 'sort', 'countBy'].some((key) => /(^|[,\s-])\$status\b/.test(parameters.get(key) ?? ''));
+export const asksStatus = (parameters: URLSearchParams): boolean => asking(parameters, /(^|[,\s-])\$status\b/) !== undefined;
+
+/** The parameter that asks for one of the numbers that the gateway derives. */
+export const asksNumbers = (parameters: URLSearchParams): string | undefined => asking(parameters, /(^|[,\s-])\$(ready|restarts|requests)\b/);
+
+const asking = (parameters: URLSearchParams, path: RegExp): string | undefined => ['fields', 'fieldSelector', 'sort', 'countBy'].find((key) => path.test(parameters.get(key) ?? ''));
 
 /** The keys of a path; a dot within a key is written `\.`. */
 function pathOf(text: string): Path {

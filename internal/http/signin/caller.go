@@ -37,8 +37,8 @@ func (h *Handler) Caller(r *http.Request) (auth.Identity, error) {
 	}
 	if id.Anonymous {
 		id.From = network(r)
-	} else if gateways := h.gateways.Load(); gateways != nil {
-		id.Gateway = slices.Contains(*gateways, id.Username)
+	} else {
+		id.Gateway = slices.Contains(*h.gateways.Load(), id.Username)
 	}
 	auditrecord.Of(r.Context()).Is(id, "")
 	return id, h.opts.Rates.Next(r.Context(), id)

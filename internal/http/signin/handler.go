@@ -54,7 +54,9 @@ type Handler struct {
 
 // New returns a Handler.
 func New(opts Options) *Handler {
-	return &Handler{opts: opts, tickets: session.NewTickets(opts.Sessions), log: opts.Log}
+	h := &Handler{opts: opts, tickets: session.NewTickets(opts.Sessions), log: opts.Log}
+	h.SetGateways(nil)
+	return h
 }
 
 func (h *Handler) logger(r *http.Request) *slog.Logger { return h.log.With("request", request.ID(r)) }

@@ -9,6 +9,9 @@ import './clusters.css';
 /** Whether what a cluster has now is not known; of one that cannot be read there are the rows as of before, or none. */
 export const isMissing = ({ read, told }: Known<unknown>): boolean => read.error !== undefined || isAway(told);
 
+/** The one whose state the page has: one that is there, else one of which there are rows still, so that a lost connection does not bring up what another one refuses. */
+export const leading = <T,>(known: readonly Known<T>[]): Known<T> | undefined => known.find((one) => !isMissing(one)) ?? known.find(({ read }) => read.data !== undefined) ?? known[0];
+
 /** Which of several clusters are not shown, or not as of now. */
 export function Missing({ clusters, known, onRetry }: { readonly clusters: readonly Cluster[]; readonly known: readonly Known<unknown>[]; readonly onRetry: () => void }): ReactNode {
   const missing = clusters.flatMap(({ name }, n) => {

@@ -5,7 +5,7 @@ import { useMemo, useState, type ReactNode } from 'react';
 import { Age } from '../age/Age.tsx';
 import { Lasted, timesAfter } from '../age/Elapsed.tsx';
 import { Forbidden, Notice } from '../app/Notice.tsx';
-import { isMissing, Missing } from '../clusters/Missing.tsx';
+import { isMissing, leading, Missing } from '../clusters/Missing.tsx';
 import { useServed, viewIn } from '../clusters/served.ts';
 import { t as ofClusters } from '../clusters/texts.ts';
 import { useClusters, useKnown } from '../clusters/together.ts';
@@ -105,7 +105,7 @@ export function HistoryPage({ view }: { view: View }): ReactNode {
   const known = useKnown(readings, pasts, signalOf);
   // What is missing of several is said beside the others' rows, if there are others.
   const partly = !known.every(isMissing);
-  const lead = known.find((one) => !isMissing(one)) ?? known.find(({ read }) => read.data !== undefined) ?? known[0];
+  const lead = leading(known);
   const { at, error } = lead?.read ?? {};
   const leafed = useMemo(() => known.flatMap((one): Leafed[] => (one.read.data ? [{ items: patched(one.read.data.items, one.told.data), more: one.read.data.more && !(partly && isMissing(one)) }] : [])), [known, partly]);
   const data = useMemo(() => (leafed.length > 0 ? joined(leafed, search !== '') : undefined), [leafed, search]);

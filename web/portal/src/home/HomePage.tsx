@@ -7,7 +7,7 @@ import { Age } from '../age/Age.tsx';
 import { formatNumber, formatTime } from '../texts/format.ts';
 import { Forbidden, Notice } from '../app/Notice.tsx';
 import { inCluster } from '../clusters/inCluster.ts';
-import { isMissing, Missing } from '../clusters/Missing.tsx';
+import { isMissing, leading, Missing } from '../clusters/Missing.tsx';
 import { useServed, viewIn } from '../clusters/served.ts';
 import { useClusters, useKnown } from '../clusters/together.ts';
 import { Dated, useAway } from '../connection/Dated.tsx';
@@ -40,7 +40,7 @@ export function HomePage({ view }: { view: View }): ReactNode {
 
   // What is missing of several is said beside the others' rows, if there are others.
   const partly = !known.every(isMissing);
-  const lead = known.find((one) => !isMissing(one)) ?? known.find(({ read }) => read.data !== undefined) ?? known[0];
+  const lead = leading(known);
   const { status = 'loading', reason, asOf } = lead?.told ?? {};
   const { at, error } = lead?.read ?? {};
   const mine = useMemo(() => joined(known.flatMap(({ read }) => read.data ?? [])), [known]);
