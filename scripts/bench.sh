@@ -11,7 +11,7 @@ cd "$(dirname "$0")/.."
 
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-go build -o "$dir/" ./bench/fanout ./bench/endtoend ./bench/memory ./bench/rest ./bench/permissions ./bench/hostile ./bench/history ./bench/thin ./bench/replicas ./bench/queues
+go build -o "$dir/" ./bench/fanout ./bench/endtoend ./bench/memory ./bench/rest ./bench/permissions ./bench/hostile ./bench/history ./bench/thin ./bench/replicas ./bench/queues ./bench/scale
 
 quick=() pods=()
 [ -z "${QUICK:-}" ] || quick=(-quick) pods=(-pods 200)
@@ -36,6 +36,7 @@ part "one hostile user: what 200 good ones notice of each means" "$dir/hostile" 
 part "the history of jobs: each database, and pages among ${ROWS:-2000000} transitions" \
 	"$dir/history" -gateway bin/gateway -rows "${ROWS:-2000000}" "${quick[@]}"
 part "replicas that come and go: 5,000 streams behind nginx and HAProxy" "$dir/replicas" -gateway bin/gateway "${quick[@]}"
+part "scale: 100,000 browsers at seven edges of one core, of which the core and an edge are killed" "$dir/scale" -gateway bin/gateway "${quick[@]}"
 part "queues: how sure starts of jobs are, and 1,000 viewers of a queue of 1,000 jobs" "$dir/queues" -gateway bin/gateway "${quick[@]}"
 part "memory: what a cached object costs" "$dir/memory" "${pods[@]}"
 printf '\n── the parts within: microseconds and allocations\n'

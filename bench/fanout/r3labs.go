@@ -9,6 +9,7 @@ import (
 	"github.com/r3labs/sse/v2"
 
 	"github.com/kubecast/kubecast/bench/internal/apiserver"
+	"github.com/kubecast/kubecast/bench/internal/floor"
 	"github.com/kubecast/kubecast/bench/internal/mark"
 	"github.com/kubecast/kubecast/bench/internal/process"
 	"github.com/kubecast/kubecast/bench/internal/source"
@@ -26,7 +27,7 @@ const r3labsStream = "bench"
 func newR3labs() *R3labs {
 	server := sse.New()
 	server.AutoReplay = false
-	server.BufferSize = queued
+	server.BufferSize = floor.Queued
 	server.CreateStream(r3labsStream)
 	return &R3labs{
 		server: server,

@@ -8,8 +8,10 @@ import (
 	"strings"
 
 	"github.com/kubecast/kubecast/bench/internal/apiserver"
+	"github.com/kubecast/kubecast/bench/internal/floor"
 	"github.com/kubecast/kubecast/bench/internal/gateway"
 	"github.com/kubecast/kubecast/bench/internal/load"
+	"github.com/kubecast/kubecast/bench/internal/mark"
 	"github.com/kubecast/kubecast/bench/internal/measure"
 	"github.com/kubecast/kubecast/bench/internal/process"
 )
@@ -126,7 +128,7 @@ func (s *server) stop() {
 func children(role string) error {
 	switch role {
 	case "floor":
-		return process.Serve(newFloor())
+		return process.Serve(floor.New(func(version uint64, m mark.Mark) []byte { return object(int(m.Seq)%1000, version, m) }))
 	case "r3labs":
 		return process.Serve(newR3labs())
 	case "apiserver":

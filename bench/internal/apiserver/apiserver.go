@@ -157,7 +157,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		answer(w, http.StatusOK, groups)
 	case "/api/v1/namespaces/kube-system":
 		answer(w, http.StatusOK, map[string]any{
-			"kind": "Namespace", "apiVersion": "v1", "metadata": map[string]any{"name": "kube-system", "uid": "bench"},
+			"kind": "Namespace", "apiVersion": "v1", "metadata": map[string]any{"name": "kube-system", "uid": "bench", "resourceVersion": "1"},
 		})
 	case "/apis/authorization.k8s.io/v1/subjectaccessreviews":
 		var review authorizationv1.SubjectAccessReview

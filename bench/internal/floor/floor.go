@@ -1,6 +1,7 @@
 //go:build linux
 
-package main
+// Package floor is the least that a fan-out costs, as a server beside which the gateway is measured.
+package floor
 
 import (
 	"bytes"
@@ -27,19 +28,20 @@ type Floor struct {
 	clients []int
 }
 
-// queued is how many events may wait if the server is slower than the source; a burst fits in.
-const queued = 16384
+// Queued is how many events may wait if the server is slower than the source; a burst fits in.
+const Queued = 16384
 
-func newFloor() *Floor {
-	f := &Floor{frames: make(chan []byte, queued)}
-	f.Source = source.New(func(m mark.Mark) { f.frames <- floorFrame(m) })
+// New makes a floor whose events carry what render returns, in the gateway's form.
+func New(render func(version uint64, m mark.Mark) []byte) *Floor {
+	f := &Floor{frames: make(chan []byte, Queued)}
+	f.Source = source.New(func(m mark.Mark) { f.frames <- frame(render, m) })
 	return f
 }
 
-// floorFrame is an event in the gateway's form, as a chunk of its own.
-func floorFrame(m mark.Mark) []byte {
+// frame is an event in the gateway's form, as a chunk of its own, with an id as long as the gateway's.
+func frame(render func(version uint64, m mark.Mark) []byte, m mark.Mark) []byte {
 	version := apiserver.FirstVersion + m.Seq
-	event := fmt.Appendf(nil, "event: modified\nid: %s\ndata: %s\n\n", eventID(version), object(int(m.Seq)%1000, version, m))
+	event := fmt.Appendf(nil, "event: modified\nid: aaaabbbb.%d\ndata: %s\n\n", version, render(version, m))
 	return fmt.Appendf(nil, "%x\r\n%s\r\n", len(event), event)
 }
 
