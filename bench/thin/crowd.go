@@ -8,6 +8,7 @@ import (
 
 	"github.com/kubecast/kubecast/bench/internal/figures"
 	"github.com/kubecast/kubecast/bench/internal/load"
+	"github.com/kubecast/kubecast/bench/internal/pods"
 	"github.com/kubecast/kubecast/bench/internal/process"
 )
 
@@ -58,7 +59,7 @@ func (b *bench) crowd() error {
 // crowdPath is the path of all pods, or of those of the largest team.
 func crowdPath(team bool) string {
 	if team {
-		return "/api/v1/namespaces/" + teamOf(largest) + "/pods"
+		return "/api/v1/namespaces/" + pods.TeamOf(largest) + "/pods"
 	}
 	return listPath
 }

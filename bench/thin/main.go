@@ -52,7 +52,7 @@ type rates struct {
 }
 
 var (
-	full  = sizes{podCount, 3, 1000, rates{200, 100, 1000}, rates{50, 20, 120}, 3, 10000, 20 * time.Second, rates{1000, 100, 2000}}
+	full  = sizes{20000, 3, 1000, rates{200, 100, 1000}, rates{50, 20, 120}, 3, 10000, 20 * time.Second, rates{1000, 100, 2000}}
 	small = sizes{400, 1, 20, rates{20, 100, 50}, rates{10, 50, 20}, 1, 100, time.Second, rates{50, 100, 100}}
 )
 

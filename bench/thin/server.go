@@ -12,6 +12,7 @@ import (
 	"github.com/kubecast/kubecast/bench/internal/gateway"
 	"github.com/kubecast/kubecast/bench/internal/load"
 	"github.com/kubecast/kubecast/bench/internal/measure"
+	"github.com/kubecast/kubecast/bench/internal/pods"
 	"github.com/kubecast/kubecast/bench/internal/process"
 )
 
@@ -106,7 +107,7 @@ type cluster struct{ *apiserver.Server }
 
 // Start makes so many pods, and listens.
 func (c *cluster) Start(count int, address *string) error {
-	*c = cluster{apiserver.New(pods(count))}
+	*c = cluster{apiserver.New(pods.Kind(count))}
 	var none process.None
 	return c.Server.Start(none, address)
 }

@@ -7,6 +7,7 @@
 package apiserver
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -30,6 +31,10 @@ type Kind struct {
 	Whole                          bool // of the cluster, and not of namespaces
 	Objects                        int  // how many there are
 	Render                         Render
+	// Lazy says that objects are rendered when they are listed, and only what they were rendered from is kept: of a million,
+	// the texts would take as much memory as what is measured.
+	Lazy    bool
+	History int // how many changes are remembered; 0: maxHistory
 }
 
 // Render renders the object of a number as it is after an event. The first is of the zero Mark.
@@ -56,9 +61,16 @@ type Server struct {
 // kind is the objects of one kind.
 type kind struct {
 	Kind
-	objects [][]byte // by number
+	objects [][]byte      // by number; nil if the kind is lazy
+	states  []objectState // by number; nil if it is not
 	history []change
 	floor   uint64 // a watch from an earlier version gets 410
+}
+
+// objectState is what an object is rendered from.
+type objectState struct {
+	version uint64
+	mark    mark.Mark
 }
 
 type change struct {
@@ -78,7 +90,13 @@ func New(kinds ...Kind) *Server {
 	s := &Server{version: FirstVersion, changed: make(chan struct{})}
 	for _, of := range kinds {
 		k := &kind{Kind: of, floor: FirstVersion}
-		for number := range of.Objects {
+		if of.Lazy {
+			k.states = make([]objectState, of.Objects)
+			for number := range k.states {
+				k.states[number].version = FirstVersion
+			}
+		}
+		for number := range of.Objects - len(k.states) {
 			k.objects = append(k.objects, of.Render(number, FirstVersion, mark.Mark{}))
 		}
 		s.kinds = append(s.kinds, k)
@@ -93,14 +111,32 @@ func (s *Server) Modify(of, number int, m mark.Mark) {
 	defer s.mu.Unlock()
 	k := s.kinds[of]
 	s.version++
-	k.objects[number] = k.Render(number, s.version, m)
-	k.history = append(k.history, change{s.version, watchLine("MODIFIED", k.objects[number])})
-	if len(k.history) > maxHistory {
+	object := k.Render(number, s.version, m)
+	if k.Lazy {
+		k.states[number] = objectState{s.version, m}
+	} else {
+		k.objects[number] = object
+	}
+	k.history = append(k.history, change{s.version, watchLine("MODIFIED", object)})
+	if len(k.history) > cmp.Or(k.History, maxHistory) {
 		k.floor = k.history[0].version
 		k.history = k.history[1:]
 	}
 	close(s.changed)
 	s.changed = make(chan struct{})
+}
+
+// Expire forgets all history, as an API server that restarts does, so that every watch has to begin with a list.
+func (s *Server) Expire(_ process.None, _ *process.None) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.version++ // so that those are behind who were told everything
+	for _, k := range s.kinds {
+		k.floor, k.history = s.version, nil
+	}
+	close(s.changed)
+	s.changed = make(chan struct{})
+	return nil
 }
 
 func watchLine(kind string, object []byte) []byte {

@@ -3,7 +3,7 @@
 package apiserver
 
 import (
-	"bytes"
+	"bufio"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -21,20 +21,32 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request, k *kind) {
 	query := r.URL.Query()
 	wanted, _ := strconv.ParseUint(query.Get("resourceVersion"), 10, 64)
 	s.mu.Lock()
-	objects, version := slices.Clone(k.objects), s.version
+	objects, states, version := slices.Clone(k.objects), slices.Clone(k.states), s.version
 	s.mu.Unlock()
 	if wanted > version {
 		fail(w, http.StatusGatewayTimeout, metav1.StatusReasonTimeout, "Too large resource version")
 		return
 	}
+	count := len(objects) + len(states)
 	if limit, err := strconv.Atoi(query.Get("limit")); err == nil && limit > 0 {
-		objects = objects[:min(limit, len(objects))]
+		count = min(limit, count)
 	}
 	w.Header().Set("Content-Type", "application/json")
-	fmt.Fprintf(w, `{"kind":"%sList","apiVersion":%q,"metadata":{"resourceVersion":"%d"},"items":[`,
+	out := bufio.NewWriterSize(w, 256<<10) // a client that has gone is no error
+	fmt.Fprintf(out, `{"kind":"%sList","apiVersion":%q,"metadata":{"resourceVersion":"%d"},"items":[`,
 		k.Kind.Kind, strings.TrimPrefix(k.Group+"/"+k.Version, "/"), version)
-	_, _ = w.Write(bytes.Join(objects, []byte(","))) // a client that has gone is no error
-	_, _ = w.Write([]byte("]}"))
+	for number := range count {
+		if number > 0 {
+			_ = out.WriteByte(',')
+		}
+		if k.Lazy {
+			_, _ = out.Write(k.Render(number, states[number].version, states[number].mark))
+		} else {
+			_, _ = out.Write(objects[number])
+		}
+	}
+	_, _ = out.WriteString("]}")
+	_ = out.Flush()
 }
 
 // watch sends the changes after a version.

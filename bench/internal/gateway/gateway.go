@@ -5,6 +5,7 @@ package gateway
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -35,10 +36,11 @@ func Build(named, dir string) (binary string, err error) {
 // Options say how to run a gateway.
 type Options struct {
 	Binary     string
-	Dir        string // for its configuration and its log; must exist
-	Config     string // YAML
-	Kubeconfig string // a file
-	Listen     string // "": any port on loopback
+	Dir        string        // for its configuration and its log; must exist
+	Config     string        // YAML
+	Kubeconfig string        // a file
+	Listen     string        // "": any port on loopback
+	Within     time.Duration // how long it may take until it is ready; 0: a minute
 }
 
 // Gateway is a running gateway.
@@ -49,8 +51,6 @@ type Gateway struct {
 }
 
 var listening = regexp.MustCompile(`msg=listening addr=(\S+) ops=(\S+)`)
-
-const startTimeout = time.Minute
 
 // Start starts a gateway, and returns when it is ready.
 func Start(opts Options) (*Gateway, error) {
@@ -78,15 +78,15 @@ func Start(opts Options) (*Gateway, error) {
 		return nil, fmt.Errorf("start the gateway: %w", err)
 	}
 	g := &Gateway{Process: p}
-	if err := g.awaitReady(log.Name()); err != nil {
+	if err := g.awaitReady(log.Name(), cmp.Or(opts.Within, time.Minute)); err != nil {
 		g.Kill()
 		return nil, err
 	}
 	return g, nil
 }
 
-func (g *Gateway) awaitReady(log string) error {
-	for deadline := time.Now().Add(startTimeout); ; time.Sleep(10 * time.Millisecond) {
+func (g *Gateway) awaitReady(log string, within time.Duration) error {
+	for deadline := time.Now().Add(within); ; time.Sleep(10 * time.Millisecond) {
 		if err := g.Ended(); err != nil {
 			return fmt.Errorf("%w: %s", err, lastLine(log))
 		}
@@ -103,7 +103,7 @@ func (g *Gateway) awaitReady(log string) error {
 			}
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("the gateway is not ready after %s: %s", startTimeout, lastLine(log))
+			return fmt.Errorf("the gateway is not ready after %s: %s", within, lastLine(log))
 		}
 	}
 }

@@ -269,15 +269,20 @@ func (c *Client) Resume(name string, _ *process.None) error {
 	})
 }
 
-// Close closes and forgets a group.
-func (c *Client) Close(name string, _ *process.None) error {
-	err := c.each(name, func(reader *client) error {
+// Leave ends a group's connections, so that it can be opened again.
+func (c *Client) Leave(name string, _ *process.None) error {
+	return c.each(name, func(reader *client) error {
 		reader.group.closing = true
 		if reader.fd >= 0 || reader.conn != nil {
 			c.drop(reader, nil)
 		}
 		return nil
 	})
+}
+
+// Close closes and forgets a group.
+func (c *Client) Close(name string, none *process.None) error {
+	err := c.Leave(name, none)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.groups, name)

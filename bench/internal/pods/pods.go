@@ -1,6 +1,7 @@
 //go:build linux
 
-package main
+// Package pods makes pods for benchmarks that are as varied as real ones.
+package pods
 
 import (
 	"encoding/json"
@@ -19,20 +20,20 @@ import (
 )
 
 const (
-	podCount = 20000
-	nodes    = 400
-	teams    = 20
-	apps     = 240 // owners' templates; each has its own image, options and number of pods
+	nodes = 400
+	teams = 20
+	apps  = 240 // owners' templates; each has its own image, options and number of pods
 )
 
-// pods are the pods of a cluster, as varied as real ones are, since how well they compress is what
+// Kind are the pods of a cluster, as varied as real ones are, since how well they compress is what
 // is measured: names, uids, nodes, addresses, image and container ids, times and conditions are
 // each pod's own, and the rest is its owner's template's.
-func pods(count int) apiserver.Kind {
-	return apiserver.Kind{Version: "v1", Resource: "pods", Kind: "Pod", Objects: count, Render: pod}
+func Kind(count int) apiserver.Kind {
+	return apiserver.Kind{Version: "v1", Resource: "pods", Kind: "Pod", Objects: count, Render: Pod}
 }
 
-func teamOf(number int) string { return fmt.Sprintf("team-%02d", appOf(number)%teams) }
+// TeamOf is the namespace of a pod.
+func TeamOf(number int) string { return fmt.Sprintf("team-%02d", appOf(number)%teams) }
 
 // appOf is the template of a pod: a few have many pods, and many have a few.
 func appOf(number int) int {
@@ -42,15 +43,15 @@ func appOf(number int) int {
 
 var words = []string{"ranker", "ingest", "checkout", "billing", "search", "catalog", "gateway", "notifier", "trainer", "encoder", "mailer", "session", "indexer", "planner", "profiles"}
 
-// pod renders the pod of a number as it is after an event. What an event changes is what a kubelet
+// Pod renders the pod of a number as it is after an event. What an event changes is what a kubelet
 // does: a condition and its time, a count of restarts, and the mark.
-func pod(number int, version uint64, m mark.Mark) []byte {
+func Pod(number int, version uint64, m mark.Mark) []byte {
 	random := rand.New(rand.NewPCG(uint64(number), 2))
 	app := appOf(number)
 	created := metav1.NewTime(time.Unix(1_790_000_000-int64(random.IntN(60*86400)), 0).UTC())
 	p := templates[app%len(templates)](app, number, random)
 	p.TypeMeta = metav1.TypeMeta{Kind: "Pod", APIVersion: "v1"}
-	p.Namespace, p.UID, p.ResourceVersion, p.CreationTimestamp = teamOf(number), uid(random), fmt.Sprint(version), created
+	p.Namespace, p.UID, p.ResourceVersion, p.CreationTimestamp = TeamOf(number), uid(random), fmt.Sprint(version), created
 	if p.Annotations == nil {
 		p.Annotations = map[string]string{}
 	}
