@@ -148,6 +148,9 @@ func (c *crowd) live(emit func() error) error {
 		if all.Live == all.Clients {
 			return nil
 		}
+		if all.Open < all.Clients {
+			return fmt.Errorf("%d of %d connections have ended", all.Clients-all.Open, all.Clients)
+		}
 		if time.Now().After(deadline) {
 			return fmt.Errorf("%d of %d clients are live after two minutes", all.Live, all.Clients)
 		}

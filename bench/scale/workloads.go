@@ -128,7 +128,7 @@ func (b *bench) alone(f *fleet, servers []server) (watches int64, err error) {
 	if err := c.open(0); err != nil {
 		return 0, err
 	}
-	if err := c.live(func() error { return f.source.Call("Emit", source.Emit{Count: objects}, nil) }); err != nil {
+	if err := c.live(func() error { return f.source.Call("Emit", source.Emit{Count: namespaces}, nil) }); err != nil {
 		return 0, err
 	}
 	return f.watches()
