@@ -13,6 +13,8 @@ const promised = [
   { name: 'logs and histories, beside the core', code: "export { logs, transitions } from './dist/index.js'", most: 1_792, beside: core },
   { name: 'notifications, beside the core', code: "export { inboxOf } from './dist/index.js'", most: 2_176, beside: core },
   { name: 'live pages and counts, beside the core', code: "export { page, counts } from './dist/index.js'", most: 1_792, beside: core },
+  { name: 'live lists that grow, beside the core', code: "export { infiniteListOf } from './dist/index.js'", most: 2_560, beside: core },
+  { name: 'histories that grow, beside the core', code: "export { pastOf } from './dist/index.js'", most: 4_608, beside: core },
   { name: 'queues, beside the core', code: "export { queue, queuesOf } from './dist/index.js'", most: 2_560, beside: core },
   { name: 'who one is, and what one may do, beside the core', code: "export { meOf, accessOf } from './dist/index.js'", most: 2_048 },
   { name: 'hydrate, beside the core', code: "export { hydrate } from './dist/index.js'", most: 1_536 },

@@ -68,6 +68,7 @@ export const historyCases: readonly Case<ServerSubject>[] = [
     const rest = await page(trial, `?limit=2&continue=${encodeURIComponent(first.continue)}`);
     same([...first.items, ...rest.items].map(({ name }) => name).sort(), ['a', 'b', 'c'], 'the pages');
     same(rest.continue, '', 'the token of the last page');
+    same((await page(trial, `?limit=1000&continue=${encodeURIComponent(first.continue)}`)).items.map(({ name }) => name), rest.items.map(({ name }) => name), 'the rest by a page of another length');
     same(await status(trial, `${jobsOf(trial).path}?search=a&continue=${encodeURIComponent(first.continue)}`), 400, 'the status of another question');
   }, 'history'),
 

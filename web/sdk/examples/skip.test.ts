@@ -130,6 +130,7 @@ const hooks: Record<string, (kc: Kubecast) => readonly { readonly status: string
         ...[react.useWatch(jobs, 'skip'), react.useCount(jobs, ['metadata.name'], 'skip'), react.useMe('skip'), react.useAccess(jobs, 'skip'), react.useQueues('skip')],
         ...[react.useObject(jobs, 'skip'), react.useFollow('skip'), react.useLivePage(jobs, 'skip'), react.useLogs(jobs, 'skip'), react.useHistory(jobs, 'skip')],
         ...[react.useObject(jobs, undefined), react.useFollow(undefined), react.useLivePage(jobs, undefined), react.useLogs(jobs, undefined), react.useHistory(jobs, undefined)],
+        ...[react.useInfiniteList(jobs, 'skip'), react.useInfiniteList(jobs, undefined), react.useTransitions(jobs, 'skip'), react.useTransitions(jobs, undefined)],
         ...[react.useQueue('team-a', 'gpu', 'skip'), react.useQueue('team-a', undefined), react.useQueue(undefined, 'gpu'), react.useNotifications('skip')],
       ];
       return null;
@@ -145,6 +146,7 @@ const hooks: Record<string, (kc: Kubecast) => readonly { readonly status: string
         ...[vue.useWatch(jobs, 'skip'), vue.useCount(jobs, ['metadata.name'], 'skip'), vue.useMe('skip'), vue.useAccess(jobs, 'skip'), vue.useQueues('skip')],
         ...[vue.useObject(jobs, 'skip'), vue.useFollow('skip'), vue.useLivePage(jobs, 'skip'), vue.useLogs(jobs, 'skip'), vue.useHistory(jobs, 'skip')],
         ...[vue.useObject(jobs, undefined), vue.useFollow(undefined), vue.useLivePage(jobs, undefined), vue.useLogs(jobs, undefined), vue.useHistory(jobs, undefined)],
+        ...[vue.useInfiniteList(jobs, 'skip'), vue.useInfiniteList(jobs, undefined), vue.useTransitions(jobs, 'skip'), vue.useTransitions(jobs, undefined)],
         ...[vue.useQueue('team-a', 'gpu', 'skip'), vue.useQueue('team-a', undefined), vue.useQueue(undefined, 'gpu'), vue.useNotifications('skip')],
       ];
       return () => null;
@@ -154,9 +156,10 @@ const hooks: Record<string, (kc: Kubecast) => readonly { readonly status: string
   },
   svelte: (kc) =>
     [
-      ...[svelte.watch(jobs, 'skip', kc), svelte.counted(jobs, ['metadata.name'], 'skip', kc), svelte.me('skip', kc), svelte.access(jobs, 'skip', kc), svelte.queues('skip', kc)],
-      ...[svelte.object(jobs, 'skip', kc), svelte.followed('skip', kc), svelte.livePage(jobs, kc)('skip'), svelte.logged(jobs, 'skip', kc), svelte.history(jobs, 'skip', kc)],
-      ...[svelte.object(jobs, undefined, kc), svelte.followed(undefined, kc), svelte.livePage(jobs, kc)(undefined), svelte.logged(jobs, undefined, kc), svelte.history(jobs, undefined, kc)],
+      ...[svelte.watch(jobs, 'skip', kc), svelte.count(jobs, ['metadata.name'], 'skip', kc), svelte.me('skip', kc), svelte.access(jobs, 'skip', kc), svelte.queues('skip', kc)],
+      ...[svelte.object(jobs, 'skip', kc), svelte.follow('skip', kc), svelte.livePage(jobs, kc)('skip'), svelte.logs(jobs, 'skip', kc), svelte.history(jobs, 'skip', kc)],
+      ...[svelte.object(jobs, undefined, kc), svelte.follow(undefined, kc), svelte.livePage(jobs, kc)(undefined), svelte.logs(jobs, undefined, kc), svelte.history(jobs, undefined, kc)],
+      ...[svelte.infiniteList(jobs, kc)('skip'), svelte.infiniteList(jobs, kc)(undefined), svelte.transitions(jobs, 'skip', kc), svelte.transitions(jobs, undefined, kc)],
       ...[svelte.queue('team-a', 'gpu', 'skip', kc), svelte.queue('team-a', undefined, undefined, kc), svelte.queue(undefined, 'gpu', undefined, kc), svelte.notifications('skip', kc)],
     ].map((store) => get<{ readonly status: string }>(store)),
   solid: (value) => {
@@ -168,6 +171,7 @@ const hooks: Record<string, (kc: Kubecast) => readonly { readonly status: string
         ...[solid.createWatch(jobs, skip), solid.createCount(jobs, ['metadata.name'], skip), solid.createMe(skip), solid.createAccess(jobs, skip), solid.createQueues(skip)],
         ...[solid.createObject(jobs, skip), solid.createFollow(skip), solid.createLivePage(jobs, skip), solid.createLogs(jobs, skip), solid.createHistory(jobs, skip)],
         ...[solid.createObject(jobs, none), solid.createFollow(none), solid.createLivePage(jobs, none), solid.createLogs(jobs, none), solid.createHistory(jobs, none)],
+        ...[solid.createInfiniteList(jobs, skip), solid.createInfiniteList(jobs, none), solid.createTransitions(jobs, skip), solid.createTransitions(jobs, none)],
         ...[solid.createQueue(() => 'team-a', () => 'gpu', skip), solid.createQueue(() => 'team-a', none), solid.createQueue(none, () => 'gpu'), solid.createNotifications(skip)],
       ].map((accessor: () => { readonly status: string }) => accessor());
       return null;
@@ -187,7 +191,7 @@ const hooks: Record<string, (kc: Kubecast) => readonly { readonly status: string
 test.each(Object.entries(hooks))('each hook of %s can be told to ask for nothing', async (_, all) => {
   const shown = all(kc);
   expect(shown.map(({ status }) => status)).toEqual(shown.map(() => 'idle'));
-  expect(shown).toHaveLength(19);
+  expect(shown).toHaveLength(23);
   await pause();
   expect(gateway.requests).toEqual([]);
   expect(kc.connection.getSnapshot()).toBeUndefined();

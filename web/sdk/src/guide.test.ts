@@ -32,7 +32,7 @@ function compiled(key: string, code: string): [string, string] {
 }
 
 test('each example compiles, and the first page has less than fifteen lines', () => {
-  expect(examples).toHaveLength(14);
+  expect(examples).toHaveLength(15);
   const [first] = examples.filter(({ code }) => code.includes('<StrictMode>'));
   const files = Object.fromEntries(examples.map(({ language, code }, n) => [`example${n}.${language}`, code]));
   const guides = Object.fromEntries([...blocks].map(([key, code]) => compiled(key, code)));
@@ -70,3 +70,22 @@ test('each block of a guide is run against a real gateway, too, but the one that
   const run = begunBy('../e2e/gateway.test.ts', '../e2e/login.test.ts', '../e2e/support/guides.ts');
   expect([...blocks.keys()].filter((key) => !run.has(key))).toEqual(['testing/Jobs.test.tsx']);
 });
+
+test('the table of names has what the entries of frameworks export, in one scheme', async () => {
+  const section = /\n## Names\n([^]*?)\n## /.exec(guide)?.[1] ?? '';
+  const rows = [...section.matchAll(/^\|(.*)\|$/gm)].map(([, row = '']) => row.split('|').map((cell) => [...cell.matchAll(/`(\w+)`/g)].map(([, name = '']) => name)));
+  const named = rows.filter(([first]) => first?.[0]?.startsWith('use'));
+  for (const [[react = ''] = [], [suspense] = [], vue, svelte, solid] of named) {
+    const x = react.slice(3);
+    expect({ suspense: suspense ?? `useSuspense${x}`, vue, svelte, solid }).toEqual({ suspense: `useSuspense${x}`, vue: [react], svelte: [x.charAt(0).toLowerCase() + x.slice(1)], solid: [`create${x}`] });
+  }
+  const others = rows.filter((cells) => cells.length === 5).slice(1);
+  const column = (n: number, m: number): string[] => [...named.flatMap((cells) => cells[n] ?? []), ...others.flatMap((cells) => cells[m] ?? [])];
+  const react = [...column(0, 1), ...column(1, -1)];
+  const exported = async (name: string): Promise<string[]> => Object.keys((await import(`./${name}.ts`)) as object).sort();
+  expect(named.length).toBeGreaterThan(10);
+  expect(await exported('react')).toEqual(react.sort());
+  expect(await exported('vue')).toEqual(column(2, 2).sort());
+  expect(await exported('svelte')).toEqual(column(3, 3).sort());
+  expect(await exported('solid')).toEqual(column(4, 4).sort());
+}, 120_000);

@@ -16,6 +16,8 @@ export { createKubecast, Kubecast, type KubecastOptions, type Watch, type WatchS
 export { attend, type AppStates, type AttendOptions, type Attentive } from './attend.ts';
 export { logs, type LogEntry, type LogGap, type LogLine, type LogQuery, type LogRun } from './logs.ts';
 export { page, type PagePlace, type PageQuery } from './page.ts';
+export { infiniteListOf, type InfiniteList, type InfiniteListQuery, type InfiniteListSnapshot } from './infinitelist.ts';
+export type { Grows, Infinite } from './infinite.ts';
 export { counts, type Count, type CountQuery } from './counts.ts';
 export { find, ready, snapshots } from './ready.ts';
 export { dehydrate, hydrate, type Dehydrated } from './hydrate.ts';

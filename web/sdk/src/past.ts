@@ -1,38 +1,39 @@
 // A history as components show it: the jobs, and the states through which they went, kept together.
 
-import { asked, type Asked, type AskedSnapshot } from './asked.ts';
-import { pastJobs, transitions, type PastJob, type PastQuery, type Transition } from './history.ts';
+import type { AskedSnapshot } from './asked.ts';
+import { none } from './collection.ts';
+import { transitions, type PastJob, type PastQuery, type Transition } from './history.ts';
+import { notGrowing, type Grows, type Infinite } from './infinite.ts';
 import type { Kubecast, Watch, WatchSnapshot } from './kubecast.ts';
 import type { KubeObject } from './object.ts';
+import { pagesOf, type PastPages } from './pastpages.ts';
 import type { Resource } from './resource.ts';
 import { isFinal, type Freshness } from './state.ts';
 
 /** What a history has of the jobs of one name. */
-export interface PastSnapshot extends Freshness {
-  /** The newest first. */
+export interface PastSnapshot extends Freshness, Infinite {
+  /** The jobs, the newest first: so many pages of `limit` each as were asked for. */
+  readonly data: readonly PastJob[];
+  /** @deprecated It is `data`. */
   readonly jobs: readonly PastJob[];
-  /** These are not all the jobs. */
+  /** @deprecated It is `hasNextPage`. */
   readonly more: boolean;
   /** The oldest first. */
   readonly transitions: readonly Transition[];
 }
 
 /** Followed while somebody has subscribed. All of it may be passed around unbound. */
-export interface Past {
+export interface Past extends Grows {
   readonly subscribe: (listener: () => void) => () => void;
   readonly getSnapshot: () => PastSnapshot;
   readonly getServerSnapshot: () => PastSnapshot;
   readonly retry: () => void;
 }
 
-type Jobs = Awaited<ReturnType<typeof pastJobs>>;
-
-const none: Jobs = { items: [], more: false, continue: '' };
-
 const pasts = new WeakMap<Watch<Transition>, Map<string, Past>>();
 
 /**
- * The jobs of a history, which are read anew when a transition is told. With `states`, that is one to such a state or from it: a job
+ * The jobs of a history, page by page (`fetchNextPage`). All that are there are read anew when a transition is told. With `states`, that is one to such a state or from it: a job
  * that leaves it is no longer one of them.
  *
  * ```ts
@@ -47,51 +48,64 @@ export function pastOf(kc: Kubecast, resource: Resource<KubeObject>, query: Past
   pasts.set(watch, of);
   const present = of.get(key);
   if (present) return present;
-  const made = make(watch, states?.length ? new Set(states) : undefined, asked(kc, `past ${key}`, () => pastJobs(kc, resource, query)));
+  const made = make(watch, states?.length ? new Set(states) : undefined, pagesOf(kc, resource, query));
   of.set(key, made);
   return made;
 }
 
-function make(watch: Watch<Transition>, states: ReadonlySet<string> | undefined, list: Asked<Jobs>): Past {
-  let shown: { readonly told: WatchSnapshot<Transition>; readonly read: AskedSnapshot<Jobs>; readonly snapshot: PastSnapshot } | undefined;
-  const show = (told: WatchSnapshot<Transition>, read: AskedSnapshot<Jobs>): PastSnapshot => {
-    if (shown?.told === told && shown.read === read) return shown.snapshot;
-    const { items: jobs, more } = read.data ?? none;
+function make(watch: Watch<Transition>, states: ReadonlySet<string> | undefined, pages: PastPages): Past {
+  const list = pages.answer;
+  let shown: { readonly told: WatchSnapshot<Transition>; readonly read: AskedSnapshot<unknown>; readonly infinite: Infinite; readonly snapshot: PastSnapshot } | undefined;
+  const show = (told: WatchSnapshot<Transition>, read: AskedSnapshot<unknown>, infinite: Infinite): PastSnapshot => {
+    if (shown?.told === told && shown.read === read && shown.infinite === infinite) return shown.snapshot;
     const led = states ? told.data.filter(({ to }) => states.has(to)) : told.data;
-    shown = { told, read, snapshot: { jobs, more, transitions: led, ...standing(told, read) } };
-    return shown.snapshot;
+    const freshness = standing(told, read, pages);
+    const snapshot = freshness.status === 'denied' ? { ...nothing, ...freshness } : { ...pastOfJobs(pages.jobs ?? none, infinite), transitions: led, ...freshness };
+    shown = { told, read, infinite, snapshot };
+    return snapshot;
   };
   /** Whether something has been told that changes the list: a transition to or from one of its states, or from nobody knows where, or all of them anew. */
   const changes = (now: readonly Transition[], last: readonly Transition[]): boolean => {
-    if (!states || now[0] !== last[0]) return now !== last;
+    if (now[0] !== last[0]) return true;
+    if (!states) return now.length !== last.length || now.at(-1) !== last.at(-1);
     return now.slice(last.length).some(({ from, to }) => states.has(to) || from === undefined || states.has(from));
+  };
+  const renew = (): void => {
+    pages.renew();
+    list.retry();
   };
   return {
     subscribe: (listener) => {
+      pages.renew(); // should it be read at all, since nobody has listened
       let last = watch.getSnapshot().data;
       const news = (): void => {
         const now = watch.getSnapshot().data;
-        if (changes(now, last)) list.retry();
+        if (changes(now, last)) renew();
         last = now;
         listener();
       };
-      const ends = [list.subscribe(listener), watch.subscribe(news)];
+      const ends = [list.subscribe(listener), pages.subscribe(listener), watch.subscribe(news)];
+      if (pages.infinite.isFetchingNextPage) list.retry(); // nobody has waited for it
       return () => ends.forEach((end) => end());
     },
-    getSnapshot: () => show(watch.getSnapshot(), list.getSnapshot()),
+    getSnapshot: () => show(watch.getSnapshot(), list.getSnapshot(), pages.infinite),
     getServerSnapshot: () => nothing,
     retry: () => {
       watch.retry();
-      list.retry();
+      renew();
     },
+    fetchNextPage: pages.fetchNextPage,
   };
 }
 
-const nothing: PastSnapshot = { jobs: [], more: false, transitions: [], status: 'loading', reason: undefined, asOf: undefined, error: undefined };
+// eslint-disable-next-line @typescript-eslint/no-deprecated -- as before
+const pastOfJobs = (data: readonly PastJob[], infinite: Infinite): Omit<PastSnapshot, keyof Freshness | 'transitions'> => ({ data, jobs: data, more: infinite.hasNextPage, ...infinite });
 
-/** How far both together can be trusted. */
-function standing({ data, namespaces, ...followed }: WatchSnapshot<Transition>, read: AskedSnapshot<Jobs>): Freshness {
+const nothing: PastSnapshot = { ...pastOfJobs(none, notGrowing), transitions: none, status: 'loading', reason: undefined, asOf: undefined, error: undefined };
+
+/** How far both together can be trusted. A page that is not there yet says nothing of those that are. */
+function standing({ data, namespaces, ...followed }: WatchSnapshot<Transition>, read: AskedSnapshot<unknown>, pages: PastPages): Freshness {
   if (isFinal(followed)) return followed;
-  if (!read.error) return read.data ? followed : { ...followed, status: 'loading', reason: undefined };
+  if (!read.error || pages.isOfNext(read.error)) return pages.jobs ? followed : { ...followed, status: 'loading', reason: undefined };
   return { status: read.status, reason: read.reason, asOf: followed.asOf, error: { reason: 'history', message: read.error.message } };
 }

@@ -6,7 +6,8 @@ import { createContext, createElement, useCallback, useContext, useEffect, useMe
 import { accessOf, meOf, type Access, type AccessQuery, type Me } from './access.ts';
 import type { Asked } from './asked.ts';
 import { counts, type Count, type CountQuery } from './counts.ts';
-import type { PastQuery } from './history.ts';
+import { transitions, type PastJob, type PastQuery, type Transition, type TransitionQuery } from './history.ts';
+import { infiniteListOf, type InfiniteList, type InfiniteListQuery } from './infinitelist.ts';
 import type { Kubecast, Watch } from './kubecast.ts';
 import { logs, type LogEntry, type LogQuery } from './logs.ts';
 import { inboxOf, type Inbox } from './notifications.ts';
@@ -20,7 +21,7 @@ import { named, type QueryOf, type Resource } from './resource.ts';
 import { isServer } from './runtime.ts';
 import { selector, type Selected, type Selecting } from './select.ts';
 import { held, one, shown, type Followable, type Shown } from './shown.ts';
-import { idleAsked, idleInbox, idlePast, idleWatch, isSkip, type Skip, type Skippable } from './skip.ts';
+import { idleAsked, idleInbox, idleList, idlePast, idleWatch, isSkip, type Skip, type Skippable } from './skip.ts';
 import type { ConnectionState } from './state.ts';
 import type { Source } from './store.ts';
 
@@ -122,9 +123,26 @@ export function useSuspenseAccess<S = Access | undefined>(resource: Resource<Kub
   return useSuspended(accessOf(useKubecast(), resource, query), options) as never;
 }
 
-/** As {@link useHistory}, below a Suspense. */
-export function useSuspenseHistory(resource: Resource<KubeObject>, query: PastQuery): Shown<Past> {
-  return useSuspended(pastOf(useKubecast(), resource, query));
+/** As {@link useHistory}, below a Suspense. A page more does not suspend. */
+export function useSuspenseHistory(resource: Resource<KubeObject>, query: PastQuery): Shown<Past>;
+/** The same, of which something is selected. */
+export function useSuspenseHistory<S = readonly PastJob[]>(resource: Resource<KubeObject>, query: PastQuery, options: Selecting<readonly PastJob[], S>): SelectedPast<S>;
+export function useSuspenseHistory(resource: Resource<KubeObject>, query: PastQuery, options?: Options): never {
+  return useSuspended(pastOf(useKubecast(), resource, query), options) as never;
+}
+
+/** As {@link useTransitions}, below a Suspense. */
+export function useSuspenseTransitions<S = readonly Transition[]>(resource: Resource<KubeObject>, query: TransitionQuery, options?: Selecting<readonly Transition[], S>): Selected<Shown<Watch<Transition>>, S> {
+  return useSuspended(useKubecast().follow(transitions(resource, query)), options) as never;
+}
+
+/** As {@link useInfiniteList}, below a Suspense. A page more does not suspend; another list does, unless it is asked for in a transition of React's. */
+export function useSuspenseInfiniteList<T extends KubeObject, const F extends readonly string[] = readonly string[], S = readonly Only<T, F>[]>(
+  resource: Resource<T>,
+  query: InfiniteListQuery<T, F>,
+  options?: Selecting<readonly Only<T, F>[], S>,
+): Selected<Shown<InfiniteList<Only<T, F>>>, S> {
+  return useSuspended<InfiniteList<unknown>>(infiniteListOf<T, F>(useKubecast(), resource, query), options) as never;
 }
 
 /** As {@link useQueue}, below a Suspense. */
@@ -248,13 +266,41 @@ export function useLivePage<T extends KubeObject, const F extends readonly strin
   options?: Selecting<readonly Only<T, F>[], S>,
 ): Skippable<Selected<Shown<Watch<Only<T, F>, PagePlace>>, S>>;
 export function useLivePage<T extends KubeObject, const F extends readonly string[]>(resource: Resource<T>, query: PageQuery<T, F> | Skip, options?: Options): never {
-  const now = useFollowed(isSkip(query) ? query : page<T, F>(resource, query), options);
+  return useHeld(useFollowed(isSkip(query) ? query : page<T, F>(resource, query), options)) as never;
+}
+
+/** What was shown before, until what is asked for now is there. */
+function useHeld<S extends Parameters<typeof held>[0]>(now: S): S {
   // Not as a state that is set here: what a function selects that is written in the component is another one each time that it is rendered.
-  const [last] = useState<{ page?: typeof now }>({});
+  const [last] = useState<{ shown?: S }>({});
   useEffect(() => {
-    if (now.status !== 'loading') last.page = now;
+    if (now.status !== 'loading') last.shown = now;
   });
-  return held(last.page ?? now, now) as never;
+  return held(last.shown ?? now, now);
+}
+
+/**
+ * A sorted, searched list that grows page by page, all of which stays live, up to 2,000 rows. When something else is asked for, the
+ * rows before stay until the first page of that is complete, as `stale` (`catching-up`).
+ *
+ * ```tsx
+ * const { data, hasNextPage, fetchNextPage, isFetchingNextPage } = useInfiniteList(jobs, { sort: ['-metadata.creationTimestamp'], limit: 50 });
+ * ```
+ */
+export function useInfiniteList<T extends KubeObject, const F extends readonly string[] = readonly string[], S = readonly Only<T, F>[]>(
+  resource: Resource<T>,
+  query: InfiniteListQuery<T, F>,
+  options?: Selecting<readonly Only<T, F>[], S>,
+): Selected<Shown<InfiniteList<Only<T, F>>>, S>;
+/** The same; with `'skip'`, or undefined, nothing is followed, and the status is `idle`. */
+export function useInfiniteList<T extends KubeObject, const F extends readonly string[] = readonly string[], S = readonly Only<T, F>[]>(
+  resource: Resource<T>,
+  query: InfiniteListQuery<T, F> | Skip,
+  options?: Selecting<readonly Only<T, F>[], S>,
+): Skippable<Selected<Shown<InfiniteList<Only<T, F>>>, S>>;
+export function useInfiniteList<T extends KubeObject, const F extends readonly string[]>(resource: Resource<T>, query: InfiniteListQuery<T, F> | Skip, options?: Options): never {
+  const kc = useKubecast();
+  return useHeld(useShown<InfiniteList<unknown>>(isSkip(query) ? idleList : infiniteListOf<T, F>(kc, resource, query), options)) as never;
 }
 
 /** What the containers of a pod, or of an object's pods, write. */
@@ -265,13 +311,38 @@ export function useLogs(resource: Resource<KubeObject>, query: LogQuery | Skip, 
   return useFollowed(isSkip(query) ? query : logs(resource, query), options) as never;
 }
 
-/** The jobs of a history, past ones too, and the states through which they went: `useHistory(jobs, { owner: 'me' })`. */
+/** What of a history is shown by who selects: the jobs, and not the transitions besides. */
+type SelectedPast<S> = Omit<Selected<Shown<Past>, S>, 'jobs' | 'more' | 'transitions'>;
+
+/**
+ * The jobs of a history, past ones too, page by page, and the states through which they went. With `select` it has no `transitions`: {@link useTransitions} has.
+ *
+ * ```tsx
+ * const { data, hasNextPage, fetchNextPage, isFetchingNextPage } = useHistory(jobs, { owner: 'me', limit: 50 });
+ * ```
+ */
 export function useHistory(resource: Resource<KubeObject>, query: PastQuery): Shown<Past>;
 /** The same; with `'skip'`, or undefined, nothing is asked for, and the status is `idle`. */
 export function useHistory(resource: Resource<KubeObject>, query: PastQuery | Skip): Skippable<Shown<Past>>;
-export function useHistory(resource: Resource<KubeObject>, query: PastQuery | Skip): Skippable<Shown<Past>> {
+/** The same, of which something is selected. */
+export function useHistory<S = readonly PastJob[]>(resource: Resource<KubeObject>, query: PastQuery, options: Selecting<readonly PastJob[], S>): SelectedPast<S>;
+/** The same, of which something is selected; with `'skip'`, or undefined, nothing is asked for. */
+export function useHistory<S = readonly PastJob[]>(resource: Resource<KubeObject>, query: PastQuery | Skip, options: Selecting<readonly PastJob[], S>): Skippable<SelectedPast<S>>;
+export function useHistory(resource: Resource<KubeObject>, query: PastQuery | Skip, options?: Options): never {
   const kc = useKubecast();
-  return useShown(isSkip(query) ? idlePast : pastOf(kc, resource, query));
+  return useShown(isSkip(query) ? idlePast : pastOf(kc, resource, query), options) as never;
+}
+
+/** The states through which jobs went, the newest 100 of them and what comes, the oldest first: `useTransitions(jobs, { namespace, name })`. */
+export function useTransitions<S = readonly Transition[]>(resource: Resource<KubeObject>, query: TransitionQuery, options?: Selecting<readonly Transition[], S>): Selected<Shown<Watch<Transition>>, S>;
+/** The same; with `'skip'`, or undefined, nothing is followed, and the status is `idle`. */
+export function useTransitions<S = readonly Transition[]>(
+  resource: Resource<KubeObject>,
+  query: TransitionQuery | Skip,
+  options?: Selecting<readonly Transition[], S>,
+): Skippable<Selected<Shown<Watch<Transition>>, S>>;
+export function useTransitions(resource: Resource<KubeObject>, query: TransitionQuery | Skip, options?: Options): never {
+  return useFollowed(isSkip(query) ? query : transitions(resource, query), options) as never;
 }
 
 /** Who the caller is, and what of some kinds (`pods`, `jobs.batch`) they may watch where. */

@@ -21,7 +21,8 @@ export function selector(getSnapshot: () => object, { select = (data) => data, s
     const snapshot = getSnapshot() as Shows;
     if (of === snapshot && shown) return shown;
     const selected = select(snapshot.data as never);
-    const next: Shows = { ...snapshot, data: structuralSharing ? replaceEqualDeep(shown?.data, selected) : selected };
+    const { jobs, more, transitions, ...rest } = snapshot; // what a history has besides is not selected
+    const next: Shows = { ...rest, data: structuralSharing ? replaceEqualDeep(shown?.data, selected) : selected };
     if (!shown || !Object.keys(next).every((key) => Object.is(next[key], shown?.[key]))) shown = next;
     of = snapshot;
     return shown;

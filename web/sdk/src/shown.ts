@@ -26,9 +26,11 @@ export function one<S extends { readonly data: readonly unknown[] }>(snapshot: S
 
 type Held = Omit<Freshness, 'status'> & { readonly status: Freshness['status'] | 'idle' };
 
-/** What was shown before, while what takes its place is not there yet. */
+/** What was shown before, while what takes its place is not there yet; what can be done is what can be done with that. */
 export function held<S extends Held>(before: S, now: S): S {
-  return now.status === 'loading' && !/loading|idle|denied|failed/.test(before.status) ? { ...before, status: 'stale', reason: 'catching-up', asOf: undefined, error: now.error } : now;
+  if (now.status !== 'loading' || /loading|idle|denied|failed/.test(before.status)) return now;
+  const { data, total, offset, namespaces } = before as Record<string, unknown>;
+  return { ...now, data, total, offset, namespaces, status: 'stale', reason: 'catching-up' };
 }
 
 /** Looks at one thing after the other, and holds what was shown of the one before. */

@@ -4,7 +4,8 @@ import { createContext, createEffect, createMemo, createSignal, on, onCleanup, u
 import { accessOf, meOf, type Access, type AccessQuery, type Me } from './access.ts';
 import type { Asked } from './asked.ts';
 import { counts, type Count, type CountQuery } from './counts.ts';
-import type { PastQuery } from './history.ts';
+import { transitions, type PastQuery, type Transition, type TransitionQuery } from './history.ts';
+import { infiniteListOf, type InfiniteList, type InfiniteListQuery } from './infinitelist.ts';
 import type { Kubecast, Watch } from './kubecast.ts';
 import { logs, type LogEntry, type LogQuery } from './logs.ts';
 import { inboxOf, type Inbox } from './notifications.ts';
@@ -15,7 +16,7 @@ import type { Only, Paths } from './paths.ts';
 import { queue, queuesOf, type QueueQuery, type Queues, type QueueWithJobs } from './queues.ts';
 import { named, type QueryOf, type Resource } from './resource.ts';
 import { holding, one, shown, type Followable, type One, type Shown } from './shown.ts';
-import { idleAsked, idleInbox, idlePast, idleWatch, isSkip, type Skip, type Skippable } from './skip.ts';
+import { idleAsked, idleInbox, idleList, idlePast, idleWatch, isSkip, type Skip, type Skippable } from './skip.ts';
 import type { ConnectionState } from './state.ts';
 import type { Source } from './store.ts';
 
@@ -154,6 +155,28 @@ export function createLivePage<T extends KubeObject, const F extends readonly st
   );
 }
 
+/**
+ * A sorted, searched list that grows page by page, all of which stays live, up to 2,000 rows: `fetchNextPage`, `hasNextPage`, `isFetchingNextPage`. When something
+ * else is asked for, the rows before stay until the first page of that is complete, as `stale` (`catching-up`).
+ */
+export function createInfiniteList<T extends KubeObject, const F extends readonly string[] = readonly string[]>(
+  resource: Resource<T>,
+  query: Accessor<InfiniteListQuery<T, F>>,
+): Accessor<Shown<InfiniteList<Only<T, F>>>>;
+/** The same; with `'skip'`, or undefined, nothing is followed, and the status is `idle`. */
+export function createInfiniteList<T extends KubeObject, const F extends readonly string[] = readonly string[]>(
+  resource: Resource<T>,
+  query: Accessor<InfiniteListQuery<T, F> | Skip>,
+): Accessor<Skippable<Shown<InfiniteList<Only<T, F>>>>>;
+export function createInfiniteList<T extends KubeObject, const F extends readonly string[]>(resource: Resource<T>, query: Accessor<InfiniteListQuery<T, F> | Skip>): Accessor<Shown<InfiniteList<Only<T, F>>>> {
+  const kc = useKubecast();
+  const of = (query: InfiniteListQuery<T, F> | Skip): InfiniteList<Only<T, F>> => (isSkip(query) ? idleList : infiniteListOf<T, F>(kc, resource, query));
+  return follow(
+    createMemo(() => of(query())),
+    holding(),
+  );
+}
+
 /** What the containers of a pod, or of an object's pods, write. */
 export function createLogs(resource: Resource<KubeObject>, query: Accessor<LogQuery>): Accessor<Shown<Watch<LogEntry>>>;
 /** The same; with `'skip'`, or undefined, nothing is followed, and the status is `idle`. */
@@ -163,7 +186,7 @@ export function createLogs(resource: Resource<KubeObject>, query: Accessor<LogQu
   return createFollow(() => of(query()));
 }
 
-/** The jobs of a history, past ones too, and the states through which they went: `createHistory(jobs, () => ({ owner: 'me' }))`. */
+/** The jobs of a history, past ones too, page by page (`fetchNextPage`), and the states through which they went: `createHistory(jobs, () => ({ owner: 'me' }))`. */
 export function createHistory(resource: Resource<KubeObject>, query: Accessor<PastQuery>): Accessor<Shown<Past>>;
 /** The same; with `'skip'`, or undefined, nothing is asked for, and the status is `idle`. */
 export function createHistory(resource: Resource<KubeObject>, query: Accessor<PastQuery | Skip>): Accessor<Skippable<Shown<Past>>>;
@@ -174,6 +197,15 @@ export function createHistory(resource: Resource<KubeObject>, query: Accessor<Pa
     createMemo(() => of(query())),
     shown,
   );
+}
+
+/** The states through which jobs went, the newest 100 of them and what comes, the oldest first: `createTransitions(jobs, () => ({ namespace, name }))`. */
+export function createTransitions(resource: Resource<KubeObject>, query: Accessor<TransitionQuery>): Accessor<Shown<Watch<Transition>>>;
+/** The same; with `'skip'`, or undefined, nothing is followed, and the status is `idle`. */
+export function createTransitions(resource: Resource<KubeObject>, query: Accessor<TransitionQuery | Skip>): Accessor<Skippable<Shown<Watch<Transition>>>>;
+export function createTransitions(resource: Resource<KubeObject>, query: Accessor<TransitionQuery | Skip>): Accessor<Skippable<Shown<Watch<Transition>>>> {
+  const of = (query: TransitionQuery | Skip) => (isSkip(query) ? query : transitions(resource, query));
+  return createFollow(() => of(query()));
 }
 
 /** Who the caller is, and what of some kinds (`pods`, `jobs.batch`) they may watch where. */

@@ -4,7 +4,8 @@ import { inject, shallowRef, toValue, watchPostEffect, type InjectionKey, type M
 import { accessOf, meOf, type Access, type AccessQuery, type Me } from './access.ts';
 import type { Asked } from './asked.ts';
 import { counts, type Count, type CountQuery } from './counts.ts';
-import type { PastQuery } from './history.ts';
+import { transitions, type PastQuery, type Transition, type TransitionQuery } from './history.ts';
+import { infiniteListOf, type InfiniteList, type InfiniteListQuery } from './infinitelist.ts';
 import type { Kubecast, Watch } from './kubecast.ts';
 import { logs, type LogEntry, type LogQuery } from './logs.ts';
 import { inboxOf, type Inbox } from './notifications.ts';
@@ -15,7 +16,7 @@ import type { Only, Paths } from './paths.ts';
 import { queue, queuesOf, type QueueQuery, type Queues, type QueueWithJobs } from './queues.ts';
 import { named, type QueryOf, type Resource } from './resource.ts';
 import { holding, one, shown, type Followable, type One, type Shown } from './shown.ts';
-import { idleAsked, idleInbox, idlePast, idleWatch, isSkip, type Skip, type Skippable } from './skip.ts';
+import { idleAsked, idleInbox, idleList, idlePast, idleWatch, isSkip, type Skip, type Skippable } from './skip.ts';
 import type { ConnectionState } from './state.ts';
 import type { Source } from './store.ts';
 
@@ -168,6 +169,28 @@ export function useLivePage<T extends KubeObject, const F extends readonly strin
   return follow(() => followed(of(toValue(query))), holding());
 }
 
+/**
+ * A sorted, searched list that grows page by page, all of which stays live, up to 2,000 rows: `fetchNextPage`, `hasNextPage`, `isFetchingNextPage`. When something
+ * else is asked for, the rows before stay until the first page of that is complete, as `stale` (`catching-up`).
+ */
+export function useInfiniteList<T extends KubeObject, const F extends readonly string[] = readonly string[]>(
+  resource: Resource<T>,
+  query: MaybeRefOrGetter<InfiniteListQuery<T, F>>,
+): Live<Shown<InfiniteList<Only<T, F>>>>;
+/** The same; with `'skip'`, or undefined, nothing is followed, and the status is `idle`. */
+export function useInfiniteList<T extends KubeObject, const F extends readonly string[] = readonly string[]>(
+  resource: Resource<T>,
+  query: MaybeRefOrGetter<InfiniteListQuery<T, F> | Skip>,
+): Live<Skippable<Shown<InfiniteList<Only<T, F>>>>>;
+export function useInfiniteList<T extends KubeObject, const F extends readonly string[]>(
+  resource: Resource<T>,
+  query: MaybeRefOrGetter<InfiniteListQuery<T, F> | Skip>,
+): Live<Shown<InfiniteList<Only<T, F>>>> {
+  const kc = useKubecast();
+  const of = (query: InfiniteListQuery<T, F> | Skip): InfiniteList<Only<T, F>> => (isSkip(query) ? idleList : infiniteListOf<T, F>(kc, resource, query));
+  return follow(() => of(toValue(query)), holding(), idleList);
+}
+
 /** What the containers of a pod, or of an object's pods, write. */
 export function useLogs(resource: Resource<KubeObject>, query: MaybeRefOrGetter<LogQuery>): Live<Shown<Watch<LogEntry>>>;
 /** The same; with `'skip'`, or undefined, nothing is followed, and the status is `idle`. */
@@ -177,7 +200,7 @@ export function useLogs(resource: Resource<KubeObject>, query: MaybeRefOrGetter<
   return useFollow(() => of(toValue(query)));
 }
 
-/** The jobs of a history, past ones too, and the states through which they went: `useHistory(jobs, { owner: 'me' })`. */
+/** The jobs of a history, past ones too, page by page (`fetchNextPage`), and the states through which they went: `useHistory(jobs, { owner: 'me' })`. */
 export function useHistory(resource: Resource<KubeObject>, query: MaybeRefOrGetter<PastQuery>): Live<Shown<Past>>;
 /** The same; with `'skip'`, or undefined, nothing is asked for, and the status is `idle`. */
 export function useHistory(resource: Resource<KubeObject>, query: MaybeRefOrGetter<PastQuery | Skip>): Live<Skippable<Shown<Past>>>;
@@ -185,6 +208,15 @@ export function useHistory(resource: Resource<KubeObject>, query: MaybeRefOrGett
   const kc = useKubecast();
   const of = (query: PastQuery | Skip) => (isSkip(query) ? idlePast : pastOf(kc, resource, query));
   return follow(() => of(toValue(query)), shown, idlePast);
+}
+
+/** The states through which jobs went, the newest 100 of them and what comes, the oldest first: `useTransitions(jobs, { namespace, name })`. */
+export function useTransitions(resource: Resource<KubeObject>, query: MaybeRefOrGetter<TransitionQuery>): Live<Shown<Watch<Transition>>>;
+/** The same; with `'skip'`, or undefined, nothing is followed, and the status is `idle`. */
+export function useTransitions(resource: Resource<KubeObject>, query: MaybeRefOrGetter<TransitionQuery | Skip>): Live<Skippable<Shown<Watch<Transition>>>>;
+export function useTransitions(resource: Resource<KubeObject>, query: MaybeRefOrGetter<TransitionQuery | Skip>): Live<Skippable<Shown<Watch<Transition>>>> {
+  const of = (query: TransitionQuery | Skip) => (isSkip(query) ? query : transitions(resource, query));
+  return useFollow(() => of(toValue(query)));
 }
 
 /** Who the caller is, and what of some kinds (`pods`, `jobs.batch`) they may watch where. */
