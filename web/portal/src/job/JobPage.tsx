@@ -81,7 +81,7 @@ export function JobPage({ view, namespace, name, uid: asked, token }: JobPagePro
       view={view}
       namespace={namespace}
       name={name}
-      back={{ href: linkTo('jobs', view), title: t.jobs }}
+      table={{ href: linkTo('jobs', view), title: t.jobs }}
       mark={row ? <StateMark {...row} detail={row.state === 'Failed' ? (kept?.cause?.reason ?? row.detail) : row.detail} /> : kept && <PastMark past={kept} />}
       command="describe job"
       watched={watched}

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { followNavigation } from './navigation.ts';
+import { goBack, originOf } from './origin.ts';
 
 let main: HTMLElement;
 let stop: () => void;
@@ -91,4 +92,31 @@ test('whoever does something meanwhile is left alone', async () => {
   main.append(document.createElement('h1'));
   await vi.advanceTimersByTimeAsync(10_000);
   expect(document.activeElement?.id).toBe('i');
+});
+
+test('an entry keeps from where somebody came, however many parts of a page they have gone through', async () => {
+  const back = vi.spyOn(history, 'go').mockReturnValue(undefined);
+  const click = (more: MouseEventInit = {}): boolean => {
+    const event = new MouseEvent('click', { cancelable: true, ...more });
+    goBack(event as never);
+    return event.defaultPrevented;
+  };
+  expect([originOf(), click()]).toEqual([undefined, false]); // the page was opened by a link
+  go('#jobs/n/b', false);
+  expect([originOf()?.page, originOf()?.search, originOf()?.object, click(), click({ ctrlKey: true })]).toEqual(['jobs', 'x', undefined, true, false]);
+  go('#jobs/n/b?line=b-0/main/2026-01-31T09:00:00Z', false);
+  const { state } = history as { readonly state: unknown };
+  go('#pods/n/b-0', false);
+  expect([originOf()?.page, originOf()?.object?.name]).toEqual(['jobs', 'b']);
+  history.replaceState(state, '', '#jobs/n/b?line=b-0/main/2026-01-31T09:00:00Z'); // Back
+  expect([originOf()?.search, click()]).toEqual(['x', true]);
+  expect(back.mock.calls).toEqual([[-1], [-2]]);
+  back.mockRestore();
+  await vi.advanceTimersByTimeAsync(10);
+});
+
+test('an address that leads nowhere, such as one with a token, is no page to go back to', () => {
+  history.replaceState({ seen: true, steps: 0 }, '', '#token=secret');
+  go('#jobs/n/b', false);
+  expect([originOf(), JSON.stringify(history.state)]).toEqual([undefined, expect.not.stringContaining('secret')]);
 });

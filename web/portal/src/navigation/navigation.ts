@@ -1,6 +1,8 @@
 // Where somebody was on a page, for when they come back to it, and where the keyboard's focus goes on a page that they go to: to the row
 // by which they left, or to the heading.
 
+import { keepOrigin } from './origin.ts';
+
 interface Place {
   /** How far each scroller was scrolled, by its class. */
   readonly tops: readonly (readonly [scroller: string, top: number])[];
@@ -20,18 +22,12 @@ const classOf = (element: Element): string => element.classList[0] ?? '';
 const rowTo = (main: HTMLElement, address: string | undefined): HTMLElement | undefined =>
   address === undefined ? undefined : [...main.querySelectorAll<HTMLElement>('a.row-link')].find((link) => link.getAttribute('href') === address);
 
-/** What marks an entry of the browser's history as one that was on screen: who comes to it comes back. */
-const seen = { seen: true };
-const isSeen = (): boolean => (history.state as Partial<typeof seen> | null)?.seen === true;
-const markSeen = (): void => {
-  if (!isSeen()) history.replaceState(seen, '');
-};
-
 /** Looks after the pages within `main` until it is told to stop. `of` tells when another one is gone to. */
 export function followNavigation(main: HTMLElement, of: EventTarget = window): () => void {
   const places = new Map<string, Place>();
   let stop: () => void = () => undefined;
   let left: Place | undefined;
+  let origin = keepOrigin(undefined, '');
   // It comes before any other page can be there: whatever is rendered from now on is that of the new address.
   const onLeave = (): void => {
     left = placeOn(main, location.hash);
@@ -39,8 +35,7 @@ export function followNavigation(main: HTMLElement, of: EventTarget = window): (
   const onHash = (event: Event): void => {
     const { hash } = location;
     const before = new URL((event as HashChangeEvent).oldURL).hash;
-    const back = isSeen();
-    markSeen();
+    const { seen: back } = (origin = keepOrigin(origin, before));
     if (pathOf(before) === pathOf(hash)) return void (left = undefined); // the same page, filtered otherwise
     places.delete(before);
     places.set(before, left ?? placeOn(main, hash));
@@ -49,7 +44,6 @@ export function followNavigation(main: HTMLElement, of: EventTarget = window): (
     stop();
     stop = arrive(main, back ? places.get(hash) : undefined);
   };
-  markSeen();
   of.addEventListener('popstate', onLeave, true);
   of.addEventListener('hashchange', onHash, true);
   return () => {

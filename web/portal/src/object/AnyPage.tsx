@@ -54,7 +54,7 @@ export function AnyPage({ view, kind, namespace, name }: AnyPageProps): ReactNod
       view={view}
       namespace={namespace}
       name={name}
-      back={{ href: linkToKind(kind.id, view), title: kind.plural, foreign: true }}
+      table={{ href: linkToKind(kind.id, view), title: kind.plural, foreign: true }}
       mark={
         <>
           <span className="job-namespace" translate="no">{kind.kind}</span>

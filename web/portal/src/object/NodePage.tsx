@@ -58,7 +58,7 @@ export function NodePage({ view, name }: { view: View; name: string }): ReactNod
       view={view}
       namespace=""
       name={name}
-      back={{ href: linkToKind('nodes', view), title: 'nodes', foreign: true }}
+      table={{ href: linkToKind('nodes', view), title: 'nodes', foreign: true }}
       mark={node && <StateMark {...nodeState(node)} />}
       command="describe node"
       watched={watched}

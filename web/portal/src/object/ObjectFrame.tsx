@@ -6,6 +6,7 @@ import { Forbidden } from '../app/Notice.tsx';
 import { Copied } from '../job/Copied.tsx';
 import { formatNumber } from '../texts/format.ts';
 import { setView, type View } from '../view/view.ts';
+import { BackLink, type Back } from './BackLink.tsx';
 import { t } from './texts.ts';
 import '../job/job.css';
 import './object.css';
@@ -24,8 +25,8 @@ interface ObjectFrameProps {
   readonly view: View;
   readonly namespace: string;
   readonly name: string;
-  /** The table to go back to. */
-  readonly back: { readonly href: string; readonly title: string; /** The title is the cluster's, and has no translation. */ readonly foreign?: boolean };
+  /** The table that lists it. */
+  readonly table: Back;
   /** Beside the name, such as its state. */
   readonly mark?: ReactNode;
   /** What kubectl would be asked, but for the namespace; it ends with the name. */
@@ -41,16 +42,14 @@ interface ObjectFrameProps {
   readonly tabs: readonly Tab[];
 }
 
-export function ObjectFrame({ view, namespace, name, back, mark, command, watched, there, known = false, missing, facts, tabs }: ObjectFrameProps): ReactNode {
+export function ObjectFrame({ view, namespace, name, table, mark, command, watched, there, known = false, missing, facts, tabs }: ObjectFrameProps): ReactNode {
   const { status, error, retry } = watched;
   const tab = tabs.find(({ id }) => id === view.tab) ?? tabs[0];
   const safe = nameable.test(name) && (namespace === '' || nameable.test(namespace));
   return (
     <div className="job">
       <header className="job-head">
-        <a className="job-back" href={back.href} translate={back.foreign ? 'no' : undefined}>
-          {t.back(back.title)}
-        </a>
+        <BackLink view={view} table={table} />
         <h1 translate="no">{name}</h1>
         <span className="job-namespace" translate="no">
           {namespace}

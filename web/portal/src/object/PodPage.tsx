@@ -48,7 +48,7 @@ export function PodPage({ view, namespace, name, token }: PodPageProps): ReactNo
       view={view}
       namespace={namespace}
       name={name}
-      back={{ href: linkTo('pods', view), title: pages.titles.pods }}
+      table={{ href: linkTo('pods', view), title: pages.titles.pods }}
       mark={row && <StateMark {...row} />}
       command="describe pod"
       watched={watched}

@@ -3,7 +3,8 @@ import { byKey, texts } from '../texts/texts.ts';
 
 export const t = texts({
   en: {
-    back: (table: string) => `← ${table}`,
+    back: (page: string) => `← ${page}`,
+    otherRun: 'The other run',
     facts: 'Facts',
     details: 'Details',
     loading: 'Loading…',
@@ -52,7 +53,8 @@ export const t = texts({
     restarted: (count: number) => plural(count, { one: '{} restart', other: '{} restarts' }),
   },
   'zh-CN': {
-    back: (table) => `← ${table}`,
+    back: (page) => `← ${page}`,
+    otherRun: '另一次运行',
     facts: '概况',
     details: '详情',
     loading: '正在加载…',

@@ -30,7 +30,7 @@ export function QueuePage({ view, namespace, name }: QueuePageProps): ReactNode 
       view={view}
       namespace={namespace}
       name={name}
-      back={{ href: linkTo('queues', view), title: t.title }}
+      table={{ href: linkTo('queues', view), title: t.title }}
       mark={queue?.stopped && <StateMark state="Suspended" detail={t.stopped} message="" />}
       command={namespace !== '' ? 'describe localqueue' : queue?.kind === 'Queue' ? 'describe queues.scheduling.volcano.sh' : 'describe clusterqueue'}
       watched={watched}
