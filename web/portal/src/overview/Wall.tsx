@@ -3,6 +3,7 @@
 import { useConnection } from '@kubecast/sdk/react';
 import { useEffect, useLayoutEffect, type ReactNode } from 'react';
 import { useNow } from '../age/clock.ts';
+import { useServed } from '../clusters/served.ts';
 import { describe, isStarting } from '../connection/describe.ts';
 import { formatDay, formatTime } from '../texts/format.ts';
 import { formatView, type View } from '../view/view.ts';
@@ -20,10 +21,21 @@ export function Wall({ view, why, children }: { readonly view: View; /** Why a p
     };
   }, []);
   useEffect(keepAwake, []);
+  const served = useServed();
+  // The header, which has the choice of clusters, is not there.
+  const cluster = served.length > 1 ? view.cluster || served.find((one) => one.default)?.name : undefined;
   return (
     <div className="wall">
       <header className="wall-top">
-        <h1>{view.namespace === '' ? t.title : <span translate="no">{view.namespace}</span>}</h1>
+        <h1>
+          {view.namespace === '' ? t.title : <span translate="no">{view.namespace}</span>}
+          {cluster !== undefined && (
+            <>
+              {' · '}
+              <span translate="no">{cluster}</span>
+            </>
+          )}
+        </h1>
         <Clock />
         <a className="wall-leave" href={formatView({ ...view, tab: '' })}>
           {t.leaveWall}

@@ -7,6 +7,7 @@ import { act } from 'react';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { MockGateway } from '../../../mock/gateway.ts';
 import { render, type Rendered } from '../../../mock/render.ts';
+import { ServedClusters } from '../clusters/served.ts';
 import { DatedByConnection } from '../connection/Dated.tsx';
 import { parseView } from '../view/view.ts';
 import { OverviewPage } from './OverviewPage.tsx';
@@ -31,12 +32,14 @@ afterEach(async () => {
 });
 
 const pass = (ms: number): Promise<unknown> => act(() => vi.advanceTimersByTimeAsync(ms));
-const show = async (): Promise<void> => {
+const show = async (hash = '#overview?tab=wall', clusters: readonly string[] = ['east']): Promise<void> => {
   page = render(
     <KubecastProvider client={kc}>
-      <DatedByConnection>
-        <OverviewPage view={parseView('#overview?tab=wall')} />
-      </DatedByConnection>
+      <ServedClusters value={clusters.map((name, n) => ({ name, default: n === 0, state: 'live' }))}>
+        <DatedByConnection>
+          <OverviewPage view={parseView(hash)} />
+        </DatedByConnection>
+      </ServedClusters>
     </KubecastProvider>,
   );
   await pass(minute);
@@ -108,4 +111,15 @@ test('what the gateway only begins to read is no loss of the cluster', async () 
   await pass(2_000);
   expect(alarm()).toMatch(/^Stale since .*lost its connection/);
   expect(page.element.querySelector('[data-dated]')).not.toBeNull();
+});
+
+test('a wall names its cluster where the gateway serves several', async () => {
+  const heading = async (hash: string, clusters?: readonly string[]): Promise<string | null | undefined> => {
+    page?.unmount();
+    await show(hash, clusters);
+    return page.element.querySelector('h1')?.textContent;
+  };
+  expect(await heading('#overview?tab=wall')).toBe('Overview');
+  expect(await heading('#overview?tab=wall', ['east', 'west'])).toBe('Overview · east');
+  expect(await heading('#overview?tab=wall&cluster=west&ns=team-a', ['east', 'west'])).toBe('team-a · west');
 });
