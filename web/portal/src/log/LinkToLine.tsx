@@ -3,7 +3,7 @@
 import type { LogEntry } from '@kubecast/sdk';
 import { useEffect, useState, type ReactNode } from 'react';
 import { useCopied } from '../clipboard/useCopied.ts';
-import { lineAt, parseAddress } from './address.ts';
+import { isAt, isBehind, lineAt, parseAddress, type Address } from './address.ts';
 import type { Mark } from './Lines.tsx';
 import { isAbort, saidBy } from './questions.ts';
 import { t } from './texts.ts';
@@ -36,8 +36,7 @@ export function useLinkedLine({ line, ready, entries, all, whole, setAt }: LineO
     if (!address || here || !entries.some(({ type }) => type === 'line')) return here?.number;
     const place = await whole.placeOf(address.time);
     if (place === undefined) return undefined;
-    // From some lines before the first of its time on.
-    return lineAt(await whole.around(place), address, true)?.number;
+    return findFrom(place, address, whole);
   };
   const seeks = ready && line !== '' && line !== done.line;
   useEffect(() => {
@@ -52,6 +51,22 @@ export function useLinkedLine({ line, ready, entries, all, whole, setAt }: LineO
     // eslint-disable-next-line react-hooks/exhaustive-deps -- once for a link
   }, [line, seeks]);
   return { said: seeks ? t.loadingLines : done.line === line ? done.said : '', isAt: (to) => setDone({ line: to, said: '' }) };
+}
+
+/** So many lines before the first of its time are loaded, too. */
+const context = 250;
+
+/** The number of the line with an address, by the place of the first of its time. There may be more of one time than come at once. */
+async function findFrom(place: number, address: Address, whole: Whole): Promise<number | undefined> {
+  let { before } = address;
+  for (let at = Math.max(0, place - context), end = false; !end;) {
+    const entries = await whole.onward(at);
+    const found = entries.find((entry) => isAt(entry, address) && before-- === 0);
+    if (found) return found.number;
+    end = entries.length === 0 || entries.some((entry) => isBehind(entry, address));
+    at += entries.length;
+  }
+  return undefined;
 }
 
 /** Takes the link of the marked line along. */

@@ -457,9 +457,29 @@ describe('of a log that began long ago', () => {
     await settle();
     expect(count()).toBe('The line of this link is not in the log any more.');
     asked.instead = () => ({ detail: 'too many logs are read' });
-    act(() => from(`p/main/${timeOf(300)}`));
+    act(() => from(`p/main/${timeOf(900)}`));
     await settle();
     expect(count()).toBe('too many logs are read');
+  });
+
+  test('a link leads to its line behind more of the same time than come at once, also into those that are followed', async () => {
+    location.hash = '#pods/n/p';
+    // Of two containers, as a node that keeps whole seconds tells them.
+    asked.items = Array.from({ length: 3_000 }, (_, n) => ({ ...item(n, `line ${n}`, n % 3 === 2 ? 'side' : 'main'), time: timeOf(n < 10 ? 0 : n < 2_995 ? 1 : 2) }));
+    const told = asked.items.slice(-10).map(({ text, time, container }) => () => line(text, time, container));
+    const before = (place: number): number => asked.items.slice(0, place).filter(({ container, time }) => container === 'main' && time === timeOf(1)).length;
+    setView({ line: `p/main/${timeOf(1)}/${before(2_590)}` });
+    await open(() => event('started', { restart: 1 }), () => event('started', { restart: 0 }, 'side'), ...told);
+    await settle();
+    act(() => void scroller().dispatchEvent(new Event('scroll')));
+    expect([here(), count()]).toEqual(['line 2590', '']);
+    act(() => setView({ line: `p/main/${timeOf(1)}/${before(2_994)}` }));
+    await settle();
+    act(() => void scroller().dispatchEvent(new Event('scroll')));
+    expect([here(), count()]).toEqual(['line 2994', '']);
+    act(() => setView({ line: `p/main/${timeOf(1)}/${before(2_996)}` })); // one more than there are
+    await settle();
+    expect(count()).toBe('The line of this link is not in the log any more.');
   });
 
   test('a click on the time of a line makes it the address, and moves nothing', async () => {

@@ -47,6 +47,8 @@ export interface Whole {
   readonly place: (signal: AbortSignal) => Promise<unknown>;
   /** Loads what is around a place, and tells that. In place of whatever else is being loaded. */
   readonly around: (place: number) => Promise<readonly LogEntry[]>;
+  /** Loads as many as come at once from a place on, and tells them, as far as they are there; of what is followed all that is. */
+  readonly onward: (place: number) => Promise<readonly LogEntry[]>;
   /** What was known by places is not so any more. */
   readonly forget: () => void;
   /** The place of the first line that is not before a time, among those that are not followed; undefined: there is none. */
@@ -161,6 +163,15 @@ export function useWhole(ask: Ask, tail: readonly LogEntry[]): Whole {
           return Promise.resolve([Math.max(known.offset, number - step / 4), Math.min(known.join.number, number + step / 4), number]);
         }, signal),
       ),
+    onward: (place) =>
+      begin(async (signal) => {
+        let from = 0;
+        const read = await load((known) => {
+          from = place + known.offset;
+          return Promise.resolve([from, Math.min(known.join.number, from + step), 'first']);
+        }, signal);
+        return read.length > 0 ? read : tail.filter(({ number }) => number >= from);
+      }),
     forget,
     placeOf: (time) =>
       begin(async (signal) => {
