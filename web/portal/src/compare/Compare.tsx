@@ -1,14 +1,15 @@
 // Two runs of one name beside each other: how they ended, their times, what they used, and in what they were told to do something else.
 
-import { pastSpec, type KubeObject, type PastJob } from '@kubecast/sdk';
+import type { KubeObject, PastJob } from '@kubecast/sdk';
 import { useKubecast } from '@kubecast/sdk/react';
 import { useEffect, useMemo, useRef, type ReactNode } from 'react';
 import { Lasted } from '../age/Elapsed.tsx';
 import { Choice } from '../filters/Choice.tsx';
 import { endOf, outcomeOf } from '../history/outcome.ts';
 import { ends } from '../job/life.ts';
-import { useReadPastJob } from '../job/Kept.tsx';
+import { exactSpec, useReadPastJob } from '../job/Kept.tsx';
 import { jobs } from '../job/resources.ts';
+import { useExact } from '../job/Yaml.tsx';
 import { changedLines } from '../job/yaml.ts';
 import { useReading, type Read } from '../polling/polling.ts';
 import { StateMark } from '../state/StateMark.tsx';
@@ -185,13 +186,14 @@ function Usage(two: Two): ReactNode {
 /** So many differences are shown. */
 const most = 500;
 
-/** What a run was told to do: of the one that is there its object, else what is kept. */
+/** What a run was told to do, with all numbers as they are: of the one that is there its object, else what is kept. */
 function useSpec({ namespace, name, uid }: PastJob, named: KubeObject | undefined): Read<KubeObject | undefined> {
   const kc = useKubecast();
   const there = named?.metadata.uid === uid;
-  const read = useMemo(() => () => (there ? Promise.resolve(undefined) : pastSpec(kc, jobs, { namespace, name, uid })), [kc, namespace, name, uid, there]);
+  const read = useMemo(() => () => (there ? Promise.resolve(undefined) : exactSpec(kc, jobs, { namespace, name, uid })), [kc, namespace, name, uid, there]);
   const kept = useReading(read, undefined);
-  return there ? { ...kept, data: named, error: undefined } : kept;
+  const exact = useExact(there ? named : undefined, jobs);
+  return there ? { ...kept, data: exact, error: undefined, at: exact && kept.at } : kept;
 }
 
 function Spec({ here, there, named }: Two & { readonly named: KubeObject | undefined }): ReactNode {

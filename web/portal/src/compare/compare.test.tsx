@@ -42,12 +42,12 @@ const show = async (others: readonly PastJob[], named?: KubeObject): Promise<voi
   await pass();
 };
 /** Answers with the spec of each run that is asked for. */
-const answer = async (specs: Record<string, KubeObject | number>): Promise<void> => {
+const answer = async (specs: Record<string, KubeObject | number | string>): Promise<void> => {
   for (const request of server.requests) {
     const found = specs[new URL(request.url, 'http://x').searchParams.get('uid') ?? ''];
     if (found === undefined) throw new Error(`nobody thought of ${request.url}`);
     if (typeof found === 'number') request.refuse(found, {}, '{"detail":"jobs is forbidden"}');
-    else request.refuse(200, {}, JSON.stringify(found));
+    else request.refuse(200, {}, typeof found === 'string' ? found : JSON.stringify(found));
   }
   await pass();
 };
@@ -91,6 +91,23 @@ test('what they were told to do differs where it does, of a run that is there as
   await answer({ a: spec('a', '8Gi', { args: ['x'] }) });
   expect(server.requests.map(({ url }) => url)).toEqual(['/history/apis/batch/v1/namespaces/n/jobs/train?uid=a&view=spec']);
   expect([...page.element.querySelectorAll('tr[data-path]')].map((row) => row.textContent)).toEqual(['spec.args[0]not setx', 'spec.limit4Gi8Gi']);
+});
+
+test('numbers beyond 2^53 that differ are told apart, as they are, of what is kept and of the object that is there', async () => {
+  const exact = (uid: string, limit: string): string => JSON.stringify(spec(uid, 'N')).replace('"N"', limit);
+  await show([a]);
+  await answer({ a: exact('a', '9007199254740993'), b: exact('b', '9007199254740992') });
+  const differences = (): (string | null)[] => [...page.element.querySelectorAll('tr[data-path]')].map((row) => row.textContent);
+  expect(differences()).toEqual(['spec.limit90071992547409929007199254740993']);
+  page.unmount();
+  server.requests.length = 0;
+  await show([a], JSON.parse(exact('b', '9007199254740995')) as KubeObject); // as a stream tells it
+  expect(page.element.textContent).not.toContain('not kept');
+  const own = server.requests.find(({ url }) => !url.includes('uid='));
+  own?.refuse(200, {}, exact('b', '9007199254740995'));
+  server.requests.find(({ url }) => url.includes('uid=a'))?.refuse(200, {}, exact('a', '9007199254740993'));
+  await pass();
+  expect(differences()).toEqual(['spec.limit90071992547409959007199254740993']);
 });
 
 test('of a long text only the lines that differ are shown', async () => {

@@ -111,7 +111,7 @@ const isFilled = (value: unknown): boolean => typeof value === 'object' && value
 /** Whether each part of a list has another value of it. */
 function isNamedBy(name: string, parts: readonly unknown[]): boolean {
   const values = parts.map((part) => (isFields(part) ? part[name] : undefined));
-  return values.every((value) => typeof value === 'string' || typeof value === 'number') && new Set(values.map(String)).size === parts.length;
+  return values.every((value) => typeof value === 'string' || typeof value === 'number' || typeof value === 'bigint') && new Set(values.map(String)).size === parts.length;
 }
 
 const step = (path: string, key: string): string => (/^[\w$-]+$/.test(key) ? (path ? `${path}.${key}` : key) : `${path}[${JSON.stringify(key)}]`);
@@ -119,7 +119,7 @@ const step = (path: string, key: string): string => (/^[\w$-]+$/.test(key) ? (pa
 /** The same text for what is the same. */
 function canonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join()}]`;
-  if (!isFields(value)) return value === undefined ? '' : JSON.stringify(value);
+  if (!isFields(value)) return value === undefined ? '' : typeof value === 'bigint' ? String(value) : JSON.stringify(value);
   return `{${Object.keys(value).sort().map((key) => `${JSON.stringify(key)}:${canonical(value[key])}`).join()}}`;
 }
 

@@ -68,7 +68,7 @@ export function KeptLog({ of, namespace, name, uid }: Of): ReactNode {
 }
 
 /** As pastSpec, with all numbers as they are. */
-async function exactSpec(kc: Kubecast, of: Resource<KubeObject>, { namespace, name, uid }: Omit<Of, 'of'>): Promise<KubeObject | undefined> {
+export async function exactSpec(kc: Kubecast, of: Resource<KubeObject>, { namespace, name, uid }: Omit<Of, 'of'>): Promise<KubeObject | undefined> {
   try {
     return (await exactAnswerTo(kc, `/history${pathOf(of, { namespace, name })}?${new URLSearchParams({ uid, view: 'spec' })}`)) as KubeObject;
   } catch (error) {

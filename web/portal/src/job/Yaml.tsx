@@ -70,7 +70,7 @@ export function Yaml({ object: told, status, of }: { object: KubeObject | undefi
 }
 
 /** The same object with all numbers as they are; undefined until it is read. */
-function useExact(told: KubeObject | undefined, of: Resource<KubeObject> | undefined): KubeObject | undefined {
+export function useExact(told: KubeObject | undefined, of: Resource<KubeObject> | undefined): KubeObject | undefined {
   const kc = useKubecast();
   const [exact, setExact] = useState<{ readonly told: KubeObject; readonly object: KubeObject }>();
   const rounded = useMemo(() => of !== undefined && isRounded(told), [told, of]);
