@@ -174,6 +174,23 @@ test('the palette finds in all clusters, what comes late stands behind, and a cl
   expect(element.querySelector('[role=status]')?.textContent).toBe('Could not search: east');
 });
 
+test('the palette finds once what is in the default cluster, also where the address names it', async () => {
+  location.hash = '#mine?cluster=east';
+  const element = await show(() => (
+    <KubecastProvider client={inCluster(kc, 'east')}>
+      <Palette onClose={() => undefined} />
+    </KubecastProvider>
+  ));
+  const input = element.querySelector('input');
+  if (input) page?.type(input, 'train');
+  await pass(500);
+  for (const cluster of ['east', 'west'] as const) {
+    for (const request of asked(cluster, 'search=')) request.refuse(200, {}, JSON.stringify({ items: request.url.includes('/history') ? [] : [{ metadata: { name: 'train', namespace: cluster } }], continue: '' }));
+  }
+  await pass(10);
+  expect([...element.querySelectorAll('[role=group]')].map((group) => group.getAttribute('aria-label'))).toEqual(['Job · east', 'Pod · east', 'Job · west', 'Pod · west']);
+});
+
 test('the choice keeps the page and what it is filtered by, leaves an object, and narrows what shows all', async () => {
   location.hash = '#jobs/team-a/train?ns=team-a&q=x';
   const element = await show(() => <ClusterChoice served={[...served.slice(0, 1), { name: 'west', default: false, state: 'stale' }]} view={useView()} />);

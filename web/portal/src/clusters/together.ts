@@ -22,7 +22,8 @@ export function useClusters({ cluster, only }: View): readonly Cluster[] {
   const key = served.length < 2 || only ? '' : JSON.stringify(served.map((one) => [one.name, one.default]));
   return useMemo(() => {
     if (key === '') return [{ name: '', kc: inCluster(kc, cluster) }];
-    return (JSON.parse(key) as [string, boolean][]).map(([name, isDefault]) => ({ name, kc: inCluster(kc, isDefault ? '' : name) }));
+    // The page's own is asked as the page asks it, also where its address names the default one.
+    return (JSON.parse(key) as [string, boolean][]).map(([name, isDefault]) => ({ name, kc: inCluster(kc, isDefault && name !== cluster ? '' : name) }));
   }, [kc, key, cluster]);
 }
 
