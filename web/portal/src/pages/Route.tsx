@@ -1,6 +1,6 @@
 // Every page, each loaded when it is first gone to.
 
-import type { ReactNode } from 'react';
+import { useEffect, type ReactNode } from 'react';
 import { tableOf, type PageName, type View } from '../view/view.ts';
 import { page, Waiting, type Page } from './page.tsx';
 
@@ -45,9 +45,21 @@ export const LargeTable = page(() => import('../virtual/Tables.tsx').then((table
 export const ClusterChoice = page(() => import('../clusters/ClusterChoice.tsx').then((choice) => choice.ClusterChoice));
 export const Scoped = page(() => import('../clusters/Scoped.tsx').then((scoped) => scoped.Scoped));
 
+interface DialogProps {
+  readonly onClose: () => void;
+  /** It could not be loaded. */
+  readonly onFailed: () => void;
+}
+
+/** In place of a dialog that could not be loaded: who opens it says so. */
+function Failed({ onFailed }: DialogProps): ReactNode {
+  useEffect(onFailed, [onFailed]);
+  return null;
+}
+
 /** What keys open. */
-export const KeysHelp = page(() => import('../shortcuts/Help.tsx').then(({ Help }) => Help));
-export const Palette = page(() => import('../palette/Palette.tsx').then((palette) => palette.Palette));
+export const KeysHelp = page<DialogProps>(() => import('../shortcuts/Help.tsx').then(({ Help }) => Help), Failed);
+export const Palette = page<DialogProps>(() => import('../palette/Palette.tsx').then((palette) => palette.Palette), Failed);
 
 export function Route({ view, token }: RouteProps): ReactNode {
   return <Waiting>{shown(view, token)}</Waiting>;

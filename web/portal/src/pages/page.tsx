@@ -13,11 +13,14 @@ export type Page<P> = FunctionComponent<P> & Begun;
 /** Draws a page anew, which could not be loaded before. */
 const Redraw = createContext<() => void>(() => undefined);
 
-/** A page, or a part of one, or a word of why there is none: the gateway may be away, or a newer one with other files. It is loaded again when it is gone to again. */
-export function page<P extends object>(load: () => Promise<FunctionComponent<P>>): Page<P> {
+/**
+ * A page, or a part of one, or a word of why there is none, or what else takes its place then: the gateway may be away, or a newer one with other files.
+ * It is loaded again when it is gone to again.
+ */
+export function page<P extends object>(load: () => Promise<FunctionComponent<P>>, Instead: FunctionComponent<P> = NotLoaded): Page<P> {
   const attempt = () => lazy(() => load().then((found) => ({ default: found }), () => ({ default: Missing as FunctionComponent<P> })));
   let made = attempt();
-  function Missing(): ReactNode {
+  function Missing(props: P): ReactNode {
     const redraw = useContext(Redraw);
     useEffect(() => {
       const failed = made;
@@ -34,7 +37,7 @@ export function page<P extends object>(load: () => Promise<FunctionComponent<P>>
         again();
       };
     }, [redraw]);
-    return <NotLoaded />;
+    return <Instead {...props} />;
   }
   function Shown(props: P): ReactNode {
     const [, redraw] = useReducer((count: number) => count + 1, 0);
@@ -54,7 +57,8 @@ export function Wait(): ReactNode {
   return <p className="page-wait">{t.loading}</p>;
 }
 
-function NotLoaded(): ReactNode {
+/** Says that something could not be loaded. */
+export function NotLoaded(): ReactNode {
   return (
     <div className="notice" role="alert">
       <p>{t.notLoaded}</p>
