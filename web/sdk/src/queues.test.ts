@@ -128,6 +128,23 @@ test('where there are no queues it is asked once, be it that the gateway knows o
   }
 });
 
+test('a list of queues that may not be seen is denied in the words of the gateway, and asked for again when somebody wants that', async () => {
+  const list = queuesOf(kc);
+  const told = vi.fn();
+  list.subscribe(told);
+  await pass();
+  answer('/queues', { detail: 'you may list neither localqueues nor clusterqueues' }, 403);
+  await pass(120_000);
+  expect(list.getSnapshot()).toMatchObject({ status: 'denied', data: [], error: { reason: 'queues', message: 'you may list neither localqueues nor clusterqueues' } });
+  expect(asked('/queues')).toHaveLength(1); // no attempt heals it
+  expect(told).toHaveBeenCalledTimes(1);
+  list.retry();
+  await pass();
+  answer('/queues', { items: [gpu] });
+  await pass();
+  expect(list.getSnapshot()).toMatchObject({ data: [{ name: 'gpu' }], error: undefined });
+});
+
 test('a job of the history says where it waits, and one that waits nowhere keeps the name of its queue', async () => {
   const read = pastJobs(kc, jobs, { owner: 'me' });
   await pass();

@@ -162,6 +162,7 @@ function Waiting({ view }: { readonly view: View }): ReactNode {
   const { namespace } = view;
   const { data, status } = useQueues();
   const queues = useMemo(() => queuesOf(data, namespace), [data, namespace]);
+  if (isFinal({ status })) return null;
   return (
     <Part title={t.queues} loading={status === 'loading'} none={t.noneWaits}>
       {queues.slice(0, most).map((queue) => {
