@@ -218,8 +218,10 @@ export class Client {
     // The caller has the client in hand before anything is told.
     await Promise.resolve();
     while (!this.#abort.signal.aborted) {
-      while (this.#paused && !this.#abort.signal.aborted) await this.#sleep(undefined);
-      if (this.#abort.signal.aborted) return;
+      if (this.#paused) {
+        await this.#sleep(undefined);
+        continue;
+      }
       if (this.#state.reason === 'paused') this.#setState(...this.#lost);
       const end = await this.#try();
       if (this.#abort.signal.aborted) return;

@@ -180,6 +180,35 @@ test('who takes their time sees the newest only, and leaving the loop leaves the
   expect(server.last.aborted).toBe(true);
 });
 
+test('who follows what fails is shown that, and thrown why; what is denied goes on, and comes back; closing is no failure', async () => {
+  const follow = async (watch: ReturnType<typeof rendering.watch>): Promise<string> => {
+    const seen: string[] = [];
+    try {
+      for await (const { status } of snapshots(watch)) seen.push(status);
+      return `${seen.join()} and ended`;
+    } catch (error) {
+      return `${seen.join()} and threw ${(error as Error).message}, ${((error as Error).cause as { reason: string }).reason}`;
+    }
+  };
+  const [gone, forbidden] = [follow(rendering.watch(jobs)), follow(rendering.watch(pods))];
+  await pass();
+  server.last.refuse(403);
+  await pass();
+  for (const [n, request] of server.requests.slice(-2).entries()) request.refuse(n === 0 ? 404 : 403);
+  await pass();
+  for (const [n, request] of server.requests.slice(-2).entries()) request.refuse(n === 0 ? 404 : 403, {}, JSON.stringify({ message: `no: ${n}` }));
+  await pass();
+  expect(await gone).toBe('loading,failed and threw no: 0, http:404');
+  rendering.wake(); // it is allowed by now
+  await pass();
+  server.last.accept();
+  await pass();
+  server.last.accept(frame('w1.synced', 'e.w1-1', { resourceVersion: '1', count: 0 }));
+  await pass();
+  rendering.close();
+  expect(await forbidden).toBe('loading,denied,loading,live,failed and ended');
+});
+
 test('what was empty is still what it was: counts of nothing, a log without lines', async () => {
   const log = logs(pods, { namespace: 'team-a', name: 'p' });
   const all = Promise.all([ready(rendering.follow(phases)), ready(rendering.watch(jobs))]);

@@ -215,7 +215,14 @@ test('one that is allowed by the time that its words are asked for leaves no str
   expect(watches[1]?.getSnapshot().error?.message).toBe('pods is forbidden');
 });
 
+/** A client that waits half as long as it may. */
+function patient(): Kubecast {
+  kc.close();
+  return (kc = createKubecast({ token: () => 't', fetch: server.fetch, random: () => 0.5 }));
+}
+
 test.each([503, 429, 0])('where nobody can say who is refused (%i), none is denied, and the stream is asked again, later, or when somebody wakes it', async (status) => {
+  patient();
   const [one, other] = [kc.watch(jobs), kc.watch(pods)];
   for (const watch of [one, other]) watch.subscribe(() => undefined);
   await pass();
@@ -227,16 +234,55 @@ test.each([503, 429, 0])('where nobody can say who is refused (%i), none is deni
       else request.fail();
     }
     await pass();
-    expect([one, other].map((watch) => watch.getSnapshot().status)).toEqual(['loading', 'loading']);
+    const error = { reason: 'http:403', message: 'pods is forbidden' };
+    for (const watch of [one, other]) expect(watch.getSnapshot()).toMatchObject({ status: 'loading', error });
+    expect(kc.connection.getSnapshot()).toMatchObject({ status: 'loading', error });
     const before = server.requests.length;
     if (woken) kc.wake();
-    for (let waited = 0; waited <= 16_000 && server.requests.length === before; waited += 500) await pass(woken ? 0 : 500);
+    else await pass(7_999);
+    if (!woken) expect(server.requests).toHaveLength(before);
+    await pass(1);
     expect(server.requests).toHaveLength(before + 1);
     expect(asked()).toHaveLength(2);
   }
   server.last.accept(synced('w0', 'e.w0-1'), synced('w1', 'e.w0-1.w1-1'));
   await pass();
-  expect([one, other].map((watch) => watch.getSnapshot().status)).toEqual(['live', 'live']);
+  for (const watch of [one, other]) expect(watch.getSnapshot()).toMatchObject({ status: 'live', error: undefined });
+});
+
+test('a new watch that is refused for now says why while that is found out again, and those that were there say it of their old rows', async () => {
+  patient();
+  const [one, other] = [kc.watch(jobs), kc.watch(pods)];
+  one.subscribe(() => undefined);
+  await pass();
+  server.last.accept(added('w0', 'a'), synced('w0', 'e.w0-1'));
+  await pass();
+  other.subscribe(() => undefined);
+  await pass();
+  server.last.refuse(403, {}, JSON.stringify({ message: 'pods is forbidden' }));
+  await pass();
+  for (const request of server.requests.slice(-2)) request.refuse(503);
+  await pass();
+  const error = { reason: 'http:403', message: 'pods is forbidden' };
+  expect(one.getSnapshot()).toMatchObject({ status: 'stale', reason: 'reconnecting', error, data: [{}] });
+  expect(other.getSnapshot()).toMatchObject({ status: 'loading', error });
+});
+
+test('who closes while it is waited to find out again leaves no timer behind', async () => {
+  patient();
+  for (const watch of [kc.watch(jobs), kc.watch(pods)]) watch.subscribe(() => undefined);
+  await pass();
+  server.last.refuse(403);
+  await pass();
+  for (const request of server.requests.slice(-2)) request.refuse(503);
+  await pass();
+  expect(vi.getTimerCount()).toBeGreaterThan(0);
+  kc.close();
+  await pass();
+  expect(vi.getTimerCount()).toBe(0);
+  const before = server.requests.length;
+  await pass(60_000);
+  expect(server.requests).toHaveLength(before);
 });
 
 test('all that is watched is refused: so it is told of the connection, too', async () => {

@@ -3,6 +3,7 @@
 import { backoff } from './backoff.ts';
 import { Client, type ClientOptions } from './client.ts';
 import { none, WatchedCollection } from './collection.ts';
+import { sleep } from './deadline.ts';
 import { isOverload } from './end.ts';
 import type { StreamEvent } from './events.ts';
 import { Listeners } from './listeners.ts';
@@ -106,7 +107,7 @@ export class Kubecast {
   #paused: boolean | undefined;
   #closed: boolean | undefined;
   /** Ends the wait for another attempt to find out who is refused. */
-  #again: (() => void) | undefined;
+  #again: AbortController | undefined;
   #saved: Saved | undefined;
 
   /** The connection of all watches; undefined while nothing is watched. */
@@ -142,7 +143,7 @@ export class Kubecast {
   /** See {@link Client.wake}. What was refused is asked for again if it is allowed by now. */
   wake(): void {
     this.#client?.wake();
-    this.#again?.();
+    this.#again?.abort();
     for (const entry of this.#entries.values()) {
       if (entry.refused && entry.subscribers)
         void refusalOf(this.#options, entry.path).then((refused) => {
@@ -178,6 +179,7 @@ export class Kubecast {
   close(): void {
     this.#closed = true;
     clearTimeout(this.#rest);
+    this.#again?.abort();
     for (const entry of this.#entries.values()) clearTimeout(entry.timer);
     this.#client?.close();
     // One that was refused has ended before, and says nothing more.
@@ -337,7 +339,9 @@ export class Kubecast {
     // Without those that nobody looks at any more there may be few enough. If there are none, to ask for the stream again at once would go on for ever.
     if (!found && answers.includes(null)) {
       // It may be one of those of which nobody knows. Pages of one gateway come back spread over 16 s.
-      await new Promise<void>((resolve) => setTimeout((this.#again = resolve), backoff({ failures: 4 })));
+      this.#state &&= { ...this.#state, error: refused };
+      this.#showAll();
+      await sleep(backoff({ failures: 4 }, this.#options.random), (this.#again = new AbortController()).signal);
     } else if (found || asked.every(({ subscribers }) => subscribers)) {
       // If it was one of them, it was in these words. If it was none, it was what they are together.
       asked.forEach((entry, n) => (entry.refused = found && (several || !answers[n]) ? answers[n] : refused));
@@ -363,7 +367,7 @@ export class Kubecast {
   }
 }
 
-const leftOut = { reason: 'left-out', message: '' };
+const leftOut = { status: 'stale', reason: 'reconnecting', error: { reason: 'left-out', message: '' } } as const;
 
 function describe(
   { refused, aside, since }: Entry,
@@ -372,8 +376,7 @@ function describe(
   state: ConnectionState | undefined,
 ): Partial<Freshness> {
   if (refused) return { status: finalOf(refused.reason), error: refused };
-  if (aside) return { status: 'stale', reason: 'reconnecting', asOf: since ?? state?.asOf, error: leftOut };
-  const { status, reason = 'reconnecting', asOf, error } = state ?? nothing;
+  const { status, reason = 'reconnecting', asOf, error } = { ...nothing, ...state, ...(aside && leftOut) };
   if (isFinal({ status })) return { status, error };
   if (phase === 'loading') return { error };
   // Another watch may be stale by the gateway's word, and this one not.

@@ -9,7 +9,7 @@ interface Watched<S> {
   readonly getSnapshot: () => S;
 }
 
-type Shows = { readonly status: Freshness['status'] | 'idle'; readonly error: { readonly message: string } | undefined };
+type Shows = { readonly status: Freshness['status'] | 'idle'; readonly error: { readonly message: string; readonly reason?: string } | undefined };
 
 /**
  * What is there once something complete has been received. Rejects if it is denied or has failed, or with the reason of `signal`.
@@ -24,13 +24,15 @@ export async function ready<S extends Shows>(watch: Watched<S>, signal?: AbortSi
     if (snapshot.status !== 'loading') return snapshot;
   }
   if (signal?.aborted) throw reasonOf(signal);
-  const { status, error } = watch.getSnapshot();
-  throw new Error(error?.message ?? status, { cause: error });
+  throw failure(watch.getSnapshot());
 }
 
+const failure = ({ status, error }: Shows): Error => new Error(error?.message || status, { cause: error });
+
 /**
- * What is there, and what has become of it whenever that has changed. Who takes their time sees the newest only. Ends with `signal`, and
- * once it has `failed`, as when the client is closed.
+ * What is there, and what has become of it whenever that has changed. Who takes their time sees the newest only. Ends with `signal`, and when
+ * the client is closed. What has `failed` otherwise is there once more as such, and then thrown, with what it failed with as its `cause`. What is
+ * `denied` may be allowed again, and goes on.
  *
  * ```ts
  * for await (const { data } of snapshots(kc.watch(jobs), signal)) console.log(data.length);
@@ -52,7 +54,9 @@ export async function* snapshots<S extends Shows>(watch: Watched<S>, signal?: Ab
       }
       shown = snapshot;
       yield snapshot;
-      if (snapshot.status === 'failed') return;
+      if (snapshot.status !== 'failed') continue;
+      if (snapshot.error?.reason === 'closed') return;
+      throw failure(snapshot);
     }
   } finally {
     leave();

@@ -201,7 +201,7 @@ test('the page goes on while one of its sources is away, and has that one back w
   await live(60);
   expect(other.getSnapshot().status).toBe('live');
   await live(60); // the log is not away, and not left out for good
-  expect([other.getSnapshot().status, log.getSnapshot().status, past.getSnapshot().reason]).toEqual(['live', 'live', 'reconnecting']);
+  expect([other.getSnapshot().status, log.getSnapshot().status, past.getSnapshot().status]).toEqual(['live', 'live', 'loading']); // it was never there
   expect(past.getSnapshot().error?.reason).toBe('left-out');
   away = false;
   await live(60);
@@ -251,6 +251,7 @@ test('what was left out is taken back when nothing else is followed any more: th
   server.last.accept(frame('w0.synced', 'e.w0-1', { resourceVersion: '1' }));
   await pass(100);
   expect([other.getSnapshot().status, past.getSnapshot().error?.reason]).toEqual(['live', 'left-out']);
+  expect(past.getSnapshot()).toMatchObject({ status: 'loading', reason: undefined });
   leave();
   await pass(6_000); // after it has lingered
   server.last.accept(frame('w1.synced', 'e.w1-1', { seq: '1' }));

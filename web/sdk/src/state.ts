@@ -57,6 +57,6 @@ export function isSame<T extends object>(next: T, old: T): boolean {
 }
 
 /** It is denied, or has failed: only another attempt of the user's, or a reload, helps. */
-export function isFinal(state: { readonly status: string }): boolean {
+export function isFinal(state: { readonly status: Status | 'idle' }): boolean {
   return /denied|failed/.test(state.status);
 }

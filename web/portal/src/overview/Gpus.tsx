@@ -1,6 +1,6 @@
 // Who has the GPUs: how many of all there are pods hold, by namespace and by node.
 
-import { isFinal } from '@kubecast/sdk';
+import { isFinal, type Status } from '@kubecast/sdk';
 import { useCount } from '@kubecast/sdk/react';
 import { useMemo, type ReactNode } from 'react';
 import { pods } from '../job/resources.ts';
@@ -52,7 +52,7 @@ export interface Holding {
 
 interface Told {
   readonly data: readonly unknown[];
-  readonly status: string;
+  readonly status: Status;
   readonly namespaces: readonly string[] | undefined;
 }
 

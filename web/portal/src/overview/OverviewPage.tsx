@@ -1,6 +1,6 @@
 // How the cluster's jobs fare: what there is now, how what was ended, how long jobs wait and run, and who uses how much.
 
-import { isFinal, pastEnds, pastUsage, type Transition, transitions } from '@kubecast/sdk';
+import { isFinal, pastEnds, pastUsage, type Transition, transitions, type Status } from '@kubecast/sdk';
 import { useCount, useFollow, useKubecast } from '@kubecast/sdk/react';
 import { useCallback, useMemo, type CSSProperties, type ReactNode } from 'react';
 import { Age } from '../age/Age.tsx';
@@ -204,7 +204,7 @@ function Now({ view }: { view: View }): ReactNode {
   );
 }
 
-const known = (status: string): boolean => status !== 'loading' && !isFinal({ status });
+const known = (status: Status): boolean => status !== 'loading' && !isFinal({ status });
 
 /** `count`: false where it is not known. */
 function Tile({ name, tone, href, count }: { name: string; tone: string; href: string; count: number | false }): ReactNode {

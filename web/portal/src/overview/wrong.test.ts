@@ -1,4 +1,4 @@
-import type { Queue } from '@kubecast/sdk';
+import type { Queue, Status } from '@kubecast/sdk';
 import { expect, test } from 'vitest';
 import { gpusOf, heldBy, holdingOf } from './Gpus.tsx';
 import { endsAt, stepsUntil } from './spans.ts';
@@ -18,7 +18,7 @@ test('GPUs are summed up over pods that request alike, and those of nodes by kin
 });
 
 test('how much of the GPUs is held is said for certain only if all was told', () => {
-  const told = (status = 'live', namespaces?: readonly string[]) => ({ status, data: [{}], namespaces });
+  const told = (status: Status = 'live', namespaces?: readonly string[]) => ({ status, data: [{}], namespaces });
   expect(holdingOf([told(), told()])).toEqual({ status: 'known', least: false });
   expect(holdingOf([told(), told('loading')]).status).toBe('loading');
   expect(holdingOf([told('loading'), told('denied')]).status).toBe('denied');
