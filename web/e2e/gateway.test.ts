@@ -511,7 +511,7 @@ describe.skipIf(lacking !== undefined)(`the portal on a real gateway${lacking ? 
   if (picture) test('pictures for the documentation', async () => {
     await page.setViewportSize({ width: 1280, height: 720 });
     await open('#jobs');
-    await page.locator('.chip', { hasText: 'Retrying' }).waitFor({ timeout: 120_000 });
+    await page.locator('.chip', { hasText: 'Failed' }).waitFor({ timeout: 240_000 });
     await page.waitForTimeout(60_000); // until there is some of everything
     const docs = fileURLToPath(new URL('../../docs/', import.meta.url));
     await mkdir(docs, { recursive: true });

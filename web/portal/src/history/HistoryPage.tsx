@@ -9,6 +9,7 @@ import { isMissing, leading, Missing } from '../clusters/Missing.tsx';
 import { useServed, viewIn } from '../clusters/served.ts';
 import { t as ofClusters } from '../clusters/texts.ts';
 import { useClusters, useKnown } from '../clusters/together.ts';
+import { shownColumns } from '../columns/columns.ts';
 import { Dated, useAway } from '../connection/Dated.tsx';
 import { Choice } from '../filters/Choice.tsx';
 import { Export } from '../export/Export.tsx';
@@ -117,6 +118,12 @@ export function HistoryPage({ view }: { view: View }): ReactNode {
 
   const causes = useMemo(() => causesAmong(rows ?? [], cause), [rows, cause]);
 
+  const all = served.length > 1 ? withClusters : columns;
+  const chosen = useMemo(() => {
+    const shown = shownColumns(all, view.columns);
+    return all.filter(({ id }) => shown.has(id));
+  }, [all, view.columns]);
+
   const more = (): void => {
     setLeafing(true);
     const next = lists.filter((_, n) => {
@@ -149,7 +156,7 @@ export function HistoryPage({ view }: { view: View }): ReactNode {
         <Choice label={t.since} value={since} options={[['', t.anyTime], ...Object.entries(t.spans)]} onChoose={(one) => setView({ since: one })} />
       </Folded>
       {rows && <span className="toolbar-end">{t.shown(rows.length) + (data?.more ? '+' : '')}</span>}
-      <ViewMenu />
+      <ViewMenu columns={all} />
       {rows && rows.length > 0 && <Export of={taken} />}
     </div>
   );
@@ -183,7 +190,7 @@ export function HistoryPage({ view }: { view: View }): ReactNode {
       {filters}
       {clusters.length > 1 && partly && <Missing clusters={clusters} known={known} onRetry={again} />}
       <Dated asOf={error ? at : lead?.told.asOf} why={old ? t.old : undefined}>
-        <PlainTable labelledBy="history-title" columns={served.length > 1 ? withClusters : columns} rows={rows ?? []} keyOf={({ uid, cluster }) => `${uid} ${cluster}`} href={(job) => linkToRun(job, viewIn(served, view, job.cluster))}>
+        <PlainTable labelledBy="history-title" columns={chosen} rows={rows ?? []} keyOf={({ uid, cluster }) => `${uid} ${cluster}`} href={(job) => linkToRun(job, viewIn(served, view, job.cluster))}>
           {!rows ? (
             <p className="job-none">{t.loading}</p>
           ) : rows.length === 0 && !data?.more ? (

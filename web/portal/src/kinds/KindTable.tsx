@@ -5,6 +5,7 @@ import { useKubecast, useLivePage } from '@kubecast/sdk/react';
 import { useCallback, useDeferredValue, useMemo, useState, type ReactNode } from 'react';
 import { Age } from '../age/Age.tsx';
 import { Notice } from '../app/Notice.tsx';
+import { shownColumns, type Choosable } from '../columns/columns.ts';
 import { Dated, useAway } from '../connection/Dated.tsx';
 import { Export } from '../export/Export.tsx';
 import { ofKind } from '../export/table.ts';
@@ -62,7 +63,7 @@ export function KindTable({ kind, view }: { kind: Kind; view: View }): ReactNode
   const read = useCallback(() => {
     const path = pathOf(resource, { namespace, search, where });
     const query = new URLSearchParams({ limit: String(limit), offset: String(offset), sort });
-    return exactAnswerTo(kc, `${path}${path.includes('?') ? '&' : '?'}${query.toString()}`, { headers: { Accept: tableForm } }).then(cellsOf);
+    return exactAnswerTo(kc, `${path}${path.includes('?') ? '&' : '?'}${query.toString()}`, { headers: { Accept: tableForm } }).then((table) => cellsOf(table, true));
   }, [kc, resource, namespace, search, where, sort, limit, offset]);
   const table = useReading(read, data);
 
@@ -73,14 +74,15 @@ export function KindTable({ kind, view }: { kind: Kind; view: View }): ReactNode
     [data, known],
   );
   const columns = useMemo(
-    (): readonly PlainColumn<KindRow>[] => [
+    (): readonly (PlainColumn<KindRow> & Choosable)[] => [
       { id: 'name', header: t.name, sortable: true, cell: ({ name }) => <CutName text={name} /> },
       ...(kind.namespaced && namespace === '' ? [{ id: 'namespace', header: t.namespace, sortable: true, cell: (row: KindRow) => <span translate="no">{row.namespace}</span> }] : []),
-      ...(known?.columns ?? []).map(({ name, numeric }, n) => ({ id: `own-${name}`, header: name, foreign: true, numeric, cell: ({ cells }: KindRow) => <Cell text={cells?.[n]} /> })),
+      ...(known?.columns ?? []).map(({ id, name, numeric, wide }, n) => ({ id, header: name, foreign: true, extra: wide, numeric, cell: ({ cells }: KindRow) => <Cell text={cells?.[n]} /> })),
       { id: 'age', header: t.age, sortable: true, cell: ({ created }) => <Age since={created} /> },
     ],
     [known?.columns, kind.namespaced, namespace],
   );
+  const shown = useMemo(() => shownColumns(columns, view.columns), [columns, view.columns]);
 
   const taken = useMemo(() => ofKind(kc, resource, kind.namespaced, { namespace, search, where }), [kc, resource, kind.namespaced, namespace, search, where]);
 
@@ -98,7 +100,7 @@ export function KindTable({ kind, view }: { kind: Kind; view: View }): ReactNode
         <Search value={view.search} label={t.searchObjects} />
         <States resource={resource} namespace={namespace} search={search} selected={view.state} found={status === 'live' ? total : undefined} by={by} />
         {total !== undefined && <span className="toolbar-end">{t.count(total)}</span>}
-        <ViewMenu />
+        <ViewMenu columns={columns} />
         {rows.length > 0 && <Export of={taken} />}
       </div>
       {isFinal({ status }) ? (
@@ -109,7 +111,7 @@ export function KindTable({ kind, view }: { kind: Kind; view: View }): ReactNode
         <Dated asOf={table.at} why={oldCells ? t.oldCells : undefined}>
           <PlainTable
             labelledBy="kind-title"
-            columns={columns}
+            columns={columns.filter(({ id }) => shown.has(id))}
             rows={rows}
             keyOf={({ uid }) => uid}
             href={(row) => linkToObject(kind.id, row.namespace, row.name, view)}

@@ -33,8 +33,8 @@ test("an own column stays with its object's cell, whatever columns are left out 
     rows: [{ cells: ['a', 'wide', 3, '5m', null], object: { metadata: { uid: 'u', resourceVersion: '7' } } }],
   });
   expect(columns).toEqual([
-    { name: 'Replicas', numeric: true },
-    { name: 'Last', numeric: false },
+    { id: 'replicas', name: 'Replicas', numeric: true, wide: false },
+    { id: 'last', name: 'Last', numeric: false, wide: false },
   ]);
   expect(rows.get('u')).toEqual({ name: '', namespace: '', created: '', version: '7', cells: ['3', ''] });
 });

@@ -40,6 +40,8 @@ export interface DataTableProps<R extends Row> {
   readonly columns: readonly Column<R>[];
   /** The ids of columns that would tell nothing, and so are left out. */
   readonly without?: readonly string[] | undefined;
+  /** Somebody has chosen the columns, so that a window that is not wide leaves out none. */
+  readonly chosen?: boolean | undefined;
   readonly rows: readonly Tracked<R>[];
   /** The rows are only some of them, in order, and these are their places; undefined: they are all, to be sorted here. */
   readonly places?: Places | undefined;
@@ -56,7 +58,7 @@ export interface DataTableProps<R extends Row> {
 }
 
 export function DataTable<R extends Row>(props: DataTableProps<R>): ReactNode {
-  const { name, columns, without = none, rows, places, sort, onSort, narrowLine, asked, href, children } = props;
+  const { name, columns, without = none, chosen = false, rows, places, sort, onSort, narrowLine, asked, href, children } = props;
   const scroller = useRef<HTMLDivElement>(null);
   const narrow = useMediaQuery('(max-width: 700px)');
   const density = useDensity();
@@ -101,7 +103,7 @@ export function DataTable<R extends Row>(props: DataTableProps<R>): ReactNode {
   }, [sort.column, sort.descending]);
 
   return (
-    <div className={`table-frame table-${name}`} data-density={density} data-without={without.join(' ')} onPointerMove={onPointerMove} onPointerLeave={onPointerLeave}>
+    <div className={`table-frame table-${name}`} data-density={density} data-without={without.join(' ')} data-chosen={chosen || undefined} onPointerMove={onPointerMove} onPointerLeave={onPointerLeave}>
       {more > 0 && (
         <button type="button" className="button table-more" onClick={toTop}>
           {t.more(more)}

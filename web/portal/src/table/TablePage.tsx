@@ -4,6 +4,7 @@ import type { KubeObject, WatchSnapshot } from '@kubecast/sdk';
 import { useKubecast } from '@kubecast/sdk/react';
 import { useDeferredValue, useMemo, useSyncExternalStore, type ReactNode } from 'react';
 import { t as frame } from '../app/texts.ts';
+import { hiddenColumns } from '../columns/columns.ts';
 import { Export } from '../export/Export.tsx';
 import type { Cell } from '../export/csv.ts';
 import { ofRows } from '../export/table.ts';
@@ -61,7 +62,7 @@ export function TablePage<T extends KubeObject, R extends Row>(props: TablePageP
     const by = columns.find(({ id }) => id === view.sort.column) ?? columns[0];
     return ofRows(kc, name === 'jobs' ? jobs : pods, view.namespace, () => (by ? sortRows(shown, by.value, view.sort.descending) as readonly R[] : shown), exported);
   }, [kc, name, view.namespace, view.sort, shown, columns, exported]);
-  const without = useMemo(() => untold(columns, rows, view.namespace), [columns, rows, view.namespace]);
+  const without = useMemo(() => [...untold(columns, rows, view.namespace), ...hiddenColumns(columns, view.columns)], [columns, rows, view.namespace, view.columns]);
   const filtered = view.state !== '' || view.search !== '';
   const filters = (
     <>
@@ -85,10 +86,10 @@ export function TablePage<T extends KubeObject, R extends Row>(props: TablePageP
       <div className="toolbar">
         {filters}
         <StateFilter states={states} counts={counts} total={matching.length} selected={view.state} loading={loading} />
-        <ViewMenu />
+        <ViewMenu columns={columns} />
         {shown.length > 0 && <Export of={taken} />}
       </div>
-      <DataTable name={name} columns={columns} without={without} rows={shown} sort={view.sort} onSort={(sort) => setView({ sort })} narrowLine={narrowLine} href={href} asked={`${view.namespace} ${view.state} ${view.search}`}>
+      <DataTable name={name} columns={columns} without={without} chosen={view.columns !== ''} rows={shown} sort={view.sort} onSort={(sort) => setView({ sort })} narrowLine={narrowLine} href={href} asked={`${view.namespace} ${view.state} ${view.search}`}>
         {loading ? (
           <span className="loading">{t.loading[name]}</span>
         ) : filtered && rows.length > 0 ? (

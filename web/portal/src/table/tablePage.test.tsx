@@ -122,3 +122,16 @@ test('a column that cannot be sorted by says so', () => {
   page = render(<TableHeader columns={[{ id: 'name', header: 'Name' }, { id: 'restarts', header: 'Restarts', fixed: true }]} sort={{ column: 'name', descending: false }} onSort={() => undefined} />);
   expect([...page.element.querySelectorAll('[role=columnheader]')].map(({ textContent }) => textContent)).toEqual(['Name', 'Restarts, of so many, not to be sorted by']);
 });
+
+test('columns that the address does not name are left out, and the others stay where nothing else would tell them', async () => {
+  location.hash = '#jobs?cols=age+nonsense';
+  await show();
+  const watch = nameOf('/apis/batch/v1/jobs');
+  const other = nameOf('/api/v1/namespaces');
+  server.last.accept(job(watch, 'a', 'n'), synced(watch), synced(other));
+  await pass(100);
+  const headers = (): (string | undefined)[] => [...page.element.querySelectorAll('[role=columnheader] button')].map((one) => one.textContent?.trim());
+  expect([headers(), page.element.querySelector('.table-frame')?.hasAttribute('data-chosen')]).toEqual([['Name', 'Age'], true]);
+  page.act(() => setView({ columns: '' }));
+  expect([headers(), page.element.querySelector('.table-frame')?.hasAttribute('data-chosen')]).toEqual([['Name', 'State', 'Progress', 'Run time', 'Age', 'Namespace'], false]);
+});

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { formatView, linkTo, linkToJob, linkToKind, linkToObject, linkToQueue, linkToRun, parseView, setView } from './view.ts';
 
-test.each(['#jobs', '#pods?ns=team-a&q=a+%26+b%3F&state=Failed&sort=-name', '#jobs?sort=state', '#jobs/team-a/train', '#jobs/a/b%20c?q=x&tab=yaml', '#jobs/a/b@0f0e-1?tab=yaml', '#jobs/a/b@0f0e-1?tab=compare&compare=1f%2F2', '#kinds/roles.rbac.authorization.k8s.io/a/b%40c', '#pods/a/b', '#history?ns=a&state=Failed&owner=me&queue=gold&cause=OOMKilled&since=24h', '#pods/a/b?line=b%2Fmain%2F2026-01-31T09%3A00%3A00Z&log=side', '#overview?since=1h', '#overview?ns=team-a&tab=wall', '#kinds', '#kinds/deployments.apps?q=x', '#kinds/deployments.apps/a/b?tab=yaml', '#kinds/nodes/node-1', '#jobs/a/b@0f0e-1?cluster=west', '#history?cluster=west&only=cluster&ns=a'])('%s survives the round trip', (hash) => {
+test.each(['#jobs', '#pods?ns=team-a&q=a+%26+b%3F&state=Failed&sort=-name', '#jobs?sort=state', '#jobs?sort=state&cols=state+age', '#kinds/nodes?cols=internal-ip', '#jobs/team-a/train', '#jobs/a/b%20c?q=x&tab=yaml', '#jobs/a/b@0f0e-1?tab=yaml', '#jobs/a/b@0f0e-1?tab=compare&compare=1f%2F2', '#kinds/roles.rbac.authorization.k8s.io/a/b%40c', '#pods/a/b', '#history?ns=a&state=Failed&owner=me&queue=gold&cause=OOMKilled&since=24h', '#pods/a/b?line=b%2Fmain%2F2026-01-31T09%3A00%3A00Z&log=side', '#overview?since=1h', '#overview?ns=team-a&tab=wall', '#kinds', '#kinds/deployments.apps?q=x', '#kinds/deployments.apps/a/b?tab=yaml', '#kinds/nodes/node-1', '#jobs/a/b@0f0e-1?cluster=west', '#history?cluster=west&only=cluster&ns=a'])('%s survives the round trip', (hash) => {
   expect(formatView(parseView(hash))).toBe(hash);
 });
 

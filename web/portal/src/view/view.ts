@@ -6,6 +6,7 @@
 // `#kinds/deployments.apps` is the table of a kind, `#kinds/deployments.apps/team-a/web` one of its objects, `#kinds/nodes/node-1` one of no namespace.
 // `#overview?tab=wall` is the overview for a screen on a wall.
 // `#jobs/team-a/train?cluster=west` is a job of another cluster than the default one, `#mine?only=cluster` what the user has in one alone.
+// `#jobs?cols=state+age` shows these columns beside the name.
 // Fragments never reach a server's log.
 
 import { useSyncExternalStore } from 'react';
@@ -51,6 +52,8 @@ export interface View extends Filters {
   /** How several containers' logs are shown: `side` by side; empty: merged. */
   readonly log: string;
   readonly sort: { readonly column: string; readonly descending: boolean };
+  /** The columns of the table beside the first, with spaces between; empty: those that it has by itself. */
+  readonly columns: string;
 }
 
 const defaultSort = 'age';
@@ -84,6 +87,7 @@ export function parseView(hash: string): View {
     log: params.get('log') ?? '',
     ...filters,
     sort: { column: sort.replace(/^-/, ''), descending: sort.startsWith('-') },
+    columns: params.get('cols') ?? '',
   };
 }
 
@@ -106,6 +110,7 @@ export function formatView(view: View): string {
   for (const name of filterNames) if (view[name]) params.set(parameters[name], view[name]);
   const sort = (view.sort.descending ? '-' : '') + view.sort.column;
   if (sort !== defaultSort) params.set('sort', sort);
+  if (view.columns) params.set('cols', view.columns);
   if ((view.object || view.page === 'overview') && view.tab) params.set('tab', view.tab);
   if (view.object) for (const name of ['compare', 'line', 'log'] as const) if (view[name]) params.set(name, view[name]);
   const query = params.toString();

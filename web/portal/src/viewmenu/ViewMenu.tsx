@@ -1,6 +1,8 @@
 // How a table is looked at, and what of it was saved under a name. Its button has the name of what is shown.
 
 import type { ReactNode } from 'react';
+import { ColumnChoice } from '../columns/ColumnChoice.tsx';
+import type { Choosable } from '../columns/columns.ts';
 import { DensityChoice } from '../density/DensityChoice.tsx';
 import { Menu } from '../menu/Menu.tsx';
 import { Saved } from '../saved/Saved.tsx';
@@ -9,7 +11,7 @@ import { useView } from '../view/view.ts';
 import { t } from './texts.ts';
 import './viewmenu.css';
 
-export function ViewMenu(): ReactNode {
+export function ViewMenu({ columns }: { /** Those to choose from; undefined: there is no table. */ readonly columns?: readonly Choosable[] }): ReactNode {
   const shown = shownOf(useSaved()[0], useView());
   const label = shown ? (
     <>
@@ -25,6 +27,7 @@ export function ViewMenu(): ReactNode {
     <Menu label={label}>
       <div className="view-menu">
         <Saved />
+        {columns && <ColumnChoice columns={columns} />}
         <DensityChoice />
       </div>
     </Menu>

@@ -4,6 +4,7 @@ import type { KubeObject, Resource } from '@kubecast/sdk';
 import { useKubecast, useLivePage } from '@kubecast/sdk/react';
 import { useMemo, useState, type ReactNode } from 'react';
 import { t as frame } from '../app/texts.ts';
+import { hiddenColumns } from '../columns/columns.ts';
 import { Export } from '../export/Export.tsx';
 import type { Cell } from '../export/csv.ts';
 import { ofQuery } from '../export/table.ts';
@@ -65,7 +66,7 @@ export function VirtualPage<T extends KubeObject, R extends Row>(props: VirtualP
     () => ofQuery(kc, resource, { namespace, search, where, fields }, pathsOf(name, view.sort), read, exported),
     [kc, resource, namespace, search, where, fields, name, view.sort, read, exported],
   );
-  const without = useMemo(() => (namespace ? ['namespace'] : []), [namespace]);
+  const without = useMemo(() => [...(namespace ? ['namespace'] : []), ...hiddenColumns(columns, view.columns)], [namespace, columns, view.columns]);
   const visible = useVisible(namespace, found);
   const filters = (
     <>
@@ -94,13 +95,14 @@ export function VirtualPage<T extends KubeObject, R extends Row>(props: VirtualP
         <States resource={resource} namespace={namespace} search={search} selected={view.state} found={found.status === 'live' ? found.total : undefined} />
         <span className="large-total">{loading ? '' : t.total(total)}</span>
         <Spoken text={found.status === 'live' && !loading ? t.total(total) : ''} asked={asked} />
-        <ViewMenu />
+        <ViewMenu columns={columns} />
         {total > 0 && <Export of={taken} />}
       </div>
       <DataTable
         name={name}
         columns={sortable}
         without={without}
+        chosen={view.columns !== ''}
         rows={rows}
         places={{ offset: found.offset ?? 0, total, onFirst: (index) => setSeen((before) => (before.asked === asked && before.first === index ? before : { asked, first: index })) }}
         sort={view.sort}
