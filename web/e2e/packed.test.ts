@@ -3,24 +3,19 @@
 
 import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/core';
 import { spawnSync } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { publint } from 'publint';
 import { formatMessage } from 'publint/utils';
 import { build } from 'vite';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { components } from '../sdk/examples/compile.ts';
+import { built, compile, entries, manifest, pack, run as runIn, strictest, web, writePage } from './support/package.ts';
 import { missing } from './support/skip.ts';
 
-const web = fileURLToPath(new URL('..', import.meta.url));
-const built = join(web, 'sdk/dist/testing/index.js');
 const lacking = missing({ [built]: existsSync(built) });
-
-const manifest = JSON.parse(readFileSync(join(web, 'sdk/package.json'), 'utf8')) as { name: string; version: string; exports: Record<string, unknown> };
-const entries = Object.keys(manifest.exports).filter((entry) => entry !== './package.json');
 
 /** Over a cut, by the runtime's own network. */
 const program = `
@@ -59,28 +54,21 @@ describe.skipIf(lacking !== undefined)(`the packed package${lacking ? ` (${lacki
   let tarball: string;
   const app = (name: string): string => join(dir, 'app', name);
 
-  const run = (command: string, args: readonly string[], cwd = app('.')): string => {
-    const { status, stdout, stderr, error } = spawnSync(command, args, { cwd, encoding: 'utf8', timeout: 240_000 });
-    if (status !== 0) throw new Error(`${command} ${args.join(' ')}: ${error?.message ?? status}\n${stdout}${stderr}`);
-    return stdout;
-  };
+  const run = (command: string, args: readonly string[], cwd = app('.')): string => runIn(command, args, cwd);
 
   beforeAll(async () => {
     dir = await mkdtemp(join(tmpdir(), 'kubecast-packed-'));
     await mkdir(app('.'));
-    const [{ filename }] = JSON.parse(run('npm', ['pack', '--json', '--pack-destination', dir], join(web, 'sdk'))) as [{ filename: string }];
-    tarball = join(dir, filename);
+    tarball = pack(dir);
     await writeFile(app('package.json'), JSON.stringify({ name: 'app', private: true, type: 'module' }));
     // It has no dependencies, so nothing has to be asked for.
     run('npm', ['install', '--offline', '--no-audit', '--no-fund', tarball]);
     // What a team has beside it.
-    for (const name of ['react', 'react-dom', 'scheduler', 'vue', 'svelte', 'solid-js', 'idb', '@types/react', '@types/react-dom', '@types/node', 'undici-types', 'csstype', 'typescript']) {
+    for (const name of ['react', 'react-dom', 'scheduler', 'vue', 'svelte', 'solid-js', 'idb', '@types/react', '@types/react-dom', '@types/node', 'undici-types', 'csstype', 'typescript', '@tanstack/db', '@tanstack/query-core']) {
       await mkdir(dirname(app(`node_modules/${name}`)), { recursive: true });
       await symlink(join(web, 'node_modules', name), app(`node_modules/${name}`));
     }
-    run(app('node_modules/.bin/kubecast'), ['types', '--from', join(web, 'sdk/cli/fixtures'), '--kinds', 'jobs.batch', '--out', 'kubernetes.ts']);
-    const [, page = ''] = /```tsx\n([^]*?)```/.exec(await readFile(app(join('node_modules/@kubecast/sdk', 'README.md')), 'utf8')) ?? [];
-    await writeFile(app('page.tsx'), page);
+    await writePage(app('.'));
     await writeFile(app('index.html'), '<!doctype html><title>Jobs</title><script type="module" src="/page.tsx"></script>');
     for (const name of ['RunningJobs.vue', 'RunningJobs.svelte']) await cp(join(web, 'sdk/examples', name), app(name));
   });
@@ -155,29 +143,8 @@ describe.skipIf(lacking !== undefined)(`the packed package${lacking ? ` (${lacki
     expect(run(command, [...args, 'program.js'])).toBe('train,eval\n');
   });
 
-  // The frameworks' own declarations do not pass where those of libraries are checked; ours do.
-  test.each([
-    { moduleResolution: 'bundler', module: 'ESNext', skipLibCheck: true, files: ['page.tsx', 'all.ts'] },
-    { moduleResolution: 'nodenext', module: 'NodeNext', skipLibCheck: false, files: ['own.ts', 'required.cts'] },
-  ])('compiles at the strictest, with modules as $moduleResolution finds them', async ({ files, ...more }) => {
-    const exported = (names: readonly string[]): string => names.map((name) => `export * as ${name || 'core'} from '@kubecast/sdk${name && `/${name}`}';\n`).join('');
-    await writeFile(app('all.ts'), exported(['', 'react', 'vue', 'svelte', 'tabs', 'offline', 'testing', 'conformance']));
-    await writeFile(app('required.cts'), "import sdk = require('@kubecast/sdk');\nexport const kc: sdk.Kubecast = sdk.createKubecast();\n");
-    await writeFile(app('own.ts'), exported(['', 'testing', 'conformance']));
-    const compilerOptions = {
-      ...more,
-      target: 'ES2023',
-      lib: ['ES2023', 'DOM', 'DOM.Iterable', 'DOM.AsyncIterable'],
-      types: ['node'],
-      jsx: 'react-jsx',
-      strict: true,
-      exactOptionalPropertyTypes: true,
-      noUncheckedIndexedAccess: true,
-      allowImportingTsExtensions: true,
-      noEmit: true,
-    };
-    await writeFile(app('tsconfig.json'), JSON.stringify({ compilerOptions, files }));
-    expect(run(process.execPath, [app('node_modules/typescript/bin/tsc'), '-p', '.'])).toBe('');
+  test.each(strictest)('compiles at the strictest, with modules as $moduleResolution finds them', async (rules) => {
+    expect(await compile(app('.'), rules)).toBe('');
   });
 
   test.each(['index.html', 'RunningJobs.vue', 'RunningJobs.svelte'])('is bundled by Vite: %s', async (entry) => {
