@@ -3,13 +3,16 @@ package cluster
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
@@ -228,6 +231,15 @@ func (c *Cluster) known() (_ *catalog, changes int) {
 	return c.catalog, c.changes
 }
 
+// answered says how discovery was answered: client-go does not read the answer, and calls it unknown.
+func answered(err error) error {
+	var status *apierrors.StatusError
+	if errors.As(err, &status) {
+		return fmt.Errorf("answered with %d %s: %w", status.ErrStatus.Code, http.StatusText(int(status.ErrStatus.Code)), err)
+	}
+	return err
+}
+
 // discover reads the discovery documents. They are aggregated in every supported version of Kubernetes: one request
 // for the core group, and one for all others.
 func (c *Cluster) discover(ctx context.Context) (*catalog, error) {
@@ -235,7 +247,7 @@ func (c *Cluster) discover(ctx context.Context) (*catalog, error) {
 	groups, lists, err := c.discovery.ServerGroupsAndResourcesWithContext(ctx)
 	failed, partial := discovery.GroupDiscoveryFailedErrorGroups(err)
 	if err != nil && !partial {
-		return nil, fmt.Errorf("%w: discovery of cluster %s: %w", ErrUnavailable, c.name, err)
+		return nil, fmt.Errorf("%w: discovery of cluster %s: %w", ErrUnavailable, c.name, answered(err))
 	}
 	found := &catalog{
 		at:        time.Now(),

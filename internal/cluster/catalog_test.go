@@ -1,13 +1,18 @@
 package cluster
 
 import (
+	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 )
 
 // Clusters have CRDs by the thousand, each in a group of its own, and discovery is read anew whenever one changes.
@@ -34,6 +39,23 @@ func TestDiscoveryOfManyGroupsTakesNoLongerThanThereAreKinds(t *testing.T) {
 	}
 	if few, many := quickest(60), quickest(6000); many > 1000*few { // 10,000 times if all are looked through
 		t.Errorf("%v for 60 groups, %v for 6000", few, many)
+	}
+}
+
+// Whoever reads the log has to see that the gateway's credentials are refused, and not only that the cluster cannot be reached.
+func TestRefusedDiscoverySaysSo(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusForbidden)
+		fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"forbidden","reason":"Forbidden","code":403}`)
+	}))
+	defer server.Close()
+	c, err := Connect(Options{Name: "default", Config: &rest.Config{Host: server.URL}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.discover(t.Context()); !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "403 Forbidden") {
+		t.Errorf("refused discovery is told as %v", err)
 	}
 }
 
