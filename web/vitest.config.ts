@@ -24,7 +24,7 @@ export default defineConfig({
         // Svelte and Solid have another build for servers.
         resolve: { conditions: ['kubecast-source', 'browser'] },
         plugins: [guides(), components()],
-        test: { ...patient, name: 'examples', root: './sdk/examples', include: ['browser.test.ts', 'guides.test.ts', 'infinite.test.ts', 'jsdom.test.ts', 'offline.test.ts', 'skip.test.ts'], testTimeout: 240_000, server: { deps: { inline: [/svelte/, /solid-js/] } } },
+        test: { ...patient, name: 'examples', root: './sdk/examples', include: ['browser.test.ts', 'guides.test.ts', 'infinite.test.ts', 'jsdom.test.ts', 'offline.test.ts', 'random.test.ts', 'skip.test.ts'], testTimeout: 240_000, server: { deps: { inline: [/svelte/, /solid-js/] } } },
       },
       {
         resolve: { conditions: ['kubecast-source'] },

@@ -1,11 +1,10 @@
 // @vitest-environment happy-dom
-// What is told to ask for nothing asks for nothing, in four frameworks and for every hook of them; and what begins to ask, or ceases to, at random
-// shows what it asks for by then.
+// What is told to ask for nothing asks for nothing, in four frameworks and for every hook of them. What begins to ask, or ceases to: random.test.ts.
 import { act, createElement } from 'react';
 import { createRoot as reactRoot } from 'react-dom/client';
-import { createComponent, createRenderEffect, createRoot, createSignal } from 'solid-js';
+import { createComponent, createRoot } from 'solid-js';
 import { get } from 'svelte/store';
-import { afterEach, beforeEach, describe, expect, expectTypeOf, test } from 'vitest';
+import { afterEach, beforeEach, expect, expectTypeOf, test } from 'vitest';
 import { createApp, h, shallowRef, type Ref } from 'vue';
 import { createKubecast, defineResource, logs, queue, type Kubecast, type KubeObject } from '@kubecast/sdk';
 import * as react from '@kubecast/sdk/react';
@@ -13,74 +12,11 @@ import * as solid from '@kubecast/sdk/solid';
 import * as svelte from '@kubecast/sdk/svelte';
 import * as vue from '@kubecast/sdk/vue';
 import { MockGateway } from '../../mock/index.ts';
-import { seededRandom } from '../../mock/random.ts';
 import '../../mock/setup.ts';
 
 const jobs = defineResource<KubeObject>()({ group: 'batch', version: 'v1', plural: 'jobs' });
 
 type What = 'skip' | { readonly namespace: string };
-type Said = { readonly status: string; readonly data: readonly KubeObject[] };
-
-interface Mounted {
-  readonly ask: (what: What) => void;
-  readonly said: () => string;
-  readonly end: () => void;
-}
-
-const say = ({ status, data }: Said): string => `${status} ${data.map(({ metadata }) => metadata.name).join()}`;
-
-/** Shows a watch, of whatever it is told to. */
-const frameworks: Record<string, (kc: Kubecast, first: What) => Mounted> = {
-  react: (client, first) => {
-    const at = document.createElement('div');
-    const root = reactRoot(at);
-    const Part = ({ what }: { what: What }) => say(react.useWatch(jobs, what));
-    const ask = (what: What): void => act(() => root.render(createElement(react.KubecastProvider, { client }, createElement(Part, { what }))));
-    ask(first);
-    return { ask, said: () => at.textContent, end: () => act(() => root.unmount()) };
-  },
-  vue: (kc, first) => {
-    const at = document.createElement('div');
-    const what: Ref<What> = shallowRef(first);
-    const app = createApp({
-      setup: () => {
-        const now = vue.useWatch(jobs, what);
-        return () => h('p', say(now.value));
-      },
-    }).use(vue.kubecast(kc));
-    app.mount(at);
-    return { ask: (next) => void (what.value = next), said: () => at.textContent, end: () => app.unmount() };
-  },
-  svelte: (kc, first) => {
-    let now = '';
-    const show = (what: What) => svelte.watch(jobs, what, kc).subscribe((value) => (now = say(value)));
-    let leave = show(first);
-    const ask = (what: What): void => {
-      leave();
-      leave = show(what);
-    };
-    return { ask, said: () => now, end: () => leave() };
-  },
-  solid: (value, first) => {
-    const [what, ask] = createSignal<What>(first);
-    let now = '';
-    const end = createRoot((dispose) => {
-      const Part = (): null => {
-        const watched = solid.createWatch(jobs, what);
-        createRenderEffect(() => (now = say(watched())));
-        return null;
-      };
-      createComponent(solid.KubecastContext.Provider, {
-        value,
-        get children() {
-          return createComponent(Part, {});
-        },
-      });
-      return dispose;
-    });
-    return { ask, said: () => now, end };
-  },
-};
 
 let gateway: MockGateway;
 let kc: Kubecast;
@@ -98,26 +34,6 @@ async function until(what: () => unknown, expected: unknown): Promise<void> {
   while (JSON.stringify(what()) !== JSON.stringify(expected) && performance.now() < end) await pause();
   expect(what()).toEqual(expected);
 }
-
-describe.each(Object.entries(frameworks))('%s', (_, show) => {
-  test.each([1, 2, 3])('what it is told at random to ask for, or not, it shows (seed %i)', async (seed) => {
-    const random = seededRandom(seed);
-    const choices: readonly What[] = ['skip', { namespace: 'team-a' }, { namespace: 'team-b' }];
-    const { ask, said, end } = show(kc, 'skip');
-    expect(said()).toBe('idle ');
-    expect(gateway.requests).toEqual([]);
-    for (let step = 0; step < 15; step++) {
-      const what = choices[Math.floor(random() * choices.length)] ?? 'skip';
-      ask(what);
-      if (random() < 0.4) continue; // what was asked for goes before it has come
-      await until(said, what === 'skip' ? 'idle ' : `live of-${what.namespace}`);
-      // And nobody has been left behind.
-      await until(() => [...kc.inside.entries.values()].filter(({ subscribers }) => subscribers > 0).length, what === 'skip' ? 0 : 1);
-    }
-    end();
-    await until(kc.connection.getSnapshot, undefined);
-  }, 60_000);
-});
 
 const object = { namespace: 'team-a', name: 'train' } as const;
 
