@@ -86,7 +86,7 @@ export const contract: Readonly<Record<string, Address>> = {
   'GET /clusters': { part: 'clusters', serves: [] },
   'GET /auth/me': { part: 'me', serves: ['kinds'] },
   'GET /auth/session': { part: 'session', serves: [] },
-  'POST /auth/session': absent('The mock sets no cookies: send its token with each request.'),
+  'POST /auth/session': { part: 'session', serves: [] },
   'POST /auth/logout': { part: 'session', serves: [] },
   'POST /auth/ticket': { part: 'ticket', serves: [] },
   'GET /auth/login': signIn,

@@ -21,6 +21,7 @@ import { asksNumbers, asksStatus, BadQuery, durationOf, heartbeatOf, queryOfStre
 import { answer, refuse, refuseAs } from './reply.ts';
 import { derivesStatus } from './status.ts';
 import { maySee, meOf, reviewed, rulesOf, type MockUser } from './rights.ts';
+import { Sessions } from './sessions.ts';
 import { MockStream, sightOf, type StreamOptions, type ToldWatch, type Watch } from './stream.ts';
 import { Tickets } from './tickets.ts';
 import { MockQueue, type MockInbox, type ToldQueue } from './told.ts';
@@ -87,6 +88,7 @@ export class MockGateway {
   readonly #queues = new Map<string, MockQueue>();
   readonly #lists = new MockLists();
   readonly #tickets = new Tickets();
+  readonly #sessions = new Sessions(() => this.origins);
   #past: MockPast | undefined;
   #server: Server | undefined;
   readonly #sockets = new Set<Socket>();
@@ -205,8 +207,7 @@ export class MockGateway {
     const lack = lackOf(found.address, url.searchParams);
     if (lack) throw new BadQuery(lack, 501);
     if (part === 'session') {
-      if (path.endsWith('/logout')) response.writeHead(204, {}).end();
-      else answer(response, 200, { login: false, renewable: false });
+      this.#sessions.answer(request, response, path, () => this.#caller(request, url), (token) => this.#usernameOf(token));
       return;
     }
     const caller = this.#caller(request, url);
@@ -226,10 +227,15 @@ export class MockGateway {
 
   #caller(request: MockRequest, url: URL): Caller {
     const ticket = url.searchParams.get('ticket');
-    const token = ticket === null ? tokenOf(request) : (this.#tickets.take(ticket, url) ?? '');
+    const token = tokenOf(request) || this.#sessions.of(request)?.token || (ticket === null ? '' : (this.#tickets.take(ticket, url) ?? ''));
     const user = this.users.get(token);
     if (!user || (user.expiresAt ?? Infinity) <= Date.now()) throw new BadQuery('the token is not valid', 401);
     return { token, user, username: user.username ?? usernameOf(token) };
+  }
+
+  #usernameOf(token: string): string | undefined {
+    const user = this.users.get(token);
+    return user && (user.username ?? usernameOf(token));
   }
 
   #stream({ request, response, url, path, found }: Asked): void {
