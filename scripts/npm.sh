@@ -14,6 +14,7 @@ for package; do
 	packed=$(npm pack --silent --pack-destination "$work" "./$package" | tail -n 1)
 	tar -xzf "$work/$packed" -C "$work" # into $work/package
 	cp ../LICENSE "$work/package"
+	node sdk/links.mjs "$work/package"
 	npm pkg set --silent --prefix "$work/package" "version=$version"
 	if [ -d "$work/package/template" ]; then npm pkg set --silent --prefix "$work/package/template" "dependencies.@kubecast/sdk=^$version"; fi
 	packed=$(npm pack --silent --ignore-scripts --pack-destination "$out" "$work/package" | tail -n 1)

@@ -81,6 +81,24 @@ describe.skipIf(lacking !== undefined)(`the packed package${lacking ? ` (${lacki
     expect(files.filter((name) => !name.includes('/dist/docs/') && /\btest|fixtures/.test(name.replace('dist/testing/', '')))).toEqual([]);
   });
 
+  // npm shows the README, from which what is relative would lead nowhere; the other documents are read where the package is.
+  test('links of its documents lead where they are to be read, as a release publishes it', async () => {
+    const packed = run(join(web, '../scripts/npm.sh'), ['1.4.0-rc.1', dir, 'sdk']).trim();
+    await mkdir(join(dir, 'released'));
+    run('tar', ['-xzf', join(dir, packed), '-C', join(dir, 'released')]);
+    const released = join(dir, 'released/package');
+    const documents = ['README.md', ...run('find', ['dist/docs', '-name', '*.md'], released).trim().split('\n')];
+    const links = await Promise.all(documents.map(async (name) => [...(await readFile(join(released, name), 'utf8')).matchAll(/\]\(([^)\s#]+)[^)]*\)/g)].map(([, link = '']) => ({ name, link }))));
+    const code = 'https://github.com/kubecast/kubecast/blob/main/';
+    const lost = links.flat().filter(({ name, link }) => {
+      if (link.startsWith(code)) return !existsSync(join(web, '..', link.slice(code.length)));
+      return !/^[a-z]+:/.test(link) && (name === 'README.md' || !existsSync(join(released, dirname(name), link)));
+    });
+    expect(links.flat().length).toBeGreaterThan(30);
+    expect(lost).toEqual([]);
+    expect(existsSync(join(released, 'LICENSE'))).toBe(true);
+  });
+
   test('has a map with its sources for each module, so that whoever debugs a page sees what we wrote', async () => {
     const modules = run('find', ['node_modules/@kubecast/sdk/dist', '-name', '*.js']).trim().split('\n');
     const lacks = async (name: string): Promise<boolean> => {

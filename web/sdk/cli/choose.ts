@@ -36,3 +36,15 @@ function find(kinds: readonly Kind[], { text, plural, version, group }: Wanted):
 }
 
 const fullName = ({ plural, version, group }: Kind): string => [plural, version, group].filter(Boolean).join('.');
+
+/** How many kinds are named when they are told. */
+const mostNamed = 12;
+
+/** What a file has by now, and how one comes to more. */
+export function summaryOf(file: string, kinds: readonly Kind[], wanted: readonly Wanted[]): string {
+  const names = kinds.map(({ plural, group }) => [plural, group].filter(Boolean).join('.'));
+  const rest = names.length - mostNamed;
+  const list = names.slice(0, mostNamed).join(', ') + (rest > 0 ? ` and ${rest} more` : '');
+  const more = wanted.length > 0 ? 'For others, add them to --kinds; for all that there are, leave it out.' : 'These are all that there are.';
+  return `${file} has ${names.length === 1 ? 'one kind' : `${names.length} kinds`}: ${list}. ${more}`;
+}

@@ -3,7 +3,7 @@
 
 import { readFile, writeFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
-import { choose, readWanted } from './choose.ts';
+import { choose, readWanted, summaryOf } from './choose.ts';
 import { CommandError } from './error.ts';
 import { kindsOf } from './openapi.ts';
 import { fromFiles, fromGateway } from './source.ts';
@@ -16,7 +16,7 @@ and a constant to watch it with. What is not there does not compile.
 
   --gateway URL        the gateway, or an API server; in place of it:
   --from FOLDER        files with the documents, such as kubectl get --raw /openapi/v3/apis/batch/v1 writes
-  --kinds LIST         pods, jobs.batch, or jobs.v1.batch, by commas; all if it is missing
+  --kinds LIST         only these: pods, jobs.batch, or jobs.v1.batch, by commas; all if it is missing
   --cluster NAME       of a gateway with several; the default one if it is missing
   --token-file FILE    what it is asked with; or the variable KUBECAST_TOKEN
   --ca FILE            certificates to trust, in PEM
@@ -54,8 +54,10 @@ async function main(args: readonly string[]): Promise<void> {
   const text = moduleOf(documents, kinds);
 
   if (values.out === undefined) process.stdout.write(text);
-  else if (!values.check) await written(values.out, text);
-  else if ((await readFile(values.out, 'utf8').catch(() => undefined)) !== text) throw new CommandError(`${values.out} is not what the cluster says now: write it anew without --check`);
+  else if (!values.check) {
+    await written(values.out, text);
+    process.stdout.write(`${summaryOf(values.out, kinds, wanted)}\n`);
+  } else if ((await readFile(values.out, 'utf8').catch(() => undefined)) !== text) throw new CommandError(`${values.out} is not what the cluster says now: write it anew without --check`);
 }
 
 function read(args: readonly string[]) {

@@ -5,7 +5,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { MockGateway } from '../../mock/index.ts';
 import { complaintsOf } from '../../mock/typecheck.ts';
-import { choose, readWanted } from './choose.ts';
+import { choose, readWanted, summaryOf } from './choose.ts';
 import { byPriority, documentOf as checked, kindsOf, type Document, type Schema } from './openapi.ts';
 import { moduleOf } from './typescript.ts';
 
@@ -54,6 +54,17 @@ const wrong: [string, string, RegExp][] = [
   ['what may be missing', 'export const x: number = kc.watch(k.jobs).getSnapshot().data[0]!.status!.active;', /undefined.*not assignable/],
   ['what a schema does not allow', "export const x: k.RayJob['spec'] = { submissionMode: 'Other' };", /not assignable/],
 ];
+
+test('who has written types is told of which kinds, and how to have more', () => {
+  const told = (list = '', from = documents): string => {
+    const wanted = list.split(',').filter(Boolean).map(readWanted);
+    return summaryOf('kubernetes.ts', choose(kindsOf(from), wanted), wanted);
+  };
+  expect(told('jobs.batch')).toBe('kubernetes.ts has one kind: jobs.batch. For others, add them to --kinds; for all that there are, leave it out.');
+  expect(told('jobs.batch,services')).toMatch(/^kubernetes\.ts has 2 kinds: (services, jobs\.batch|jobs\.batch, services)\. For others/);
+  const many = Array.from({ length: 14 }, (_, n) => documentOf({}, { plural: `things${n}`, kind: `Thing${n}` }));
+  expect(told('', many)).toMatch(/ has 14 kinds: (things\d+\.example\.org, ){11}things\d+\.example\.org and 2 more\. These are all that there are\.$/);
+});
 
 test('a server that knows its kinds by their objects has types of what these show', async () => {
   const gateway = new MockGateway();

@@ -41,7 +41,7 @@ export default {
       { text: 'Changes', link: '/CHANGELOG' },
     ],
     sidebar: [
-      group('SDK', { 'Begin': '/web/sdk/README', 'Reference': '/reference/README', 'Guides': '/docs/guides/', 'Signing in': '/docs/guides/sign-in', 'Server rendering': '/docs/guides/ssr', 'Vue': '/docs/guides/vue', 'Svelte': '/docs/guides/svelte', 'Solid': '/docs/guides/solid', 'Errors': '/docs/guides/errors', 'Offline': '/docs/guides/offline', 'Tabs': '/docs/guides/tabs', 'Tests': '/docs/guides/testing', 'React Native': '/docs/guides/react-native', 'Node, Deno, Bun': '/docs/guides/runtimes', 'Conformance': '/web/conformance/README' }),
+      group('SDK', { 'Begin': '/web/sdk/README', 'Reference': '/reference/README', 'Guides': '/docs/guides/', 'Signing in': '/docs/guides/sign-in', 'Server rendering': '/docs/guides/ssr', 'Vue': '/docs/guides/vue', 'Svelte': '/docs/guides/svelte', 'Solid': '/docs/guides/solid', 'Errors': '/docs/guides/errors', 'Offline': '/docs/guides/offline', 'Tabs': '/docs/guides/tabs', 'TanStack Query': '/docs/guides/tanstack-query', 'Tests': '/docs/guides/testing', 'React Native': '/docs/guides/react-native', 'Node, Deno, Bun': '/docs/guides/runtimes', 'Conformance': '/web/conformance/README' }),
       group('The contract', { 'Wire': '/docs/wire', 'Clients': '/docs/clients', 'Logs': '/docs/logs', 'History': '/docs/history', 'Notifications': '/docs/notifications', 'Glossary': '/docs/glossary' }),
       group('Operators', { 'Operations': '/docs/operations', 'Runbooks': '/docs/runbooks', 'Metrics': '/docs/metrics', 'Security': '/docs/security', 'Figures': '/docs/figures' }),
       group('Developers', { 'Architecture': '/docs/architecture', 'Decisions': '/docs/decisions', 'Contributing': '/CONTRIBUTING', 'Web': '/web/README' }),
