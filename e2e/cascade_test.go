@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"database/sql"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -31,6 +32,27 @@ func (s *stage) behind(t *testing.T, core *gateway, token string, opts gatewayOp
 	return s.startGateway(t, opts)
 }
 
+// edgeOf runs a gateway that is an edge of others, and makes the token its credentials.
+func (s *stage) edgeOf(t *testing.T, token string, opts gatewayOptions, cores ...*gateway) *gateway {
+	t.Helper()
+	tokenFile, caFile := filepath.Join(t.TempDir(), "token"), filepath.Join(t.TempDir(), "ca.crt")
+	var addresses []string
+	var trusted []byte
+	for _, core := range cores {
+		caPEM, err := os.ReadFile(core.caFile)
+		if err != nil {
+			t.Fatal(err)
+		}
+		addresses, trusted = append(addresses, core.url), append(trusted, caPEM...)
+	}
+	if err := errors.Join(os.WriteFile(tokenFile, []byte(token+"\n"), 0o600), os.WriteFile(caFile, trusted, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	opts.isEdge = true
+	opts.config += fmt.Sprintf("edge: {core: [%s], tokenFile: %q, caFile: %q}\n", strings.Join(addresses, ", "), tokenFile, caFile)
+	return s.startGateway(t, opts)
+}
+
 // overTLS makes a gateway speak TLS, on an address that it keeps when it is started again.
 func overTLS(t *testing.T) gatewayOptions {
 	t.Helper()
@@ -51,7 +73,7 @@ func TestGatewayBehindAGatewayLosesNothing(t *testing.T) {
 	core.waitReady(t)
 	mustKnow(t, admin, "/api/v1/nodes", core)
 	middle := s.behind(t, core, admin, overTLS(t))
-	edge := s.behind(t, middle, admin, gatewayOptions{listen: harness.Address(t)})
+	edge := s.edgeOf(t, admin, gatewayOptions{listen: harness.Address(t)}, middle)
 	middle.waitReady(t)
 	edge.waitReady(t)
 	mustKnow(t, s.viewer(t), "/api/v1/pods", edge)
@@ -132,7 +154,7 @@ func TestAnEdgeAnswersAsItsCore(t *testing.T) {
 	core := s.startGateway(t, opts)
 	core.waitReady(t)
 	mustKnow(t, admin, "/api/v1/nodes", core)
-	edge := s.behind(t, core, admin, gatewayOptions{listen: harness.Address(t), config: fmt.Sprintf("history: {database: %q}\n", address)})
+	edge := s.edgeOf(t, admin, gatewayOptions{listen: harness.Address(t), config: fmt.Sprintf("history: {database: %q}\n", address)}, core)
 	edge.waitReady(t)
 	mustKnow(t, viewer, "/api/v1/pods", core, edge)
 

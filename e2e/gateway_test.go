@@ -24,6 +24,7 @@ import (
 type gatewayOptions struct {
 	program    string // empty: the stage's
 	kubeconfig string // empty: the stage's own, of the cluster-admin
+	isEdge     bool   // config has cores, and there is no kubeconfig
 	config     string // keys of the configuration file beyond auth
 	auth       string // keys of its section auth beyond jwt, indented
 	listen     string // empty: any port
@@ -154,7 +155,10 @@ func (s *stage) newGateway(dir string, opts gatewayOptions) (*gateway, error) {
 	if program == "" {
 		program = s.gateway
 	}
-	g := &gateway{stage: s, program: program, caFile: opts.certFile, client: client, args: []string{"serve", "--config", config, "--kubeconfig", kubeconfig, "--listen", listen, "--ops-listen", "127.0.0.1:0"}}
+	g := &gateway{stage: s, program: program, caFile: opts.certFile, client: client, args: []string{"serve", "--config", config, "--listen", listen, "--ops-listen", "127.0.0.1:0"}}
+	if !opts.isEdge {
+		g.args = append(g.args, "--kubeconfig", kubeconfig)
+	}
 	return g, g.start()
 }
 

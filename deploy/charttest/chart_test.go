@@ -174,11 +174,18 @@ func TestWhatWouldNotWorkIsRefused(t *testing.T) {
 		"config: {history: {database: \"host=h user=u password = secret\"}}":                                                            "history.existingSecret",
 		"{config: {history: {database: \"postgres://u@h/d\"}}, history: {migration: {enabled: true, existingSecret: s, database: \"postgres://o:secret@h/d\"}}}":          "history.migration.existingSecret",
 		"{config: {history: {database: \"postgres://u@h/d\"}}, history: {migration: {enabled: true, existingSecret: s, database: \"postgres://o@h/d?password=secret\"}}}": "history.migration.existingSecret",
-		"clusters: [{name: default, existingSecret: s}]":                                         "/clusters/0/name",
-		"config: {history: {database: sqlite, kinds: [{resource: a.b}]}, kinds: {deny: [a.b]}}":  "config.kinds.deny",
-		"config: {auth: {oidcLogin: {clientSecretFile: /etc/kubecast-keys/client-secret}}}":      "name the Secret that has it in keys.existingSecret",
-		"config: {ops: {tokenFile: /etc/kubecast-keys/ops.token}}":                               "config.ops.tokenFile",
-		"{keys: {existingSecret: k}, config: {auth: {cookieKeyFile: /etc/kubecast/cookie-key}}}": "where the ConfigMap is",
+		"edge: {enabled: true, existingSecret: s}":                                                                                 "edge.core has no address",
+		"edge: {enabled: true, core: [\"https://a.example\"]}":                                                                     "edge.existingSecret is empty",
+		"edge: {core: [\"http://a.example\"]}":                                                                                     "/edge/core/0",
+		"edge: {enabled: true, core: [\"https://a.example:0\"], existingSecret: s}":                                                "0 is no port",
+		"config: {edge: {core: \"https://u:p@a.example\"}}":                                                                        "config.edge.core[0] has a password",
+		"{edge: {enabled: true, core: [\"https://a.example\"], existingSecret: s}, config: {edge: {core: \"https://b.example\"}}}": "edge.enabled and config.edge",
+		"{edge: {enabled: true, core: [\"https://a.example\"], existingSecret: s}, clusters: [{name: west, existingSecret: w}]}":   "clusters and edge.enabled",
+		"clusters: [{name: default, existingSecret: s}]":                                                                           "/clusters/0/name",
+		"config: {history: {database: sqlite, kinds: [{resource: a.b}]}, kinds: {deny: [a.b]}}":                                    "config.kinds.deny",
+		"config: {auth: {oidcLogin: {clientSecretFile: /etc/kubecast-keys/client-secret}}}":                                        "name the Secret that has it in keys.existingSecret",
+		"config: {ops: {tokenFile: /etc/kubecast-keys/ops.token}}":                                                                 "config.ops.tokenFile",
+		"{keys: {existingSecret: k}, config: {auth: {cookieKeyFile: /etc/kubecast/cookie-key}}}":                                   "where the ConfigMap is",
 	} {
 		for by, render := range map[string]func(map[string]any) (map[string]string, error){"Helm 4": render4, "Helm 3": render3} {
 			if _, err := render(parse(t, values)); err == nil || !strings.Contains(err.Error(), want) {

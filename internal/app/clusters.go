@@ -28,6 +28,7 @@ type clusters struct {
 	agent      string // the user agent
 	cache      cache.Options
 	tracer     *tracing.Tracer
+	edge       config.Edge
 	serves     func(group, resource string) bool
 	authorizer authorizer
 	archive    *archive.Archive      // nil: no history is kept
@@ -60,7 +61,7 @@ type member struct {
 // newClusters prepares the clusters, and does not connect to any. The error has the faults of all
 // of them. Before they run, authorize has to say who may see what.
 func newClusters(g *assembly) (*clusters, error) {
-	c := &clusters{agent: "kubecast/" + g.version, cache: cacheOptions(g.cfg), tracer: g.tracer, serves: g.cfg.Kinds.Serves, archive: g.jobs, accounts: g.accounts, revocations: g.revocations, log: g.log}
+	c := &clusters{agent: "kubecast/" + g.version, cache: cacheOptions(g.cfg), tracer: g.tracer, edge: g.cfg.Edge, serves: g.cfg.Kinds.Serves, archive: g.jobs, accounts: g.accounts, revocations: g.revocations, log: g.log}
 	var faults []error
 	for _, wanted := range g.cfg.Clusters {
 		m, err := c.connect(wanted)
@@ -114,7 +115,7 @@ func cacheOptions(cfg config.Config) cache.Options {
 }
 
 func (c *clusters) connect(wanted config.Cluster) (*member, error) {
-	opts := cluster.Options{Name: wanted.Name, Kubeconfig: wanted.Kubeconfig, Context: wanted.Context, UserAgent: c.agent, Serves: c.serves, Tracer: c.tracer}
+	opts := c.options(wanted, c.edge.Core)
 	files := opts.Files()
 	read := digest(files) // before they are used, so that no change is overlooked
 	connection, err := cluster.Connect(opts)
@@ -127,6 +128,30 @@ func (c *clusters) connect(wanted config.Cluster) (*member, error) {
 	}
 	c.log.Info("cluster", "name", wanted.Name, "server", connection.Host())
 	return &member{config: wanted, kinds: kinds, files: files, read: read}, nil
+}
+
+// options say how a cluster is reached; at an edge, by which cores.
+func (c *clusters) options(wanted config.Cluster, cores []string) cluster.Options {
+	return cluster.Options{
+		Name: wanted.Name, Kubeconfig: wanted.Kubeconfig, Context: wanted.Context,
+		Core:      cluster.Core{Addresses: cores, TokenFile: c.edge.TokenFile, CAFile: c.edge.CAFile},
+		UserAgent: c.agent, Serves: c.serves, Tracer: c.tracer,
+	}
+}
+
+// byEach connects to a member's cluster by each core alone. Without cores, that is the member's own connection.
+func (c *clusters) byEach(m *member) (all []*cluster.Cluster, err error) {
+	if len(c.edge.Core) == 0 {
+		return []*cluster.Cluster{m.kinds.Cluster()}, nil
+	}
+	for _, core := range c.edge.Core {
+		connection, err := cluster.Connect(c.options(m.config, []string{core}))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, connection)
+	}
+	return all, nil
 }
 
 // admit adds a cluster to the authorizer.

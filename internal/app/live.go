@@ -16,7 +16,12 @@ func (g *assembly) liveParts(level *slog.LevelVar) []*livePart {
 			}
 			return func() { level.Set(next.Log.SlogLevel()) }, nil
 		}},
-		{keys: []string{"clusters"}, take: func(next config.Config) (func(), error) { return g.clusters.prepare(next.Clusters) }},
+		{keys: []string{"clusters"}, take: func(next config.Config) (func(), error) {
+			if g.cfg.IsEdge() != next.IsEdge() {
+				return nil, errNeedsRestart
+			}
+			return g.clusters.prepare(next.Clusters)
+		}},
 		{keys: []string{"tls."}, take: func(next config.Config) (func(), error) { return g.certificate.move(next.TLS) }},
 		{keys: []string{"ops.tokenFile"}, take: func(next config.Config) (func(), error) {
 			if (g.cfg.Ops.TokenFile == "") != (next.Ops.TokenFile == "") { // this decides what is shown without a token

@@ -142,7 +142,7 @@ func rightsInQueues(cfg config.Config) (all []right) {
 	return all
 }
 
-// Preflight builds all that Run builds, connects to each cluster and to the history's database, and
+// Preflight builds all that Run builds, connects to each cluster, by each of its cores at an edge, and to the history's database, and
 // prints what it finds. The error says that something is missing. It changes nothing, neither there
 // nor here.
 func Preflight(ctx context.Context, opts Options, out io.Writer) error {
@@ -154,7 +154,13 @@ func Preflight(ctx context.Context, opts Options, out io.Writer) error {
 	defer g.close()
 	p := preflight{out: out}
 	for i, m := range g.clusters.members {
-		p.cluster(ctx, m.kinds.Cluster(), opts.Config, rights(opts.Config, i == 0))
+		connections, err := g.clusters.byEach(m)
+		if err != nil {
+			return err
+		}
+		for _, c := range connections {
+			p.cluster(ctx, c, opts.Config, rights(opts.Config, i == 0))
+		}
 	}
 	if g.jobs != nil {
 		p.database(ctx, g.jobs, opts.Config.History)

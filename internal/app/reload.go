@@ -218,7 +218,7 @@ func (r *reload) kubeconfigs() {
 		}
 		m.read = now
 		if err := r.clusters.refresh(m); err != nil {
-			r.opts.Log.Error("kubeconfig cannot be used: the cluster stays as it is", "name", m.config.Name, "error", err)
+			r.opts.Log.Error("kubeconfig, or a file of edge, cannot be used: the cluster stays as it is", "name", m.config.Name, "error", err)
 		}
 	}
 }

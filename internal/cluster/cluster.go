@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -30,6 +31,7 @@ type Options struct {
 	Name       string // the gateway's name for it
 	Kubeconfig string // a file; empty: in-cluster, else the usual kubeconfig rules
 	Context    string // of the kubeconfig; empty: its current one
+	Core       Core   // in place of these, if it has an address
 	UserAgent  string
 	// Serves says which kinds the gateway serves; nil: all that the cluster has. Any other kind is treated as one
 	// that the cluster does not have.
@@ -125,7 +127,7 @@ func Connect(opts Options) (*Cluster, error) {
 	}, nil
 }
 
-// Refresh reads the kubeconfig again. Requests use its credentials from now on; those under way keep the old ones. It
+// Refresh reads the kubeconfig, or a Core's files, again. Requests use its credentials from now on; those under way keep the old ones. It
 // is not needed for files that client-go reads again by itself: a token or certificate that the kubeconfig names as a
 // file, and the token of a ServiceAccount. It reports whether the API server's address has changed, which needs a new
 // Cluster. In that case, and after an error, nothing is changed.
@@ -141,10 +143,13 @@ func (c *Cluster) Refresh() (moved bool, err error) {
 	return false, nil
 }
 
-// Files are the paths of the kubeconfigs by which the cluster is reached; they need not exist.
+// Files are the paths of the files by which the cluster is reached: kubeconfigs, which need not exist, or those of a Core.
 func (opts Options) Files() []string {
-	if opts.Config != nil {
+	switch {
+	case opts.Config != nil:
 		return nil
+	case opts.Core.given():
+		return opts.Core.files()
 	}
 	return kubeconfigRules(opts).GetLoadingPrecedence()
 }
@@ -156,8 +161,11 @@ func kubeconfigRules(opts Options) *clientcmd.ClientConfigLoadingRules {
 }
 
 func restConfig(opts Options) (*rest.Config, error) {
-	if opts.Config != nil {
+	switch {
+	case opts.Config != nil:
 		return rest.CopyConfig(opts.Config), nil
+	case opts.Core.given():
+		return opts.Core.config(opts.Name)
 	}
 	if opts.Kubeconfig == "" && opts.Context == "" {
 		config, err := rest.InClusterConfig()
@@ -181,8 +189,13 @@ func restConfig(opts Options) (*rest.Config, error) {
 // Name is the gateway's name for the cluster.
 func (c *Cluster) Name() string { return c.name }
 
-// Host is the API server's address.
-func (c *Cluster) Host() string { return c.host }
+// Host is the API server's address, or the addresses of cores.
+func (c *Cluster) Host() string {
+	if c.opts.Core.given() {
+		return strings.Join(c.opts.Core.Addresses, ", ")
+	}
+	return c.host
+}
 
 // Reviews is the client that creates SubjectAccessReviews.
 func (c *Cluster) Reviews() *Reviews { return c.reviews }

@@ -27,6 +27,7 @@ type Config struct {
 	Ops       Ops       `yaml:"ops"`
 	TLS       TLS       `yaml:"tls"`
 	Clusters  []Cluster `yaml:"clusters"` // never empty; the first is the default one
+	Edge      Edge      `yaml:"edge"`
 	Kinds     Kinds     `yaml:"kinds"`
 	Cache     Cache     `yaml:"cache"`
 	Ring      Ring      `yaml:"ring"`
@@ -88,6 +89,19 @@ type Cluster struct {
 	Kubeconfig string `yaml:"kubeconfig"`
 	Context    string `yaml:"context"`
 }
+
+// Edge says that the clusters are reached by other gateways, the cores. Without one the gateway asks API servers itself.
+type Edge struct {
+	Core      Addresses `yaml:"core"`      // https URLs of gateways that serve the same clusters by the same names; any of them is asked
+	TokenFile string    `yaml:"tokenFile"` // by which the cores know this gateway; read again when it changes
+	CAFile    string    `yaml:"caFile"`    // PEM: CAs trusted for the cores; empty: the system's; read again when it changes
+}
+
+// Addresses are a list, which in the file may also be its only element.
+type Addresses []string
+
+// IsEdge reports whether the gateway is an edge of others.
+func (c Config) IsEdge() bool { return len(c.Edge.Core) > 0 }
 
 // Kinds says which kinds may be served, whatever the gateway itself may read. Any other kind is treated as one that
 // the clusters do not have.
@@ -363,6 +377,7 @@ func Default() Config {
 		Listen:    "127.0.0.1:8080",
 		OpsListen: "127.0.0.1:9090",
 		Clusters:  []Cluster{{Name: "default"}},
+		Edge:      Edge{Core: Addresses{}},
 		Kinds:     Kinds{Allow: []KindPattern{everyKind}, Deny: []KindPattern{}, AtMost: 200},
 		Cache: Cache{
 			Preload:     []Kind{{Resource: "pods"}, {Resource: "jobs", Group: "batch"}},

@@ -113,6 +113,9 @@ func (d *decoder) section(n *yaml.Node, key string, v reflect.Value) {
 
 // list reads a slice, which replaces the default.
 func (d *decoder) list(n *yaml.Node, key string, v reflect.Value) {
+	if v.Type() == reflect.TypeFor[Addresses]() && n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str" {
+		n = &yaml.Node{Kind: yaml.SequenceNode, Line: n.Line, Content: []*yaml.Node{n}}
+	}
 	if n.Kind != yaml.SequenceNode {
 		d.add(n.Line, key, "%s given; allowed: a list, [] for none", describe(n))
 		return

@@ -37,6 +37,7 @@ ops: {pprof: false, tokenFile: ""}
 tls: {certFile: "", keyFile: ""}
 clusters:
 - {name: default, kubeconfig: "", context: ""}
+edge: {core: [], tokenFile: "", caFile: ""}
 kinds: {allow: ["*"], deny: [], atMost: 200}
 cache:
   preload: [pods, jobs.batch]
@@ -263,6 +264,14 @@ func TestEveryFaultNamesItsKeyItsLineAndWhatIsAllowed(t *testing.T) {
 		"login comes back in plain":  {"auth: {jwt: [" + oidcIssuer("a") + "], oidcLogin: {clientID: portal, redirectURL: 'http://a.example/auth/callback'}}", `auth.oidcLogin.redirectURL: "http://a.example/auth/callback" given`},
 		"login without openid":       {"auth: {jwt: [" + oidcIssuer("a") + "], oidcLogin: {clientID: portal, scopes: [groups], redirectURL: 'https://a.example/auth/callback'}}", `auth.oidcLogin.scopes: without openid`},
 		"scope that is several":      {"auth: {jwt: [" + oidcIssuer("a") + "], oidcLogin: {clientID: portal, scopes: ['openid groups', openid], redirectURL: 'https://a.example/auth/callback'}}", `auth.oidcLogin.scopes[0]: "openid groups" given`},
+		"edge without a core":        {"edge: {tokenFile: t}", `line 1: edge.core: [] given; allowed: the address of a core`},
+		"edge without a token":       {"edge: {core: 'https://core.example.org'}", `line 1: edge.tokenFile: "" given; allowed: a file with the token`},
+		"core in plain":              {"edge: {core: 'http://core.example.org', tokenFile: t}", `line 1: edge.core: "http://core.example.org" given; allowed: an https URL`},
+		"core with a query":          {"edge: {core: ['https://a.example', 'https://b.example/x?y'], tokenFile: t}", `line 1: edge.core[1]: "https://b.example/x?y" given; allowed: an https URL`},
+		"core twice":                 {"edge: {core: ['https://a.example', 'https://a.example'], tokenFile: t}", `line 1: edge.core[1]: "https://a.example" given; allowed: each core once`},
+		"core that is a number":      {"edge: {core: 1, tokenFile: t}", `line 1: edge.core: 1 given; allowed: a list, [] for none`},
+		"core and kubeconfig":        {"edge: {core: 'https://a.example', tokenFile: t}\nclusters: [{name: a, kubeconfig: f}]", `line 2: clusters[0].kubeconfig: given beside edge.core; allowed: one of them`},
+		"core and context":           {"edge: {core: 'https://a.example', tokenFile: t}\nclusters: [{name: a}, {name: b, context: c}]", `line 2: clusters[1].context: given beside edge.core; allowed: one of them`},
 		"proxy":                      {"trustedProxies: [ingress]", `line 1: trustedProxies[0]: "ingress" given; allowed: an address or a network`},
 		"load balancer":              {"proxyProtocol: [10.0.0.0/33]", `line 1: proxyProtocol[0]: "10.0.0.0/33" given; allowed: an address or a network`},
 		"wildcard origin":            {"cors: {origins: ['*']}", `line 1: cors.origins[0]: "*" given; allowed: an origin such as`},
@@ -451,4 +460,18 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("what was written reads differently:\n%s", diff)
 		}
 	})
+}
+
+// A core may be one address, or a list of several.
+func TestEdgesCoresAreOneOrMore(t *testing.T) {
+	for text, want := range map[string][]string{
+		"https://a.example/tools/kubecast":            {"https://a.example/tools/kubecast"},
+		"[https://a.example]":                         {"https://a.example"},
+		"[https://a.example, https://b.example:8443]": {"https://a.example", "https://b.example:8443"},
+	} {
+		cfg, err := Parse([]byte("edge: {core: " + text + ", tokenFile: t}\nclusters: [{name: one}, {name: two}]"))
+		if err != nil || !slices.Equal(cfg.Edge.Core, want) || !cfg.IsEdge() {
+			t.Errorf("%s: %q, %v", text, cfg.Edge.Core, err)
+		}
+	}
 }

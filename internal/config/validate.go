@@ -39,6 +39,9 @@ func (c Config) Warnings() []string {
 			w = append(w, fmt.Sprintf("webhooks[%d] (%s) has no secretFile: its receiver cannot tell its messages from others'", i, hook.Name))
 		}
 	}
+	if c.IsEdge() && (c.History.Database == HistorySQLite || strings.HasPrefix(c.History.Database, HistorySQLite+":")) {
+		w = append(w, "history.database is a file at an edge: it records by itself, and tells another history than its core; share the core's database, or say none")
+	}
 	if c.OpsShowsLittle() {
 		w = append(w, "opsListen is not on loopback and ops.tokenFile is empty: only /livez and /readyz are answered there, /metrics is not")
 	}
@@ -62,6 +65,7 @@ func (c Config) validate() faults {
 		f.add(0, "tls", "only one of certFile and keyFile is given; allowed: both, or neither for plain HTTP")
 	}
 	f.clusters(c.Clusters)
+	f.edge(c.Edge, c.Clusters)
 	f.cache(c.Cache)
 	f.kinds(c.Kinds, c.Cache.Preload, c.History.Recorded())
 	f.history(c.History, c.Kinds)

@@ -86,6 +86,8 @@ func of(t reflect.Type, key string) object {
 		return object{"type": "string", "pattern": kind}
 	case reflect.TypeFor[config.KindPattern]():
 		return object{"type": "string", "pattern": pattern}
+	case reflect.TypeFor[config.Addresses]():
+		return object{"type": []string{"string", "array"}, "items": object{"type": "string"}}
 	}
 	switch t.Kind() {
 	case reflect.Struct:

@@ -15,6 +15,11 @@
 {{- if hasPrefix "sqlite" (dig "history" "database" "none" .Values.config) }}true{{ end }}
 {{- end }}
 
+{{- /* Whether this is an edge, which asks another gateway, and needs no rights in the cluster. */}}
+{{- define "kubecast.isEdge" -}}
+{{- if or .Values.edge.enabled (dig "edge" "core" "" .Values.config) }}true{{ end }}
+{{- end }}
+
 {{- /* Whether the file of SQLite is in a volume of the chart's: unless config.history says where it is. */}}
 {{- define "kubecast.volumeForHistory" -}}
 {{- if and (eq (dig "history" "database" "none" .Values.config) "sqlite") (not (dig "history" "stateDir" "" .Values.config)) }}true{{ end }}
@@ -58,6 +63,7 @@
 {{- if .Values.tls.existingSecret }}
 {{- $_ := set $c "tls" (dict "certFile" "/etc/kubecast-tls/tls.crt" "keyFile" "/etc/kubecast-tls/tls.key") }}
 {{- end }}
+{{- include "kubecast.configEdge" (dict "config" $c "root" .) }}
 {{- include "kubecast.configClusters" (dict "config" $c "root" .) }}
 {{- include "kubecast.configKinds" $c }}
 {{- include "kubecast.configAddresses" $c }}
@@ -67,6 +73,20 @@
 {{- if not (index $c .) }}{{ $_ := unset $c . }}{{ end }}
 {{- end }}
 {{- toYaml $c }}
+{{- end }}
+
+{{- /* The cores of an edge, whose token and authorities are files of a Secret. */}}
+{{- define "kubecast.configEdge" -}}
+{{- $edge := .root.Values.edge }}
+{{- if $edge.enabled }}
+{{- if .root.Values.clusters }}{{ fail "clusters and edge.enabled are both given: an edge reaches clusters by its core, by the names that they have there (config.clusters)" }}{{ end }}
+{{- if .config.edge }}{{ fail "edge.enabled and config.edge are both given: config.edge is for files that you mount yourself" }}{{ end }}
+{{- if not $edge.core }}{{ fail "edge.core has no address: name the gateway of which this is an edge" }}{{ end }}
+{{- if not $edge.existingSecret }}{{ fail "edge.existingSecret is empty: name the Secret with the token by which the core knows this gateway" }}{{ end }}
+{{- $files := dict "core" $edge.core "tokenFile" (printf "/etc/kubecast-edge/%s" $edge.tokenKey) }}
+{{- if $edge.caKey }}{{ $_ := set $files "caFile" (printf "/etc/kubecast-edge/%s" $edge.caKey) }}{{ end }}
+{{- $_ := set .config "edge" $files }}
+{{- end }}
 {{- end }}
 
 {{- define "kubecast.configClusters" -}}
@@ -133,6 +153,10 @@
 {{- range $i, $issuer := dig "auth" "jwt" list . }}
 {{- $_ := set $addresses (printf "config.auth.jwt[%d].issuer" $i) (dig "issuer" "" $issuer) }}
 {{- $_ := set $addresses (printf "config.auth.jwt[%d].jwksURL" $i) (dig "jwksURL" "" $issuer) }}
+{{- end }}
+{{- $core := dig "edge" "core" list . }}
+{{- range $i, $address := ternary (list $core) $core (kindIs "string" $core) }}
+{{- $_ := set $addresses (printf "config.edge.core[%d]" $i) $address }}
 {{- end }}
 {{- range $i, $webhook := .webhooks }}
 {{- $_ := set $addresses (printf "config.webhooks[%d].url" $i) (dig "url" "" $webhook) }}

@@ -10,6 +10,9 @@
 {{- if and .Values.history.existingSecret (include "kubecast.databaseServer" .) }}
 - {name: history-password, mountPath: /etc/kubecast-history, readOnly: true}
 {{- end }}
+{{- if .Values.edge.enabled }}
+- {name: edge, mountPath: /etc/kubecast-edge, readOnly: true}
+{{- end }}
 {{- range .Values.clusters }}
 - {name: {{ printf "cluster-%s" .name }}, mountPath: {{ printf "/etc/kubecast-clusters/%s" .name }}, readOnly: true}
 {{- end }}
@@ -27,6 +30,9 @@
 {{- end }}
 {{- if and .Values.history.existingSecret (include "kubecast.databaseServer" .) }}
 - {name: history-password, secret: {secretName: {{ .Values.history.existingSecret }}, defaultMode: 0440}}
+{{- end }}
+{{- if .Values.edge.enabled }}
+- {name: edge, secret: {secretName: {{ .Values.edge.existingSecret }}, defaultMode: 0440}}
 {{- end }}
 {{- range .Values.clusters }}
 - {name: {{ printf "cluster-%s" .name }}, secret: {secretName: {{ .existingSecret }}, defaultMode: 0440}}
