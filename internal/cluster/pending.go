@@ -38,6 +38,9 @@ const (
 	maxPendingBytes = 64 << 20
 )
 
+// VisibilityGroup is the group of Kueue's visibility API.
+const VisibilityGroup = "visibility.kueue.x-k8s.io"
+
 // visibilityVersions are the versions of Kueue's visibility API, whose answers are alike; the newest first.
 var visibilityVersions = []string{"v1beta2", "v1beta1"}
 
@@ -94,7 +97,7 @@ func pauseOf(took time.Duration) time.Duration {
 func (c *Cluster) askPending(ctx context.Context, clusterQueue string) (_ []Pending, err error) {
 	for _, version := range visibilityVersions {
 		var body io.ReadCloser
-		path := "/apis/visibility.kueue.x-k8s.io/" + version + "/clusterqueues/" + clusterQueue + "/pendingworkloads"
+		path := "/apis/" + VisibilityGroup + "/" + version + "/clusterqueues/" + clusterQueue + "/pendingworkloads"
 		body, err = c.lists.Get().AbsPath(path).Param("limit", fmt.Sprint(maxPending)).MaxRetries(0).Stream(ctx)
 		if apierrors.IsNotFound(err) {
 			continue

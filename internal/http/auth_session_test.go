@@ -30,9 +30,14 @@ func (g *gateway) expiring() {
 
 func (g *gateway) post(path, body string, headers ...string) answer {
 	g.t.Helper()
+	return g.send(http.MethodPost, path, body, headers...)
+}
+
+func (g *gateway) send(method, path, body string, headers ...string) answer {
+	g.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), g.patience)
 	defer cancel()
-	r := g.newRequest(ctx, http.MethodPost, path, headers)
+	r := g.newRequest(ctx, method, path, headers)
 	r.Body, r.ContentLength = io.NopCloser(strings.NewReader(body)), int64(len(body))
 	response, err := g.client.Do(r)
 	if err != nil {

@@ -33,6 +33,9 @@ func (s *Server) resource(w http.ResponseWriter, r *http.Request) error {
 	if t, ok := access.ParseLog(r.URL.Path); ok {
 		return s.logs.Answer(w, r, id, t)
 	}
+	if p, ok := rest.ParsePending(r.URL.Path); ok && id.Gateway {
+		return s.rest.Pending(w, r, id, p)
+	}
 	t, ok := access.Parse(r.URL.Path)
 	if !ok {
 		return noSuchPath(r.URL.Path)

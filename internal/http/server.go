@@ -274,12 +274,23 @@ func (s *Server) methodNotAllowed(_ http.ResponseWriter, r *http.Request) error 
 	}
 }
 
-// review answers a review that is posted, which changes nothing; other objects are not taken.
+// review answers a review that is posted, which changes nothing; other objects are not taken. Reviews of others are for other
+// gateways; everybody else is told what they would be of any other object.
 func (s *Server) review(w http.ResponseWriter, r *http.Request) error {
-	if !rest.IsReview(r.URL.Path) {
-		return s.methodNotAllowed(w, r)
+	switch {
+	case rest.IsReview(r.URL.Path):
+		return s.signedIn(s.rest.PostReview)(w, r)
+	case rest.IsReviewOfOthers(r.URL.Path):
+		id, err := s.signin.Caller(r)
+		switch {
+		case !id.Gateway:
+		case err != nil:
+			return err
+		default:
+			return s.rest.PostReviewOfOthers(w, r, id)
+		}
 	}
-	return s.signedIn(s.rest.PostReview)(w, r)
+	return s.methodNotAllowed(w, r)
 }
 
 // allows returns the methods that a path takes, if it is one of those outside of package signin

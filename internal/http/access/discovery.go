@@ -24,6 +24,12 @@ func (a *Access) MayRead(ctx context.Context, kinds *cache.Kinds, id auth.Identi
 	return decision.Allowed, err
 }
 
+// MayDo reports whether a caller may do what is asked about, whether or not there is such a thing.
+func (a *Access) MayDo(ctx context.Context, id auth.Identity, about auth.Request) (bool, error) {
+	decision, err := a.opts.Authorizer.Authorize(ctx, id, about)
+	return decision.Allowed, err
+}
+
 // CheckPath fails unless a caller may read a URL that is not a resource.
 func (a *Access) CheckPath(ctx context.Context, kinds *cache.Kinds, id auth.Identity, path string) error {
 	allowed, err := a.MayRead(ctx, kinds, id, path)

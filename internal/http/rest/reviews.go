@@ -166,6 +166,10 @@ func (h *Handler) mayRead(ctx context.Context, kinds *cache.Kinds, id auth.Ident
 	switch {
 	case of.Verb == "create" && of.Subresource == "" && cluster.IsSelfReview(of.Group, of.Resource):
 		return true, "", nil
+	case id.Gateway && of.Verb == "create" && of.Subresource == "" && isReviewOfOthers(of.Group, of.Resource):
+		return true, "", nil
+	case id.Gateway && of.Verb == "get" && of.Group == cluster.VisibilityGroup && of.Resource == "clusterqueues" && of.Subresource == "pendingworkloads":
+		return h.mayReadPending(ctx, kinds, id, of)
 	case !slices.Contains(readVerbs, of.Verb):
 		return false, readOnly, nil
 	case of.Subresource != "" && (of.Group != "" || of.Resource != "pods" || of.Subresource != "log" || of.Verb != "get"):
