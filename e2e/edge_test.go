@@ -1,10 +1,15 @@
 package e2e
 
 import (
+	"fmt"
+	"net/http"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubecast/kubecast/e2e/harness"
 )
@@ -78,5 +83,48 @@ func TestAnEdgeGoesOnAtAnotherCore(t *testing.T) {
 		if resets := f.resets(t, ""); len(resets) > 0 {
 			t.Errorf("%s was reset: %q", name, resets)
 		}
+	}
+}
+
+// At an edge ServiceAccounts sign in, and the API server decides what they may see: its core asks it on the edge's behalf.
+func TestAnEdgeAsksItsCoreWhoCallsAndWhatTheyMaySee(t *testing.T) {
+	t.Parallel()
+	s := onStage(t)
+	s.namespaces(t, "edge-robots")
+	admin := s.admin(t)
+	opts := overTLS(t)
+	opts.config = "gateways: [" + strings.ToLower(t.Name()) + "]\n"
+	core := s.startGateway(t, opts)
+	core.waitReady(t)
+	mustKnow(t, admin, "/api/v1/nodes", core)
+	edge := s.edgeOf(t, admin, gatewayOptions{auth: "  serviceAccounts: {audiences: [kubecast]}\n", config: "authorizer: {mode: sar}\n"}, core)
+	edge.waitReady(t)
+	binding := &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "edge-robots", Name: "bot"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "team-viewer"},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: "bot"}},
+	}
+	if _, err := s.kube.RbacV1().RoleBindings("edge-robots").Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	s.kubectl(t, "", "create", "serviceaccount", "bot", "-n", "edge-robots")
+	token := func(more ...string) string {
+		return strings.TrimSpace(s.kubectl(t, "", append([]string{"create", "token", "bot", "-n", "edge-robots"}, more...)...))
+	}
+	good := token("--audience", "kubecast")
+	eventually(t, "the ServiceAccount is let in", func() error {
+		if a := edge.get(t, good, "/api/v1/namespaces/edge-robots/pods"); a.code != http.StatusOK {
+			return fmt.Errorf("%d %s", a.code, a.body)
+		}
+		return nil
+	})
+	if a := edge.get(t, good, "/api/v1/nodes"); a.code != http.StatusForbidden {
+		t.Errorf("nodes: %d %s", a.code, a.body)
+	}
+	if a := edge.get(t, token("--audience", "other"), "/api/v1/namespaces/edge-robots/pods"); a.code != http.StatusUnauthorized {
+		t.Errorf("a token for another: %d %s", a.code, a.body)
+	}
+	if a := core.get(t, good, "/api/v1/namespaces/edge-robots/pods"); a.code != http.StatusUnauthorized {
+		t.Errorf("at the core, which takes no such tokens: %d %s", a.code, a.body)
 	}
 }

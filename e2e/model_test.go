@@ -33,6 +33,43 @@ import (
 // gateway jumps then. Without it, the test is a short sample.
 func TestRandomFaultsLeaveEveryClientRight(t *testing.T) {
 	t.Parallel()
+	runModel(t, func(m *model, secure gatewayOptions) {
+		proxied := gatewayOptions{listen: harness.Address(t), kubeconfig: m.proxy.Kubeconfig(t, m.stage.cluster)}
+		m.gateways = []*gateway{m.stage.startGateway(t, proxied), m.stage.startGateway(t, secure)}
+	})
+}
+
+// The same holds of clients that go from one edge to another, while their two cores are killed, drain, stand still and cannot be
+// reached, too. The first edge reaches the first core through another such proxy, and that core reaches the API server through the
+// one of before.
+func TestRandomFaultsWithEdgesBetweenLeaveEveryClientRight(t *testing.T) {
+	t.Parallel()
+	runModel(t, func(m *model, secure gatewayOptions) {
+		s, admin := m.stage, m.stage.admin(t)
+		for i := range 2 {
+			opts := overTLS(t)
+			opts.config = "drain: 1s\ngateways: [" + strings.ToLower(t.Name()) + "]\n"
+			if i == 0 {
+				opts.kubeconfig = m.proxy.Kubeconfig(t, s.cluster)
+			}
+			m.cores = append(m.cores, s.startGateway(t, opts))
+		}
+		for _, core := range m.cores {
+			core.waitReady(t)
+			mustKnow(t, admin, "/api/v1/nodes", core)
+		}
+		m.toCore = faultproxy.Before(t, m.cores[0].url, m.cores[0].client.Transport)
+		proxied := &gateway{url: m.toCore.URL, caFile: m.toCore.CAFile(t)}
+		m.gateways = []*gateway{
+			s.edgeOf(t, admin, gatewayOptions{listen: harness.Address(t)}, proxied, m.cores[1]),
+			s.edgeOf(t, admin, secure, m.cores...),
+		}
+	})
+}
+
+// runModel lets random faults happen to what is built, and checks all clients.
+func runModel(t *testing.T, build func(m *model, secure gatewayOptions)) {
+	t.Helper()
 	lasting, clients := 15*time.Second, 20
 	secure := overTLS(t)
 	if text := os.Getenv("KUBECAST_SOAK"); text != "" {
@@ -51,16 +88,15 @@ func TestRandomFaultsLeaveEveryClientRight(t *testing.T) {
 		s.allowTeam(t, namespace)
 	}
 	random := seed(t)
-	proxy := faultproxy.Start(t, s.cluster)
 	m := &model{
-		stage:    s,
-		random:   random,
-		proxy:    proxy,
-		gateways: []*gateway{s.startGateway(t, gatewayOptions{listen: harness.Address(t), kubeconfig: proxy.Kubeconfig(t, s.cluster)}), s.startGateway(t, secure)},
+		stage:  s,
+		random: random,
+		proxy:  faultproxy.Start(t, s.cluster),
 		churn: &churn{namespaces: []string{"model-a", "model-b", "model-c"}, test: "model", forgiving: true,
 			random: rand.New(rand.NewPCG(random.Uint64(), 2))},
 		void: map[string]int{},
 	}
+	build(m, secure)
 	for _, g := range m.gateways {
 		g.waitReady(t)
 		m.urls = append(m.urls, g.url)
@@ -117,10 +153,12 @@ func (w watched) String() string { return w.follower.name + " " + w.name }
 type model struct {
 	stage    *stage
 	random   *rand.Rand
-	proxy    *faultproxy.Proxy // before the first gateway
+	proxy    *faultproxy.Proxy // between the API server and the first gateway, or the first core
 	gateways []*gateway
-	urls     []string // of the gateways, which keep them when they are started again
-	viewers  []string // tokens
+	cores    []*gateway        // of the gateways, which are edges then; none: they are not
+	toCore   *faultproxy.Proxy // between the first core and the first edge
+	urls     []string          // of the gateways, which keep them when they are started again
+	viewers  []string          // tokens
 	churn    *churn
 	watched  []watched
 	roamers  *roamers
@@ -209,6 +247,10 @@ func (m *model) hurt(t *testing.T) {
 	if m.random.IntN(3) == 0 {
 		m.roamers.roam(t)
 	}
+	if len(m.cores) > 0 && m.random.IntN(2) == 0 {
+		m.hurtCore(t)
+		return
+	}
 	g := m.gateways[m.random.IntN(len(m.gateways))]
 	switch n := m.random.IntN(18); {
 	case n < 4:
@@ -233,16 +275,49 @@ func (m *model) hurt(t *testing.T) {
 		t.Log("history is compacted")
 		m.fault(t, "etcd-compact")
 	case n < 14:
-		m.failRequests(t)
-	case n < 17:
+		m.failRequests(t, m.proxy)
+	case n < 17 || len(m.cores) > 0: // which of several gateways in line know of a restore is another test's matter
 		m.vanish(t)
 	default:
 		m.restore(t)
 	}
 }
 
-// failRequests makes some requests of the first gateway fail for a time.
-func (m *model) failRequests(t *testing.T) {
+// hurtCore does one random fault of a core, or of the way to it.
+func (m *model) hurtCore(t *testing.T) {
+	t.Helper()
+	core := m.cores[m.random.IntN(len(m.cores))]
+	switch m.random.IntN(5) {
+	case 0:
+		t.Log("a core is killed")
+		core.kill()
+		core.restart(t)
+	case 1:
+		t.Log("a core drains")
+		core.process.Signal(syscall.SIGTERM)
+		core.process.Terminate(20 * time.Second)
+		core.logs = append(core.logs, core.process.Stderr.String())
+		core.restart(t)
+	case 2:
+		t.Log("a core stands still")
+		core.process.Signal(syscall.SIGSTOP)
+		time.Sleep(time.Duration(m.random.IntN(2000)) * time.Millisecond)
+		core.process.Signal(syscall.SIGCONT)
+	case 3:
+		t.Log("both cores are killed")
+		for _, core := range m.cores {
+			core.kill()
+		}
+		for _, core := range m.cores {
+			core.restart(t)
+		}
+	default:
+		m.failRequests(t, m.toCore)
+	}
+}
+
+// failRequests makes some requests that go through a proxy fail for a time.
+func (m *model) failRequests(t *testing.T, proxy *faultproxy.Proxy) {
 	t.Helper()
 	what := []struct{ verb, path string }{
 		{"", "/apis/rbac.authorization.k8s.io/"}, {"watch", "/api/v1/pods"}, {"list", "/api/v1/pods"}, {"", "/"},
@@ -250,7 +325,11 @@ func (m *model) failRequests(t *testing.T) {
 	how := []faultproxy.Failing{500, 429, faultproxy.Hangs, faultproxy.IsCut, faultproxy.IsHeld}[m.random.IntN(5)]
 	lasting := time.Duration(m.random.IntN(3000)) * time.Millisecond
 	t.Logf("requests fail for %v: %s %s: %d", lasting, what.verb, what.path, how)
-	_, mend := m.proxy.Fail(t, what.verb, what.path, how)
+	path := what.path
+	if proxy == m.toCore {
+		path = "/clusters/default" + path
+	}
+	_, mend := proxy.Fail(t, what.verb, path, how)
 	time.Sleep(lasting)
 	mend()
 }
@@ -428,12 +507,15 @@ func (m *model) check(t *testing.T) {
 	m.checked, m.calms = newest, nil
 }
 
-// relists returns the relists of both gateways in the present history, by address.
+// relists returns the relists of both gateways in the present history, by address. What a core did not see, its edges did not either.
 func (m *model) relists(t *testing.T) map[string]stretches {
 	t.Helper()
 	found := map[string]stretches{}
 	for _, g := range m.gateways {
 		found[g.url] = g.relists(t, podsKind.Resource)[m.void[g.url]:]
+		for _, core := range m.cores {
+			found[g.url] = append(found[g.url], core.relists(t, podsKind.Resource)...)
+		}
 	}
 	return found
 }

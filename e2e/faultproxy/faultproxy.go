@@ -14,6 +14,7 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -83,6 +84,23 @@ func Start(t testing.TB, cluster *controlplane.ControlPlane) *Proxy {
 		t.Fatal(err)
 	}
 	return start(t, config.Host, transport)
+}
+
+// Before runs a proxy to another server, such as a gateway that is the core of others, until the test ends.
+func Before(t testing.TB, upstream string, transport http.RoundTripper) *Proxy {
+	t.Helper()
+	return start(t, upstream, transport)
+}
+
+// CAFile writes the authority of the proxy's certificate.
+func (p *Proxy) CAFile(t testing.TB) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "ca.crt")
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: p.server.Certificate().Raw})
+	if err := os.WriteFile(file, ca, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
 }
 
 func start(t testing.TB, upstream string, transport http.RoundTripper) *Proxy {
