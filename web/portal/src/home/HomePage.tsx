@@ -110,9 +110,11 @@ export function HomePage({ view }: { view: View }): ReactNode {
               </Section>
             )}
             {fresh.length > mostFresh && !all && (
-              <button type="button" className="button button-small" onClick={() => setAll(true)}>
-                {t.showAll(fresh.length)}
-              </button>
+              <p className="mine-all">
+                <button type="button" className="button button-small" onClick={() => setAll(true)}>
+                  {t.showAll(fresh.length)}
+                </button>
+              </p>
             )}
             <Section title={t.waiting} count={mine.waiting.length} none={t.noneWaits}>
               {mine.waiting.map((job) => (

@@ -36,7 +36,7 @@ function Column({ source, pieces, all, level, goTo, ...lines }: ColumnProps): Re
       <h2 className="log-column-head">
         <span translate="no">{source}</span> {became && <span className={became.failed ? 'log-failed' : 'log-ended'}>{became.words}</span>}
       </h2>
-      <Lines rows={rows} named={false} label={t.logOf(source)} goTo={has ? goTo : undefined} {...lines} />
+      <Lines rows={rows} named={undefined} label={t.logOf(source)} goTo={has ? goTo : undefined} {...lines} />
     </section>
   );
 }

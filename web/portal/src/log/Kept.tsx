@@ -55,7 +55,7 @@ export function KeptLines({ text, label, file }: KeptLinesProps): ReactNode {
           {sought !== '' && (matches.length === 0 ? t.noMatch : t.matchOf(place < 0 ? '–' : formatNumber(place + 1), formatNumber(matches.length)))}
         </span>
       </div>
-      <Lines rows={rows} search={sought} named={false} wrap={wrap} times={false} goTo={at} label={label} busy={false} onTop={never} onGap={never} hrefOf={never} onLink={never} />
+      <Lines rows={rows} search={sought} named={undefined} wrap={wrap} times={false} goTo={at} label={label} busy={false} onTop={never} onGap={never} hrefOf={never} onLink={never} />
     </>
   );
 }

@@ -12,8 +12,8 @@ import { t } from './texts.ts';
 export interface LineProps {
   readonly entry: LogEntry;
   readonly search: string;
-  /** Whose it is, where there are several. */
-  readonly named: boolean;
+  /** Whose it is, where there are several: without this, with which all of their names begin. Undefined: there is one. */
+  readonly named: string | undefined;
   readonly times: boolean;
   /** Where the line's own address leads; undefined: it has none. */
   readonly href: string | undefined;
@@ -26,12 +26,22 @@ export function Line({ entry, search, named, times, href, onLink }: LineProps): 
     () => (
       <>
         {entry.type === 'line' && times && <Time time={entry.time} href={href} onLink={() => onLink(entry.number)} />}
-        {named && <span className="log-from" translate="no">{`${entry.pod}/${entry.container}`}</span>}
+        {named !== undefined && <From entry={entry} without={named} />}
         {entry.type === 'line' ? <Text line={entry} search={search} /> : <span className="log-words">{words(entry)}</span>}
       </>
     ),
     // eslint-disable-next-line react-hooks/exhaustive-deps -- whichever it is, it leads to the line
     [entry, search, named, times, href],
+  );
+}
+
+function From({ entry: { pod, container }, without }: { readonly entry: LogEntry; readonly without: string }): ReactNode {
+  const whole = `${pod}/${container}`;
+  const cut = without !== '' && whole.startsWith(without);
+  return (
+    <span className="log-from" title={cut ? whole : undefined} translate="no">
+      {cut ? `…${whole.slice(without.length)}` : whole}
+    </span>
   );
 }
 

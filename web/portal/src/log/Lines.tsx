@@ -14,7 +14,7 @@ export interface LinesProps {
   readonly rows: Rows;
   readonly search: string;
   /** There are several containers, so that each line says whose it is. */
-  readonly named: boolean;
+  readonly named: string | undefined;
   readonly wrap: boolean;
   readonly times: boolean;
   /** The row that is marked, and shown as often as this changes. */

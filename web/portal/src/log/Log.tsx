@@ -11,7 +11,7 @@ import { formatView, setView, useView } from '../view/view.ts';
 import { addressAt } from './address.ts';
 import { Columns } from './Columns.tsx';
 import { downloadLog } from './download.ts';
-import { becameOf, entriesOf, newerThan, sourcesOf } from './entries.ts';
+import { commonName, becameOf, entriesOf, newerThan, sourcesOf } from './entries.ts';
 import { mayHaveMore } from './join.ts';
 import { atLeast, levels, type Level } from './levels.ts';
 import { Find } from './Find.tsx';
@@ -54,6 +54,7 @@ export function Log({ of, namespace, name, token, choice, unwritten }: LogProps)
   const all = useMemo(() => entriesIn(pieces), [pieces]);
   const loaded = useMemo(() => rowsOf([{ from: 0, entries: all }]), [all]);
   const sources = useMemo(() => sourcesOf(all), [all]);
+  const common = useMemo(() => commonName(all), [all]);
   const side = view.log === 'side' && sources.length > 1;
   const only = side ? '' : chosen;
   const shows = (entries: readonly LogEntry[]): readonly LogEntry[] => atLeast(entriesOf(entries, only), options.level);
@@ -162,7 +163,7 @@ export function Log({ of, namespace, name, token, choice, unwritten }: LogProps)
         </button>
       )}
       {rows.count > 0 && side && <Columns sources={sources} pieces={pieces} all={all} level={options.level} {...lines} />}
-      {rows.count > 0 && !side && <Lines rows={rows} named={sources.length > 1 && only === ''} label={t.log} {...lines} />}
+      {rows.count > 0 && !side && <Lines rows={rows} named={sources.length > 1 && only === '' ? common : undefined} label={t.log} {...lines} />}
       {rows.count === 0 && <Nothing status={status} message={error?.message} sought={all.length > 0} unwritten={unwritten} onRetry={retry} />}
     </>
   );

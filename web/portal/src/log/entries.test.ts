@@ -1,6 +1,6 @@
 import type { LogEntry } from '@kubecast/sdk';
 import { expect, test } from 'vitest';
-import { entriesOf, newerThan, sourcesOf, words } from './entries.ts';
+import { commonName, entriesOf, newerThan, sourcesOf, words } from './entries.ts';
 import { addressAt, lineAt } from './address.ts';
 import { matchesOf, parts } from './find.ts';
 
@@ -57,4 +57,9 @@ test('a line among others of its time has an address only where it is known whic
   expect(addressAt(tail, 2, true)).toBe('p/main/2026-11-27T10:00:01Z/1');
   expect([lineAt(tail, address(1, 1), false)?.number, lineAt(tail, address(1, 1), true)?.number, lineAt(tail, address(2, 1), false)?.number]).toEqual([undefined, 2, 5]);
   expect(lineAt([began, at(1, 1), at(2, 2)], address(1, 0), false)?.number).toBe(1);
+});
+
+test('what the names of all pods begin with is cut at a hyphen, and nothing of one that is alone', () => {
+  const common = (...pods: string[]): string => commonName(pods.map((pod) => ({ pod })) as unknown as Parameters<typeof commonName>[0]);
+  expect([common('train-7-abcde', 'train-7-abxyz', 'train-7-abcde'), common('train-0', 'train-10'), common('train', 'train-0'), common('a-0', 'b-0'), common('train-0', 'train-0'), common()]).toEqual(['train-7-', 'train-', '', '', '', '']);
 });

@@ -10,6 +10,15 @@ export function sourcesOf(entries: readonly LogEntry[]): string[] {
   return [...new Set(entries.map(sourceOf))];
 }
 
+/** What all of their pods' names begin with, up to a hyphen: it tells none from another. */
+export function commonName(entries: readonly LogEntry[]): string {
+  const [first = '', ...others] = new Set(entries.map(({ pod }) => pod));
+  if (others.length === 0) return '';
+  let length = first.length;
+  for (const other of others) while (!other.startsWith(first.slice(0, length))) length--;
+  return first.slice(0, first.lastIndexOf('-', length - 1) + 1);
+}
+
 /** How many have come since those at which the reader stays; the first of them may be kept no more. */
 export function newerThan(held: readonly LogEntry[], now: readonly LogEntry[]): number {
   const last = held.at(-1)?.number ?? -1;
