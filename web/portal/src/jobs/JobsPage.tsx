@@ -4,7 +4,7 @@ import { TablePage } from '../table/TablePage.tsx';
 import { jobColumns } from './columns.tsx';
 import { jobHeader, jobLine } from './exported.ts';
 import { jobRow, jobStates, type JobRow } from './job.ts';
-import { WithRunTimes } from './RunTime.tsx';
+import { WithPast } from './past.tsx';
 import { linkToJob, type View } from '../view/view.ts';
 import { stateName } from '../state/texts.ts';
 import './jobs.css';
@@ -20,9 +20,9 @@ export function JobsPage({ view }: { readonly view: View }): ReactNode {
   const href = (row: JobRow<string>): string => linkToJob(row.namespace, row.name, view);
   return (
     <WithPlaces namespace={view.namespace}>
-      <WithRunTimes namespace={view.namespace}>
+      <WithPast namespace={view.namespace}>
         <TablePage view={view} exported={exported} name="jobs" read={jobRow} columns={jobColumns} states={jobStates} texts={texts} narrowLine={narrowLine} href={href} />
-      </WithRunTimes>
+      </WithPast>
     </WithPlaces>
   );
 }

@@ -1,28 +1,17 @@
-import type { ReactNode } from 'react';
 import { Age } from '../age/Age.tsx';
-import { PlaceOf } from '../queues/places.tsx';
-import { StateMark } from '../state/StateMark.tsx';
 import { urgency } from '../state/tone.ts';
 import type { Column } from '../table/DataTable.tsx';
 import { TextCell } from '../table/TextCell.tsx';
 import { ranSince, type JobRow } from './job.ts';
 import { RunTime } from './RunTime.tsx';
 import { Progress } from './Progress.tsx';
+import { State } from './State.tsx';
 import { t } from './texts.ts';
 
 // The job that began last ran shortest. Jobs that have not begun come last.
 function runTime(row: JobRow<string>): number | undefined {
   const since = ranSince(row);
   return since === undefined ? undefined : (row.finished ?? Date.now()) - since;
-}
-
-function State({ row }: { readonly row: JobRow<string> }): ReactNode {
-  return (
-    <span className="placed-state">
-      <StateMark {...row} />
-      {row.state === 'Queued' && <PlaceOf uid={row.uid} />}
-    </span>
-  );
 }
 
 export const jobColumns: readonly Column<JobRow<string>>[] = [

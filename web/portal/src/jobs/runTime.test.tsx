@@ -7,7 +7,8 @@ import { eachPage } from '../../../mock/page.ts';
 import { render, type Rendered } from '../../../mock/render.ts';
 import { AsOf } from '../age/Age.tsx';
 import { jobRow, type JobRow } from './job.ts';
-import { RunTime, timesOf, WithRunTimes } from './RunTime.tsx';
+import { WithPast } from './past.tsx';
+import { RunTime, timesOf } from './RunTime.tsx';
 
 let server: ScriptedFetch;
 let kc: Kubecast;
@@ -37,9 +38,9 @@ const show = async (first: readonly JobRow[]): Promise<(rows: readonly JobRow[])
   page = render(
     <KubecastProvider client={kc}>
       <AsOf value={Date.now()}>
-        <WithRunTimes namespace="n">
+        <WithPast namespace="n">
           <Shown />
-        </WithRunTimes>
+        </WithPast>
       </AsOf>
     </KubecastProvider>,
   );

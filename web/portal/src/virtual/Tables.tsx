@@ -7,7 +7,7 @@ import { jobHeader, jobLine } from '../jobs/exported.ts';
 import { jobFields } from '../jobs/fields.ts';
 import { listedJob, type JobRow } from '../jobs/job.ts';
 import { narrowLine as narrowJob } from '../jobs/JobsPage.tsx';
-import { WithRunTimes } from '../jobs/RunTime.tsx';
+import { WithPast } from '../jobs/past.tsx';
 import { podColumns } from '../pods/columns.tsx';
 import { podHeader, podLine } from '../pods/exported.ts';
 import { podFields } from '../pods/fields.ts';
@@ -31,9 +31,9 @@ export function LargeTable({ page, ...table }: LargeTableProps): ReactNode {
     const href = (row: JobRow<string>): string => linkToJob(row.namespace, row.name, view);
     return (
       <WithPlaces namespace={view.namespace}>
-        <WithRunTimes namespace={view.namespace}>
+        <WithPast namespace={view.namespace}>
           <VirtualPage {...table} name="jobs" resource={jobs} fields={jobFields} read={listedJob} columns={jobColumns} narrowLine={narrowJob} href={href} exported={jobFile} />
-        </WithRunTimes>
+        </WithPast>
       </WithPlaces>
     );
   }

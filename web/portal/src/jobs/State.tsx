@@ -1,0 +1,29 @@
+// A job's state in a table whose rows are the cluster's objects, and why it came to that, as the history knows it.
+
+import type { PastJob } from '@kubecast/sdk';
+import type { ReactNode } from 'react';
+import { PlaceOf } from '../queues/places.tsx';
+import { StateMark } from '../state/StateMark.tsx';
+import { whyNow } from '../state/why.ts';
+import type { JobRow } from './job.ts';
+import { usePast } from './past.tsx';
+
+const explained = new Set(['Failed', 'Retrying', 'Queued', 'Pending']);
+
+/** All failures have one of three reasons in the words of their controller, so what the history says comes first. */
+function withWhy(row: JobRow<string>, past: PastJob | undefined): Pick<JobRow<string>, 'state' | 'detail' | 'message'> {
+  const { state, detail, message } = row;
+  const why = past?.state === state && explained.has(state) ? whyNow(past) : '';
+  if (!why) return row;
+  if (state !== 'Failed') return { state, detail: [detail, why].filter(Boolean).join(' · '), message };
+  return past?.cause ? { state, detail: why, message: [detail, message].filter(Boolean).join(' · ') } : row;
+}
+
+export function State({ row }: { readonly row: JobRow<string> }): ReactNode {
+  return (
+    <span className="placed-state">
+      <StateMark {...withWhy(row, usePast(row))} />
+      {row.state === 'Queued' && <PlaceOf uid={row.uid} />}
+    </span>
+  );
+}
