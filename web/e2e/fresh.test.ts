@@ -71,6 +71,9 @@ describe.skipIf(lacking !== undefined)(`a fresh project${lacking ? ` (${lacking}
         await writeFile(join(app, file), code);
       }
       await writeFile(join(app, 'app/layout.tsx'), "import type { ReactNode } from 'react';\n\nexport default function Layout({ children }: { children: ReactNode }) {\n  return <html lang=\"en\"><body>{children}</body></html>;\n}\n");
+      // A component of the server that names what is a client's: without the condition react-server it does not build.
+      await mkdir(join(app, 'app/named'));
+      await writeFile(join(app, 'app/named/page.tsx'), "import { KubecastProvider } from '@kubecast/sdk/react';\n\nexport default function Page() {\n  return <p>{typeof KubecastProvider}</p>;\n}\n");
       await writeFile(join(app, 'tsconfig.json'), JSON.stringify({ compilerOptions: { strict: true, allowImportingTsExtensions: true, noEmit: true } }));
       run(process.execPath, ['node_modules/next/dist/bin/next', 'build'], app);
     });
@@ -111,6 +114,7 @@ describe.skipIf(lacking !== undefined)(`a fresh project${lacking ? ` (${lacking}
       const list = (html: string): string | undefined => /<ul data-status.*?<\/ul>/.exec(html)?.[0];
       await expect.poll(async () => list(await page('of-mara'))).toMatch(/^<ul data-status="stale"><li>train<\/li><\/ul>$/);
       expect(list(await page('of-nobody'))).toBe('<ul data-status="loading"></ul>');
+      expect(await (await fetch(`${at}/named`)).text()).toContain('<p>function</p>');
     });
   });
 });

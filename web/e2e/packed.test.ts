@@ -166,13 +166,16 @@ describe.skipIf(lacking !== undefined)(`the packed package${lacking ? ` (${lacki
   });
 
   test.each(['index.html', 'RunningJobs.vue', 'RunningJobs.svelte'])('is bundled by Vite: %s', async (entry) => {
+    const warnings: string[] = [];
+    const onwarn = ({ message }: { readonly message: string }): void => void warnings.push(message);
     const output = await build({
       configFile: false,
       root: app('.'),
       logLevel: 'error',
       plugins: [components()],
-      build: { write: false, rollupOptions: { input: app(entry), preserveEntrySignatures: 'strict' } },
+      build: { write: false, rollupOptions: { input: app(entry), preserveEntrySignatures: 'strict', onwarn } },
     });
+    expect(warnings).toEqual([]);
     const code = [output].flat().flatMap((one) => ('output' in one ? one.output.map((part) => ('code' in part ? part.code : '')) : [])).join('');
     // What is asked for is in it, the SDK where it is begun, and nothing of the mock.
     expect(['status.active', 'Last-Event-ID', 'kubecast mock'].map((words) => code.includes(words))).toEqual([true, entry === 'index.html', false]);

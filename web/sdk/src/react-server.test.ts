@@ -1,4 +1,5 @@
 // A server that streams what it renders comes to its end, also where something is not there yet.
+import { readFileSync } from 'node:fs';
 import { Writable } from 'node:stream';
 import { createElement, Suspense, type ReactNode } from 'react';
 import { renderToPipeableStream } from 'react-dom/server';
@@ -37,6 +38,14 @@ function streamed(client: Kubecast, errors: unknown[]): Promise<string> {
     const { pipe } = renderToPipeableStream(tree, { onError: (error) => void errors.push(error), onShellError: reject, onShellReady: () => pipe(to) });
   });
 }
+
+test('components of a server import all that there is, as a client’s, and pages are bundled without a directive', async () => {
+  const source = (name: string): string => readFileSync(new URL(name, import.meta.url), 'utf8');
+  expect(Object.keys(await import('./react-server.ts')).sort()).toEqual(Object.keys(await import('./react.ts')).sort());
+  expect(source('./react-server.ts')).toMatch(/^'use client';\n/);
+  expect(source('./react-server.ts')).not.toContain('export *'); // Next refuses it
+  expect(source('./react.ts')).not.toContain("'use client'");
+});
 
 test('what a server has nothing of is the fallback, and its stream ends', async () => {
   const server = new ScriptedFetch();

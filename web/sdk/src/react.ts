@@ -1,5 +1,3 @@
-'use client';
-
 // For React: a watch is a hook, and its objects are there while the component is.
 
 import { createContext, createElement, useCallback, useContext, useEffect, useMemo, useState, useSyncExternalStore, type FunctionComponent, type ReactNode } from 'react';
