@@ -128,3 +128,34 @@ func TestAnEdgeAsksItsCoreWhoCallsAndWhatTheyMaySee(t *testing.T) {
 		t.Errorf("at the core, which takes no such tokens: %d %s", a.code, a.body)
 	}
 }
+
+// What was revoked in the core's cluster is refused at an edge, which reads the list through its core.
+func TestAnEdgeRefusesWhatWasRevoked(t *testing.T) {
+	t.Parallel()
+	s := onStage(t)
+	s.namespaces(t, "edge-revoked")
+	s.kubectl(t, "", "create", "configmap", "revoked", "-n", "edge-revoked")
+	admin := s.admin(t)
+	opts := overTLS(t)
+	opts.auth = "  revocations: {configMap: edge-revoked/revoked}\n"
+	opts.config = "gateways: [" + strings.ToLower(t.Name()) + "]\n"
+	core := s.startGateway(t, opts)
+	core.waitReady(t)
+	mustKnow(t, admin, "/api/v1/nodes", core)
+	edge := s.edgeOf(t, admin, gatewayOptions{auth: opts.auth}, core)
+	edge.waitReady(t)
+	token, err := s.token("jane-at-the-edge", "platform")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustKnow(t, token, "/api/v1/pods", core, edge)
+	s.kubectl(t, "", "patch", "configmap", "revoked", "-n", "edge-revoked", "--type", "merge", "-p", `{"data":{"jane-1":"{\"username\":\"jane-at-the-edge\"}"}}`)
+	for _, g := range []*gateway{core, edge} {
+		eventually(t, "jane is refused", func() error {
+			if a := g.get(t, token, "/api/v1/pods"); a.code != http.StatusUnauthorized {
+				return fmt.Errorf("%d", a.code)
+			}
+			return nil
+		})
+	}
+}
