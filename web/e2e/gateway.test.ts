@@ -1,7 +1,7 @@
 // The whole of it: a real control plane, the real gateway with the portal inside, a real browser.
 
 import { parse as parseCsv } from 'csv-parse/sync';
-import { mkdir, readFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import type { Browser, Page } from 'playwright-core';
 import { renderToString } from 'react-dom/server';
@@ -15,6 +15,7 @@ import { chromiumPath, closeContext, hasChromium, launch, openPage } from './sup
 import { act, guidesBundle, openGuide, shownIn } from './support/guides.ts';
 import { devclusterPath, gatewayPath, hasBinaries, Kubecast } from './support/kubecast.ts';
 import { noticesOf, recordNotices } from './support/notices.ts';
+import { withFewColors } from './support/png.ts';
 import { missing } from './support/skip.ts';
 
 const lacking = missing({ [chromiumPath]: hasChromium, [`${gatewayPath} and ${devclusterPath}`]: hasBinaries });
@@ -518,7 +519,7 @@ describe.skipIf(lacking !== undefined)(`the portal on a real gateway${lacking ? 
     const take = async (name: string, ready: string): Promise<void> => {
       await page.locator(ready).first().waitFor();
       await page.waitForTimeout(1_500); // what is loaded meanwhile
-      await page.screenshot({ path: `${docs}${name}.png` });
+      await writeFile(`${docs}${name}.png`, withFewColors(await page.screenshot()));
     };
     const go = (hash: string): Promise<void> => page.evaluate((to) => void (location.hash = to), hash);
     await take('portal', '.table-body .table-row');
@@ -530,10 +531,13 @@ describe.skipIf(lacking !== undefined)(`the portal on a real gateway${lacking ? 
     await page.locator('.bell-button').click();
     await take('inbox', '.inbox-items');
     await page.keyboard.press('Escape');
-    await go('#overview');
+    await page.mouse.move(640, 719); // over nothing that shows it
+    await go('#overview?since=1h');
     await take('overview', '.charts');
     await go('#history');
     await take('history', '.plain-table .row-link');
+    await go('#kinds/nodes');
+    await page.locator('.plain-table .row-link').first().waitFor();
     await go('#kinds/nodes/node-01');
     await take('node', '.job-facts .fact');
     await go('#kinds');

@@ -206,7 +206,7 @@ function Job({ job, view, at, fresh, onOpen }: JobProps): ReactNode {
         </span>
       </span>
       <span className="mine-age">
-        <Age since={at} in={job.endedAt === undefined ? undefined : t.ago} />
+        <Age since={at} in={job.endedAt === undefined && job.state !== 'Deleted' ? undefined : t.ago} />
       </span>
       {job.state === 'Queued' && job.place && (
         <span className="mine-why">

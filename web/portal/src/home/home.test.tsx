@@ -196,3 +196,15 @@ test('what was read stays while the history is away, as of when it was, and is r
   await answer();
   expect(section('Ended in the last week')).toContain('train');
 });
+
+test('of what was removed before it ran it is told how long ago, as of all that has ended', async () => {
+  past.record('gone', 'Pending');
+  past.record('gone', 'Deleted');
+  past.record('over', 'Failed', { reason: 'DeadlineExceeded' });
+  await show();
+  await answer();
+  await open();
+  await pass(5_000);
+  const ages = [...page.element.querySelectorAll('li')].map((one) => `${one.dataset['name']} ${one.querySelector('.mine-age')?.textContent}`);
+  expect(ages).toEqual([expect.stringMatching(/^\w+ \d+s ago$/), expect.stringMatching(/^\w+ \d+s ago$/)]);
+});
