@@ -198,8 +198,10 @@ export class Keeper implements Offline {
     store.flush();
     const { phase, items } = sink.getSnapshot();
     if (phase !== 'loading' || items.length > 0) return;
-    entry.since = found.watch.asOf;
     this.#fill(sink, found.watch, found.texts, false);
+    // Only now: where the schedule runs at once, the rows have seemed to be complete for a moment, and so as new as the stream.
+    entry.since = found.watch.asOf;
+    sink.commit();
   }
 
   #attend(): void {

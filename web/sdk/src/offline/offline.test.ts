@@ -170,6 +170,25 @@ test('a view that was left before is shown from the disk when it is come back to
   expect(names(watch)).toEqual(['a', 'c', 'd']);
 });
 
+test('where what has changed is told at once, rows that are read late say as of when they are, too', async () => {
+  await visited();
+  const written = Date.now() - 31_000;
+  const kc = createKubecast({ token: () => 'let-me-in', fetch: gateway.fetch, random: () => 0.5, schedule: (flush) => flush() });
+  open.push({ kc, offline: await soon(keepOffline(kc, { user: 'mara', every: 3_600_000 })) });
+  kc.watch(pods).subscribe(nobody);
+  await pass(20_000); // in which what nobody looks at is left
+  gateway.away = true;
+  gateway.cutAll();
+  await pass();
+  const watch = kc.watch(jobs);
+  watch.subscribe(nobody);
+  await pass();
+  expect(names(watch)).toEqual(['a', 'b', 'c']);
+  const { status, asOf } = watch.getSnapshot();
+  expect(status).toBe('stale');
+  expect(asOf).toBeLessThanOrEqual(written);
+});
+
 test('pages and counts are kept, and logs begin anew', async () => {
   for (const name of ['a', 'b']) put(name);
   const newest = page(jobs, { limit: 1, sort: ['-metadata.name'] });

@@ -1,8 +1,5 @@
 // The rows of a watch as texts of some hundred rows each, of which only those are written again that have changed.
 
-/** How many rows a text has at most. */
-const most = 256;
-
 export interface Segment {
   /** Its place; greater than that of the one before. */
   readonly n: number;
@@ -21,9 +18,9 @@ export interface Plan {
 
 /**
  * Rows keep their order: those that stay stay where they are, and new ones come last. Whatever order they come in, what is planned is exactly
- * what is there now.
+ * what is there now. A text has `most` rows at most.
  */
-export function plan(before: readonly Segment[], rows: readonly unknown[]): Plan {
+export function plan(before: readonly Segment[], rows: readonly unknown[], most = 256): Plan {
   const segments: Segment[] = [];
   let at = 0;
   for (const segment of before) {
