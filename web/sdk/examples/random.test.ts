@@ -7,7 +7,7 @@ import { createKubecast, type Kubecast, type KubeObject } from '@kubecast/sdk';
 import { MockGateway } from '../../mock/index.ts';
 import { seededRandom } from '../../mock/random.ts';
 import '../../mock/setup.ts';
-import { frameworks, type Ask, type Mounted } from './mounted.ts';
+import { frameworks, jobs, type Ask, type Mounted } from './mounted.ts';
 
 const steps = Number(process.env.KUBECAST_STEPS ?? 600);
 const seed = Number(process.env.KUBECAST_SEED ?? 11);
@@ -93,7 +93,7 @@ test.each(Object.entries(frameworks))(`${steps} steps in %s: what is shown is of
   expect(gateway.requests).toEqual([]);
   for (let step = 1; step <= steps; step++) {
     for (let n = below(3); n > 0; n--) change();
-    switch (below(12)) {
+    switch (below(16)) {
       case 0:
         gateway.cutAll();
         break;
@@ -111,6 +111,35 @@ test.each(Object.entries(frameworks))(`${steps} steps in %s: what is shown is of
         mounted.end();
         mounted = show(kc, asked);
         break;
+      case 6: {
+        // A stream that was too slow: what it was not told is not told any more, but what there is.
+        const watchers = [...gateway.cluster.watchers];
+        gateway.cluster.watchers.clear();
+        for (let n = below(8); n > 0; n--) change();
+        for (const watcher of watchers) gateway.cluster.watchers.add(watcher);
+        for (const stream of gateway.streams) for (const watch of stream.watches) stream.reset(watch, 'slow');
+        break;
+      }
+      case 7: {
+        const some = random() < 0.4 ? undefined : namespaces.filter(() => random() < 0.6);
+        gateway.users.set('let-me-in', { ...(some && { namespaces: some }) });
+        for (const stream of [...gateway.streams]) stream.see(some);
+        break;
+      }
+      case 5: {
+        // Away for long, and back for as long as it takes to tell a part of what was missed.
+        gateway.away = true;
+        gateway.cutAll();
+        await pass(below(3_000));
+        for (let n = below(8); n > 0; n--) change();
+        let left = below(12);
+        gateway.sabotage = () => (left-- > 0 ? undefined : 0);
+        gateway.away = false;
+        await pass(below(3_000));
+        for (let n = below(8); n > 0; n--) change();
+        if (random() < 0.5) gateway.sabotage = undefined;
+        break;
+      }
       default:
         // Several in a row at times: none of them has been shown by then.
         for (let n = random() < 0.2 ? 3 : 1; n > 0; n--) mounted.ask((asked = choose()));
@@ -123,7 +152,10 @@ test.each(Object.entries(frameworks))(`${steps} steps in %s: what is shown is of
       if (step % 10 === 0 || step === steps) {
         gateway.away = false;
         gateway.sabotage = undefined;
-        kc.wake();
+        gateway.users.set('let-me-in', {});
+        for (const stream of [...gateway.streams]) stream.see(undefined);
+        if (asked.rows !== 'skip') kc.watch(jobs, asked.rows).retry();
+        if (typeof asked.object === 'object') kc.watch(jobs, asked.object).retry();
         await pass(40_000);
         check(true);
         gateway.requests.length = 0;
