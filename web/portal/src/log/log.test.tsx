@@ -108,24 +108,44 @@ test('a search goes from match to match', async () => {
 /** Selects from one row into another, as a person who drags. */
 const select = (from: number, to: number): void => {
   const rows = [...page.element.querySelectorAll('.log-text')];
+  selectUpTo(from, rows[to]?.firstChild ?? document, 1);
+};
+const selectUpTo = (from: number, node: Node, offset: number): void => {
   const range = document.createRange();
-  range.setStart(rows[from]?.firstChild ?? document, 1);
-  range.setEnd(rows[to]?.firstChild ?? document, 1);
+  range.setStart(page.element.querySelectorAll('.log-text')[from]?.firstChild ?? document, 1);
+  range.setEnd(node, offset);
   document.getSelection()?.removeAllRanges();
   document.getSelection()?.addRange(range);
   document.dispatchEvent(new Event('selectionchange'));
 };
 
+const copy = (): string => {
+  const data = new DataTransfer();
+  const copied = new Event('copy', { bubbles: true, cancelable: true });
+  Object.defineProperty(copied, 'clipboardData', { value: data });
+  page.element.querySelector('.log-lines')?.dispatchEvent(copied);
+  return data.getData('text/plain');
+};
+
+test('lines that are selected by a triple click are copied without the next one, before which the selection ends', async () => {
+  await open(() => line('Traceback'), () => line('CUDA out of memory'), () => line('\x1b[31mKilled\x1b[0m'));
+  const ends: readonly ((next: Element) => readonly [Node, number])[] = [
+    (next) => [next, 0],
+    (next) => [next.querySelector('.log-text') ?? next, 0],
+    (next) => [next.querySelector('.log-text span')?.firstChild ?? next, 0],
+  ];
+  for (const end of ends) {
+    const next = [...page.element.querySelectorAll('[data-row]')].find(({ textContent }) => textContent.includes('Killed'))!;
+    act(() => selectUpTo(0, ...end(next)));
+    expect(copy()).toBe('Traceback\nCUDA out of memory\n');
+    act(() => selectUpTo(1, ...end(next)));
+    expect(copy()).toBe(''); // of one line the browser copies what is selected
+  }
+});
+
 test('what is copied is whole lines with their ends, and a selection stays when new lines come', async () => {
   await open(() => line('first'), () => line('\x1b[32msecond\x1b[0m'), () => line('third'));
   act(() => select(0, 1));
-  const copy = (): string => {
-    const data = new DataTransfer();
-    const copied = new Event('copy', { bubbles: true, cancelable: true });
-    Object.defineProperty(copied, 'clipboardData', { value: data });
-    page.element.querySelector('.log-lines')?.dispatchEvent(copied);
-    return data.getData('text/plain');
-  };
   expect(copy()).toBe('first\nsecond\n');
   await tell(...Array.from({ length: 300 }, (_, n) => line(`more ${n}`)));
   expect(document.getSelection()?.isCollapsed).toBe(false);

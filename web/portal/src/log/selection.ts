@@ -11,8 +11,19 @@ export function selectedIn(log: Element | null): readonly [number, number] | und
   if (!log || !selection || selection.isCollapsed || selection.rangeCount === 0) return undefined;
   const range = selection.getRangeAt(0);
   if (!range.intersectsNode(log)) return undefined;
-  const ids = [...log.querySelectorAll('[data-row]')].filter((row) => range.intersectsNode(row)).map((row) => Number(row.getAttribute('data-row')));
+  const rows = [...log.querySelectorAll('[data-row]')].filter((row) => range.intersectsNode(row));
+  const begun = rows.filter((row) => !endsBefore(range, row));
+  const ids = (begun.length > 0 ? begun : rows).map((row) => Number(row.getAttribute('data-row')));
   return ids.length > 0 ? [Math.min(...ids), Math.max(...ids)] : undefined;
+}
+
+/** A triple click selects a line up to the beginning of the next one, of which nothing is selected then. */
+function endsBefore(range: Range, row: Element): boolean {
+  const text = row.querySelector('.log-text') ?? row;
+  if (range.comparePoint(text, 0) !== 0) return range.comparePoint(text, 0) > 0;
+  const selected = range.cloneRange();
+  selected.setStart(text, 0);
+  return selected.toString() === '';
 }
 
 const textOf = (entry: LogEntry): string => (entry.type === 'line' ? wordsOf(entry.text) : words(entry));
