@@ -24,9 +24,8 @@ import { PlainTable, type PlainColumn } from '../listing/PlainTable.tsx';
 import { isForbidden, Reading } from '../polling/polling.ts';
 import { useRested } from '../scheduling/useRested.ts';
 import { StateMark } from '../state/StateMark.tsx';
-import { saidOf } from '../state/said.ts';
 import { stateName } from '../state/texts.ts';
-import { mayBeExplained, untilExplained } from '../state/why.ts';
+import { mayBeExplained, untilExplained, whyInRow } from '../state/why.ts';
 import { linkToRun, setView, type View } from '../view/view.ts';
 import { ViewMenu } from '../viewmenu/ViewMenu.tsx';
 import { outcomeOf } from './outcome.ts';
@@ -224,6 +223,5 @@ function Name({ job: { name, parent } }: { job: PastJob }): ReactNode {
 
 function Outcome({ job }: { job: PastJob }): ReactNode {
   const state = outcomeOf(job);
-  const detail = state === 'Succeeded' ? '' : (job.cause ? saidOf(job.cause) : job.reason);
-  return <StateMark state={state} detail={[detail, state === job.state ? '' : t.removed].filter(Boolean).join(' · ')} message={state === 'Succeeded' ? '' : job.message} />;
+  return <StateMark state={state} detail={[whyInRow(job), state === job.state ? '' : t.removed].filter(Boolean).join(' · ')} message={state === 'Succeeded' ? '' : job.message} />;
 }

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { causesAmong, patched } from './HistoryPage.tsx';
 import { outcomeOf } from './outcome.ts';
 import { JobList } from './JobList.ts';
-import { saidInFull, whyNow, whyOf } from '../state/why.ts';
+import { saidInFull, whyInRow, whyNow, whyOf } from '../state/why.ts';
 
 /** A history whose newest job is the last one, told in pages of 100 as the gateway does. */
 function history(names: number[]): Kubecast {
@@ -110,6 +110,9 @@ test('a line says why in the words of the cause, else in those of the object, wh
   const told = { at: 20, reason: unschedulable.reason, message: unschedulable.message, text: 'no node fits: too little cpu free (all 3)' };
   expect(whyNow({ ...unschedulable, reasons: [told] })).toBe('Unschedulable: no node fits: too little cpu free (all 3)');
   expect(saidInFull({ ...unschedulable, reasons: [told] })).toBe(unschedulable.message);
+  // In a row of a table as well; of an end without a cause what its controller says at length is no part of it.
+  expect(whyInRow({ ...unschedulable, reasons: [told] })).toBe('Unschedulable: no node fits: too little cpu free (all 3)');
+  expect(whyInRow({ ...unschedulable, state: 'Failed', reason: 'BackoffLimitExceeded', reasons: [] })).toBe('BackoffLimitExceeded');
   expect(whyNow({ ...unschedulable, reasons: [{ ...told, message: 'of before' }] })).toBe(`Unschedulable: ${unschedulable.message}`);
   expect(saidInFull({ ...unschedulable, reasons: [] })).toBe('');
   expect(whyNow({ ...waits, reasons: [{ at: 20, reason: 'Pending', message: 'no quota' }] })).toBe('Pending: no quota · <b>main was OOM-killed</b>');

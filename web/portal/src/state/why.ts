@@ -25,6 +25,16 @@ export const whyNow = (job: Waiting): string => {
   return `${inWords(job)} · ${why}`;
 };
 
+const waiting = new Set(['Queued', 'Pending', 'Retrying']);
+
+/** The same in a row of a table: for what a job waits in words, and else in short. */
+export const whyInRow = (job: Waiting): string => {
+  const state = outcomeOf(job);
+  if (waiting.has(state)) return whyNow(job);
+  if (state === 'Succeeded') return '';
+  return job.cause ? saidOf(job.cause) : job.reason;
+};
+
 /** What its object says, where that is not all in whyNow. */
 export const saidInFull = (job: Waiting): string => (outcomeOf(job) !== 'Succeeded' && job.message && !whyNow(job).includes(job.message) && !job.cause ? job.message : '');
 
