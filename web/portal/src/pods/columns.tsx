@@ -14,6 +14,7 @@ export const podColumns: readonly Column<PodRow<string>>[] = [
     id: 'restarts',
     header: t.columns.restarts,
     numeric: true,
+    mostFirst: true,
     value: (row) => row.restarts,
     cell: (row) => <span className={row.restarts === 0 ? 'none' : 'cell-number'}>{row.restarts}</span>,
   },

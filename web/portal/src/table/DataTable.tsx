@@ -20,6 +20,8 @@ export interface Column<R extends Row> {
   readonly fixed?: boolean | undefined;
   /** Numbers and times stand at the right. */
   readonly numeric?: boolean | undefined;
+  /** Sorted by it, the most comes first at the first click. */
+  readonly mostFirst?: boolean | undefined;
   /** Often no row has it. */
   readonly sparse?: boolean | undefined;
   /** What it is sorted by; undefined and the empty text come last. */

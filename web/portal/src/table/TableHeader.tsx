@@ -3,7 +3,7 @@ import type { Sort } from './sort.ts';
 import { t } from './texts.ts';
 
 interface TableHeaderProps {
-  readonly columns: readonly { readonly id: string; readonly header: string; readonly fixed?: boolean | undefined; readonly numeric?: boolean | undefined }[];
+  readonly columns: readonly { readonly id: string; readonly header: string; readonly fixed?: boolean | undefined; readonly numeric?: boolean | undefined; /** The most comes first at the first click. */ readonly mostFirst?: boolean | undefined }[];
   readonly sort: Sort;
   readonly onSort: (sort: Sort) => void;
 }
@@ -12,7 +12,7 @@ export function TableHeader({ columns, sort, onSort }: TableHeaderProps): ReactN
   return (
     <div role="rowgroup" className="table-head">
       <div role="row" className="table-row" aria-rowindex={1}>
-        {columns.map(({ id, header, fixed, numeric }) => {
+        {columns.map(({ id, header, fixed, numeric, mostFirst = false }) => {
           const sorted = sort.column === id;
           if (fixed) {
             return (
@@ -25,7 +25,7 @@ export function TableHeader({ columns, sort, onSort }: TableHeaderProps): ReactN
           const direction = sort.descending ? 'descending' : 'ascending';
           return (
             <div key={id} role="columnheader" className={`table-cell column-${id}`} data-numeric={numeric} aria-sort={sorted ? direction : 'none'}>
-              <button type="button" onClick={() => onSort({ column: id, descending: sorted && !sort.descending })}>
+              <button type="button" onClick={() => onSort({ column: id, descending: sorted ? !sort.descending : mostFirst })}>
                 {header}
                 <svg className="sort-arrow" viewBox="0 0 8 8" aria-hidden="true" data-direction={sorted ? direction : undefined}>
                   <path d="M1 5.5l3-3 3 3" />

@@ -6,6 +6,7 @@ import { frame, type ScriptedFetch } from '../../../mock/fetch.ts';
 import { eachPage } from '../../../mock/page.ts';
 import { render, type Rendered } from '../../../mock/render.ts';
 import { JobsPage } from '../jobs/JobsPage.tsx';
+import { podColumns } from '../pods/columns.tsx';
 import { TableHeader } from './TableHeader.tsx';
 import { setView, useView } from '../view/view.ts';
 
@@ -121,6 +122,21 @@ test('an empty table says why: there is nothing, or no such namespace', async ()
 test('a column that cannot be sorted by says so', () => {
   page = render(<TableHeader columns={[{ id: 'name', header: 'Name' }, { id: 'restarts', header: 'Restarts', fixed: true }]} sort={{ column: 'name', descending: false }} onSort={() => undefined} />);
   expect([...page.element.querySelectorAll('[role=columnheader]')].map(({ textContent }) => textContent)).toEqual(['Name', 'Restarts, of so many, not to be sorted by']);
+});
+
+test('the first click sorts names from the first one, and restarts from the most', () => {
+  const sorts: string[] = [];
+  const shown = (column: string, descending: boolean) => (
+    <TableHeader columns={[podColumns[0], podColumns.find(({ id }) => id === 'restarts')].filter((one) => one !== undefined)} sort={{ column, descending }} onSort={(sort) => sorts.push(`${sort.column} ${sort.descending ? 'down' : 'up'}`)} />
+  );
+  const press = (): void => page.act(() => page.element.querySelectorAll('button').forEach((button) => button.click()));
+  page = render(shown('age', false));
+  press();
+  expect(sorts).toEqual(['name up', 'restarts down']);
+  page.unmount();
+  page = render(shown('restarts', true));
+  press();
+  expect(sorts.slice(2)).toEqual(['name up', 'restarts up']);
 });
 
 test('columns that the address does not name are left out, and the others stay where nothing else would tell them', async () => {
