@@ -58,6 +58,13 @@ export function PodPage({ view, namespace, name, token }: PodPageProps): ReactNo
         pod &&
         row && (
           <>
+            {row.end && (
+              <section className="job-why" data-state={row.state === 'Waiting' ? 'Retrying' : row.state} aria-labelledby="pod-why">
+                <h2 id="pod-why">{t.why[row.state] ?? t.whyAgain}</h2>
+                <p translate="no">{whyOfPod(row)}</p>
+                {row.end.reason === 'OOMKilled' && <p className="job-why-more">{t.memoryLimit(memoryLimit(pod.spec, row.end.container))}</p>}
+              </section>
+            )}
             <Facts
               facts={[
                 row.owner !== '' && [t.owner, <span key="owner" translate="no">{row.owner}</span>],
@@ -83,13 +90,6 @@ export function PodPage({ view, namespace, name, token }: PodPageProps): ReactNo
                 ...commonFacts(pod, view),
               ]}
             />
-            {row.end && (
-              <section className="job-why" data-state={row.state === 'Waiting' ? 'Retrying' : row.state} aria-labelledby="pod-why">
-                <h2 id="pod-why">{t.why[row.state] ?? t.whyAgain}</h2>
-                <p translate="no">{whyOfPod(row)}</p>
-                {row.end.reason === 'OOMKilled' && <p className="job-why-more">{t.memoryLimit(memoryLimit(pod.spec, row.end.container))}</p>}
-              </section>
-            )}
             {row.message && (
               <p className="job-said" translate="no">
                 {row.message}
