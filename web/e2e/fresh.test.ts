@@ -38,7 +38,7 @@ describe.skipIf(lacking !== undefined)(`a fresh project${lacking ? ` (${lacking}
     let app: string;
     beforeAll(async () => {
       app = await install(name);
-      await cp(join(web, 'sdk/README.md'), join(app, 'node_modules/@kubecast/sdk/README.md'));
+      await cp(join(web, 'sdk', 'README.md'), join(app, 'node_modules/@kubecast/sdk', 'README.md'));
       await writePage(app);
     });
 

@@ -10,8 +10,8 @@ const code = 'https://github.com/kubecast/kubecast/blob/main/';
 // Where a document of the package stands in the repository, and the other way round.
 const places = [
   ['dist/docs/guides/', 'docs/guides/'],
-  ['dist/docs/CHANGELOG.md', 'CHANGELOG.md'],
-  ['dist/docs/conformance.md', 'web/conformance/README.md'],
+  ['dist/docs/CHANGELOG', 'CHANGELOG'],
+  ['dist/docs/conformance', 'web/conformance/README'],
   ['README.md', `${repository.directory}/README.md`],
 ];
 

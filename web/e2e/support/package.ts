@@ -29,7 +29,7 @@ export function pack(to: string, ...args: readonly string[]): string {
 /** The README's first page, and the types that it imports, are written into a project that has the package. */
 export async function writePage(app: string): Promise<void> {
   run(join(app, 'node_modules/.bin/kubecast'), ['types', '--from', join(web, 'sdk/cli/fixtures'), '--kinds', 'jobs.batch', '--out', 'kubernetes.ts'], app);
-  const [, page = ''] = /```tsx\n([^]*?)```/.exec(readFileSync(join(app, 'node_modules/@kubecast/sdk/README.md'), 'utf8')) ?? [];
+  const [, page = ''] = /```tsx\n([^]*?)```/.exec(readFileSync(join(app, 'node_modules/@kubecast/sdk', 'README.md'), 'utf8')) ?? [];
   await writeFile(join(app, 'page.tsx'), page);
 }
 
