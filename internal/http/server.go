@@ -250,7 +250,7 @@ func (s *Server) Handler() http.Handler {
 	r.Use(s.sendAway, s.proxies.trust, s.below, s.identify, s.traced, s.audited, s.recover, securityHeaders, boundSizes, s.signin.CORS, refuseImpersonation, signin.TakeTicket)
 	s.route(r)
 	r.MethodNotAllowed(s.answer("unknown", s.methodNotAllowed))
-	return request.HeadAsGet(r)
+	return conn.Hold(request.HeadAsGet(r))
 }
 
 // sendAway has the connections end on which something is asked of a server that drains, or from which a stream is moved.

@@ -107,6 +107,30 @@ func TestDrainOverTLSEndsStreamsWhole(t *testing.T) {
 	}, options(func(o *Options) { o.Drain = 200 * time.Millisecond }))
 }
 
+// TestIdleStreamsOverHTTP2KeepNoDeepStack: net/http needs a goroutine for each, and what that has on its stack is most of what
+// an idle stream costs.
+func TestIdleStreamsOverHTTP2KeepNoDeepStack(t *testing.T) {
+	g := newGateway(t, overTLS(t, 2))
+	const streams = 20
+	for range streams {
+		g.stream("/api/v1/pods").expect("synced")
+	}
+	goroutines := func() string {
+		text := make([]byte, 8<<20)
+		return string(text[:runtime.Stack(text, true)])
+	}
+	g.eventually("streams wait in no other goroutine than the request's, at its beginning", func() bool {
+		held, sessions := 0, 0
+		for one := range strings.SplitSeq(goroutines(), "\n\n") {
+			held += strings.Count(one, "conn.(*Served).wait(")
+			if strings.Contains(one, "conn.(*Served).wait(") && strings.Contains(one, "eventstream.") || strings.Contains(one, "eventstream.(*session).run(") {
+				sessions++
+			}
+		}
+		return held == streams && sessions == 0
+	})
+}
+
 // TestClientsOfADrainingGatewayLeaveTheirConnection, although other streams keep it open: whoever came back by it would be
 // turned away for as long as the gateway runs.
 func TestClientsOfADrainingGatewayLeaveTheirConnection(t *testing.T) {

@@ -2,6 +2,7 @@ package conn
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"net"
 	"net/http"
@@ -32,7 +33,7 @@ const ChunkRoom = 10
 // Open answers a request with the head of an event stream, and returns the connection for its events.
 //
 // An HTTP/1.1 connection is taken over from net/http, which then keeps nothing for it: the handler returns, and the
-// stream goes on. HTTP/2 stays with net/http, and so does HTTP/1.0, which has no chunks.
+// stream goes on. HTTP/2 stays with net/http, and so does HTTP/1.0, which has no chunks: see Served.Keep.
 func Open(w http.ResponseWriter, r *http.Request, contentType string) (Conn, error) {
 	header := w.Header()
 	header.Set("Content-Type", contentType)
@@ -45,9 +46,13 @@ func Open(w http.ResponseWriter, r *http.Request, contentType string) (Conn, err
 		}
 	}
 	w.WriteHeader(http.StatusOK)
-	c := &served{w: w, deadline: deadline{control: control}}
+	c := &Served{w: w, deadline: deadline{control: control}, over: make(chan bool, 1)}
+	c.hold, _ = r.Context().Value(holdKey{}).(*hold)
 	if request.IsHead(r) {
 		return c, nil
+	}
+	if c.hold == nil {
+		return nil, errors.New("a stream's connection can neither be taken over nor be held")
 	}
 	if err := c.sendHead(); err != nil {
 		return nil, ErrLeft
@@ -55,18 +60,46 @@ func Open(w http.ResponseWriter, r *http.Request, contentType string) (Conn, err
 	return c, nil
 }
 
-// served is a connection that stays with net/http. It cannot be written to without waiting.
-type served struct {
+// Served is a connection that stays with net/http. It cannot be written to without waiting.
+type Served struct {
+	Unframed
 	w        http.ResponseWriter
 	deadline deadline
+	hold     *hold
+	gone     func()
+	over     chan bool // whether it is complete, once it has ended
 }
 
-func (c *served) Frame(collected []byte) []byte { return collected[ChunkRoom:] }
+// Keep has the stream go on, until Close, when the handler has returned. It calls gone once the client has left. The handler
+// calls it itself, and the request must have come by Hold.
+func (c *Served) Keep(gone func()) {
+	c.gone, c.hold.answer = gone, c
+}
+
+// wait returns when the stream has ended, and reports whether it is complete.
+func (c *Served) wait(ctx context.Context) (complete bool) {
+	select {
+	case complete = <-c.over:
+		return complete
+	case <-ctx.Done():
+		c.gone()
+		return <-c.over
+	}
+}
+
+// Unframed sends pieces as they are, since net/http frames them.
+type Unframed struct{}
+
+// Frame cuts the room off: see Conn.
+func (Unframed) Frame(collected []byte) []byte { return collected[ChunkRoom:] }
 
 // pieceSize is how many bytes are sent under one deadline if the progress of a write cannot be seen.
 const pieceSize = 16 << 10
 
-func (c *served) Send(piece []byte, patience time.Duration, outgrown func() bool) (n int, err error) {
+func (c *Served) Send(piece []byte, patience time.Duration, outgrown func() bool) (n int, err error) {
+	if patience == 0 {
+		return 0, nil // net/http does not say how much it would take
+	}
 	for n < len(piece) {
 		if outgrown != nil && outgrown() {
 			return n, ErrOutgrown
@@ -85,7 +118,7 @@ func (c *served) Send(piece []byte, patience time.Duration, outgrown func() bool
 }
 
 // sendHead sends what net/http holds back until there is something to send. The request's own deadline must not stay.
-func (c *served) sendHead() error {
+func (c *Served) sendHead() error {
 	if err := c.deadline.control.SetWriteDeadline(time.Time{}); err != nil {
 		return err
 	}
@@ -136,8 +169,13 @@ func (d *deadline) end(err error) error {
 	return err
 }
 
-// Close does nothing: net/http ends the answer when the handler returns.
-func (c *served) Close(bool) {}
+// Close has the request end, with which net/http ends the answer.
+func (c *Served) Close(complete bool) {
+	select {
+	case c.over <- complete:
+	default: // it is closed already
+	}
+}
 
 // Direct is an HTTP/1.1 connection that was taken over.
 type Direct struct {

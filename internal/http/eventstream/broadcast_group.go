@@ -111,6 +111,7 @@ type groupKey struct {
 	shareKey    any // of their sources
 	name, epoch string
 	coding      *coding.Coding
+	framing     framing
 }
 
 // peers are the sessions with one group key.
@@ -162,7 +163,7 @@ func (ss *session) joinGroup(due time.Time) {
 		return
 	}
 	m := &ss.member
-	if of := (groupKey{shareKey, source.Name(), ss.epochs[0], ss.out.coding}); m.peers == nil || m.peers.groupKey != of {
+	if of := (groupKey{shareKey, source.Name(), ss.epochs[0], ss.out.coding, ss.framing()}); m.peers == nil || m.peers.groupKey != of {
 		ss.leavePeers()
 		m.peers = ss.hub.groupIndex.join(of)
 	}
@@ -170,6 +171,14 @@ func (ss *session) joinGroup(due time.Time) {
 		ss.hub.groupIndex.together.Add(1)
 		source.Suspend()
 	}
+}
+
+// framing is what the session's connection needs around a piece.
+func (ss *session) framing() framing {
+	if ss.taken {
+		return conn.Chunks{}
+	}
+	return conn.Unframed{}
 }
 
 // shareable is the session's source, if others may be told the same.
@@ -394,7 +403,7 @@ func (c *group) read() (more bool) {
 	more = progress.More || c.cut
 	to := &step{c.source.Place(), c.reached.sent}
 	if c.out.buf != nil {
-		c.out.pack(conn.Chunks{})
+		c.out.pack(c.peers.framing)
 		c.batch = &batch{
 			first: c.since, last: c.reached.place, to: to, events: c.out.events - events, bytes: c.out.bytes - bytes, piece: c.out.rest,
 			known: progress.At, more: more,

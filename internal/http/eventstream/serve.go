@@ -16,8 +16,8 @@ import (
 // An idle session is served by nobody. A session that is woken is served by a worker, which does
 // what can be done without waiting. When there is something to wait for, the session gets a
 // goroutine of its own: for its beginning, for a client that takes no more at the moment, for its
-// end. Where the connection cannot be written to without waiting, the session has that goroutine
-// until its end.
+// end, and for whatever is told where the connection stays with net/http, which may wait at any time.
+// Only where nothing is known of the connection, the session has that goroutine until its end.
 //
 // Whichever goroutine serves a session owns it. A worker that serves a group owns each of its idle
 // members for the moment in which it writes to it. The exceptions are what this file, permission.go
@@ -77,10 +77,9 @@ func (h *Hub) start(r *http.Request, ss *session, refusal Outcome) {
 	own, taken := ss.out.to.(*conn.Direct)
 	switch {
 	case !taken:
-		defer context.AfterFunc(r.Context(), ss.leave)()
-		if !ss.run(refusal) {
-			panic(http.ErrAbortHandler) // what was sent must not look complete
-		}
+		ss.parks = true
+		ss.out.to.(*conn.Served).Keep(ss.leave)
+		h.goroutines.Go(func() { ss.run(refusal) })
 	case own.Waitless() && h.noticeDisconnect(own, ss):
 		ss.parks = true
 		h.goroutines.Go(func() { ss.run(refusal) })
@@ -117,6 +116,10 @@ func (h *Hub) watchDisconnects() (*conn.Disconnects, error) {
 // work serves the session for a worker, whose task it may use meanwhile. It reports whether that took a whole slice.
 func (ss *session) work(task *budget.Task) (long bool) {
 	defer ss.recover()
+	if !ss.taken {
+		ss.hub.goroutines.Go(func() { ss.run(GoOn) })
+		return false
+	}
 	ss.out.nonBlocking = true
 	*task = budget.Slice()
 	ss.task = task
@@ -143,8 +146,8 @@ func (ss *session) park() bool {
 }
 
 // run serves the session in a goroutine of its own, until it can be parked, or to its end if there
-// is a reason for that. It is false if it panicked.
-func (ss *session) run(outcome Outcome) (ok bool) {
+// is a reason for that.
+func (ss *session) run(outcome Outcome) {
 	defer ss.recover()
 	ctx, cancel := context.WithCancel(ss.hub.serving)
 	defer cancel()
@@ -160,12 +163,12 @@ func (ss *session) run(outcome Outcome) (ok bool) {
 		ss.cancel.Store(nil)
 		if outcome.ends() {
 			ss.finish(ss.sayGoodbye(outcome))
-			return true
+			return
 		}
 		ss.task.Rest()
 		ss.task = nil
 		if ss.wakes = nil; ss.park() {
-			return true
+			return
 		}
 	}
 }

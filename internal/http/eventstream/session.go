@@ -23,7 +23,7 @@ import (
 type session struct {
 	hub      *Hub
 	number   uint64 // its name among the open streams
-	taken    bool   // its connection is its own; guarded by openStreams.mu
+	taken    bool   // its connection is its own, and not with net/http; set when it is added to openStreams
 	id       auth.Identity
 	request  string // its id, for the log
 	path     string
