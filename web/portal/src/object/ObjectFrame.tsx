@@ -55,6 +55,7 @@ export function ObjectFrame({ view, namespace, name, table, mark, command, watch
           {namespace}
         </span>
         {mark}
+        {tab && <ToTabs to={tab} />}
         {safe && <Copied text={`kubectl ${namespace && `-n ${namespace} `}${command} ${name}`} />}
       </header>
       {status === 'denied' && !there && !known ? (
@@ -76,6 +77,20 @@ export function ObjectFrame({ view, namespace, name, table, mark, command, watch
         </>
       )}
     </div>
+  );
+}
+
+/** On a phone the facts stand above the tabs, a screen or two high: a log's last lines are one touch away all the same. */
+function ToTabs({ to }: { readonly to: Tab }): ReactNode {
+  const go = (): void => {
+    const tab = document.getElementById(idOf(to));
+    tab?.closest('.job-main')?.scrollIntoView({ block: 'start' });
+    tab?.focus({ preventScroll: true });
+  };
+  return (
+    <button type="button" className="button button-small to-tabs" onClick={go}>
+      {to.title} <span aria-hidden="true">↓</span>
+    </button>
   );
 }
 
