@@ -85,6 +85,11 @@ describe.skipIf(lacking !== undefined)(`a scripted world${lacking ? ` (${lacking
     await mine('llama-finetune').getByRole('link').click();
     await page.locator('.job-why').getByText(why).waitFor();
     await expect.poll(logLines).toContain('torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB');
+
+    await page.evaluate((to) => (location.hash = to), `#jobs?ns=${team}`);
+    const said = page.locator('.table-row[data-name="llama-finetune"] .state-detail');
+    await said.getByText(why).waitFor();
+    expect(await said.evaluate((one) => one.scrollWidth - one.clientWidth)).toBeLessThanOrEqual(0); // all of it
   });
 
   test('a progress bar that is written over and over is one line, of what a terminal would show, as it moves', async () => {
@@ -156,6 +161,14 @@ describe.skipIf(lacking !== undefined)(`a scripted world${lacking ? ` (${lacking
       await part(/^Nodes$/).locator('li').filter({ has: page.getByRole('link', { name: of, exact: true }) }).locator('.wrong-count', { hasText: count }).waitFor();
     }
     await part(/^Why jobs failed/).locator('li', { hasText: 'OOMKilled' }).waitFor();
+
+    // On a wall as well, where nobody scrolls.
+    await page.setViewportSize({ width: 1920, height: 1080 });
+    await page.getByRole('link', { name: 'Wall' }).click();
+    await part(/^GPUs.*of 80/).locator('li', { hasText: 'team-nlp' }).waitFor();
+    await page.locator('.chart').waitFor();
+    expect(await page.locator('.wall').evaluate((wall) => wall.scrollHeight - wall.clientHeight)).toBe(0);
+    expect(new Set(await page.locator('.tile').evaluateAll((tiles) => tiles.map((tile) => tile.getBoundingClientRect().height))).size).toBe(1);
   });
 
   test('by keyboard alone: why a job failed, the run of last week, who has the GPUs and what is broken', async () => {
