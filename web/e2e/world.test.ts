@@ -341,6 +341,10 @@ describe.skipIf(lacking !== undefined)(`a scripted world${lacking ? ` (${lacking
         await page.locator('.large-total').getByText('800 found').waitFor();
         await expect.poll(shown).toEqual([state]);
       }
+      await page.getByRole('button', { name: 'CrashLoopBackOff 800' }).click();
+      await expect.poll(shown).toEqual(['CrashLoopBackOff']);
+      const why = page.locator(`${row} .state-detail`).first();
+      expect(await why.evaluate((one) => one.scrollWidth - one.clientWidth)).toBeLessThanOrEqual(0); // all of it
       await page.evaluate(() => (location.hash = '#overview'));
       await page.getByRole('region', { name: 'Pods in trouble' }).locator('li', { hasText: 'CrashLoopBackOff' }).locator('.wrong-count', { hasText: '800' }).waitFor();
     });
