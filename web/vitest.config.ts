@@ -24,13 +24,13 @@ export default defineConfig({
         // Svelte and Solid have another build for servers.
         resolve: { conditions: ['kubecast-source', 'browser'] },
         plugins: [guides(), components()],
-        test: { ...patient, name: 'examples', root: './sdk/examples', include: ['browser.test.ts', 'guides.test.ts', 'infinite.test.ts', 'jsdom.test.ts', 'offline.test.ts', 'random.test.ts', 'skip.test.ts'], testTimeout: 240_000, server: { deps: { inline: [/svelte/, /solid-js/] } } },
+        test: { ...patient, name: 'examples', root: './sdk/examples', include: ['browser.test.ts', 'guides.test.ts', 'infinite.test.ts', 'jsdom.test.ts', 'random.test.ts', 'skip.test.ts'], testTimeout: 240_000, server: { deps: { inline: [/svelte/, /solid-js/] } } },
       },
       {
         resolve: { conditions: ['kubecast-source'] },
         ssr: { resolve: { conditions: ['kubecast-source', 'node', 'import', 'default'] } },
         plugins: [guides(), components({ server: true })],
-        test: { ...patient, name: 'examples on a server', root: './sdk/examples', include: ['server.test.ts', 'native.test.ts', 'proxy.test.ts'], testTimeout: 120_000 },
+        test: { ...patient, name: 'examples on a server', root: './sdk/examples', include: ['server.test.ts', 'native.test.ts', 'offline.test.ts', 'proxy.test.ts'], testTimeout: 120_000 },
       },
       {
         resolve: { conditions: ['kubecast-source'], alias: [{ find: /^react$/, replacement: fileURLToPath(new URL('./mock/react.mjs', import.meta.url)) }, ...preact] },
