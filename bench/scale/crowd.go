@@ -31,7 +31,7 @@ type group struct {
 
 // server is what a crowd's clients ask.
 type server struct {
-	target load.Target // without an address of its own if Address is ""
+	target load.Target
 	users  []load.User // one for each client; nil: the target says it
 }
 
@@ -94,10 +94,6 @@ func (c *crowd) open(within time.Duration) error {
 	return each(c.groups, func(g *group) error {
 		return g.Call("Open", load.Open{Group: g.name, Clients: g.clients, Within: within, Target: g.target}, nil)
 	})
-}
-
-func (c *crowd) close() error {
-	return each(c.groups, func(g *group) error { return g.Call("Close", g.name, nil) })
 }
 
 // begin forgets the measurements before an event.

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/kubecast/kubecast/internal/history"
 )
@@ -69,6 +70,36 @@ func (s *Store) writeCauses(ctx context.Context, tx *sql.Tx, log Log, causes []K
 		}
 	}
 	return nil
+}
+
+// Explanation is why a job came to a state, as its transition says it now.
+type Explanation struct {
+	Cause           *history.Cause
+	Reason, Message string
+}
+
+// Explained are those of some transitions of a log, by number. What is kept no more is not among them.
+func (s *Store) Explained(ctx context.Context, log LogName, seqs []uint64) (map[uint64]Explanation, error) {
+	w := &where{}
+	w.add("log = (SELECT id FROM logs WHERE cluster = ? AND resource = ?)", log.Cluster, log.Resource)
+	args := make([]any, len(seqs))
+	for i, seq := range seqs {
+		args[i] = int64(seq)
+	}
+	w.add("seq IN (?"+strings.Repeat(", ?", len(seqs)-1)+")", args...)
+	found := make(map[uint64]Explanation, len(seqs))
+	err := s.Each(ctx, func(scan Scan) error {
+		var seq uint64
+		var e Explanation
+		var cause sql.NullString
+		if err := scan(&seq, &cause, &e.Reason, &e.Message); err != nil {
+			return err
+		}
+		err := readCause(&e.Cause, cause)
+		found[seq] = e
+		return err
+	}, "SELECT seq, cause, reason, message FROM transitions "+w.String(), w.args...)
+	return found, err
 }
 
 // cameTo is the number of the transition of which a cause is known; 0: it is not there. A version

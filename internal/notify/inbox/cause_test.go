@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kubecast/kubecast/internal/history"
 	"github.com/kubecast/kubecast/internal/history/store"
@@ -66,6 +67,74 @@ func TestATitleSaysWhyAJobEnded(t *testing.T) {
 		}
 		if got := r.titles(t, "eva", all); !slices.Equal(got, want) {
 			t.Errorf("of before: %q, not %q", got, want)
+		}
+	})
+}
+
+// How a pod ended may be read after its job's end was told. An inbox then says why, on each page that is read and to whoever
+// follows it from then on, and in digests; it says what it said of what is kept no more.
+func TestWhatIsFoundOutLaterOfAnEndIsInItsNotification(t *testing.T) {
+	each(t, func(t *testing.T, open func() replica) {
+		r := open()
+		log := r.begun(t, "jobs.batch")
+		soon := 10 * time.Millisecond
+		if _, err := r.Choose(t.Context(), "ann", Choice{Digest: &soon}); err != nil {
+			t.Fatal(err)
+		}
+		log = r.write(t, log, func(b *store.Batch) {
+			end(b, "eva", "train", "Running", "Failed")
+			end(b, "ann", "other", "Running", "Failed")
+			end(b, "ann", "another", "Running", "Failed")
+		})
+		if got, want := r.titles(t, "eva", all), []string{"train failed: Because"}; !slices.Equal(got, want) {
+			t.Fatalf("%q, not %q", got, want)
+		}
+		digested := func() []Notification {
+			for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+				if err := r.makeDigest(t.Context(), "ann"); err != nil {
+					t.Fatal(err)
+				}
+				found, _, err := r.Page(t.Context(), "ann", all, 0, false, 10)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(found) > 0 || time.Now().After(deadline) {
+					return found
+				}
+			}
+		}
+		if found := digested(); len(found) != 1 {
+			t.Fatalf("there are %d digests", len(found))
+		}
+		oom := &history.Cause{Text: "trainer was OOM-killed (exit 137) on gpu-07", Reason: history.OOMKilled, Pods: 1}
+		version := log.Version
+		r.write(t, log, func(b *store.Batch) {
+			for _, uid := range []string{"u-train", "u-other"} {
+				b.Causes = append(b.Causes, store.KnownCause{UID: uid, Version: version, To: history.Failed, Cause: oom})
+			}
+		})
+		if got, want := r.titles(t, "eva", all), []string{"train failed: trainer was OOM-killed (exit 137) on gpu-07"}; !slices.Equal(got, want) {
+			t.Errorf("a page: %q, not %q", got, want)
+		}
+		state, err := r.State(t.Context(), "eva", all, 1)
+		if err != nil || len(state.Newest) != 1 || !strings.Contains(state.Newest[0].Title, "OOM-killed") {
+			t.Errorf("who begins to follow is told %v, %v", state.Newest, err)
+		}
+		changes, err := r.After(t.Context(), "eva", all, state.Seq-1, 10)
+		if err != nil || len(changes) != 1 || !strings.Contains(changes[0].Notification.Title, "OOM-killed") {
+			t.Errorf("who follows is told %v, %v", changes, err)
+		}
+		if found := digested(); len(found) != 1 || len(found[0].Digest) != 2 || !strings.Contains(string(found[0].Digest[0])+string(found[0].Digest[1]), "OOM-killed") {
+			t.Errorf("a digest says %v", found)
+		}
+		if err := r.store.Transact(t.Context(), func(tx *store.Tx) error {
+			_, err := tx.Exec(t.Context(), "DELETE FROM transitions WHERE name = ?", "train")
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := r.titles(t, "eva", all), []string{"train failed: Because"}; !slices.Equal(got, want) {
+			t.Errorf("of what is kept no more: %q, not %q", got, want)
 		}
 	})
 }

@@ -52,7 +52,10 @@ func rows(ctx context.Context, from *store.Store, where string, args ...any) (fo
 		found = append(found, r)
 		return err
 	}, selectRows+where, args...)
-	return found, err
+	if err != nil {
+		return nil, err
+	}
+	return found, explain(ctx, from, found)
 }
 
 // pageRows is how many rows are read at once, and pageBytes after how many bytes a page ends before its limit.
