@@ -13,6 +13,7 @@ import { urgency } from '../state/tone.ts';
 import { linkToRun, type View } from '../view/view.ts';
 import { page, Waiting } from '../pages/page.tsx';
 import { stateName } from '../state/texts.ts';
+import { useExplained } from './explained.ts';
 import { t } from './texts.tsx';
 
 const Settings = page(() => import('./Settings.tsx').then((settings) => settings.Settings));
@@ -21,7 +22,8 @@ const Settings = page(() => import('./Settings.tsx').then((settings) => settings
 const some = 50;
 
 export function InboxPanel({ view, user }: { view: View; user: string }): ReactNode {
-  const { items, unread, status, reason, asOf, error, markRead, retry } = useNotifications();
+  const { items: told, unread, status, reason, asOf, error, markRead, retry } = useNotifications();
+  const items = useExplained(told);
   const [shown, setShown] = useState(some);
   const [adjusting, setAdjusting] = useState(false);
   const [failure, setFailure] = useState('');

@@ -73,6 +73,27 @@ test('a gateway whose history is away is told of, and what was there stays', asy
   expect(page.element.textContent).toContain('train failed');
 });
 
+test('a failure says why once that is found out, though it was told before', async () => {
+  inbox.tell('train', 'Failed', { title: 'train failed: BackoffLimitExceeded' });
+  await open();
+  await openPanel();
+  await pass();
+  expect(page.element.textContent).toContain('train failed: BackoffLimitExceeded');
+  const [item] = inbox.all(false);
+  const answer = (cause: object | null, title: string): void =>
+    server.last.refuse(200, {}, JSON.stringify({ items: [{ ...item, title, transition: { ...(item?.transition as object), cause } }], continue: '' }));
+  answer(null, 'train failed: BackoffLimitExceeded');
+  await pass(5_000);
+  const text = 'main was OOM-killed (exit 137) on gpu-07';
+  answer({ text, reason: 'OOMKilled', container: 'main', exitCode: 137, signal: null, pod: 'train-x2k4d', node: 'gpu-07', pods: 1 }, `train failed: ${text}`);
+  await pass();
+  expect(page.element.textContent).toContain(`train failed: ${text}`);
+  const pages = (): number => server.requests.filter(({ url }) => url.endsWith('/notifications?limit=200')).length;
+  expect(pages()).toBe(2);
+  await pass(60_000);
+  expect(pages()).toBe(2); // all is known
+});
+
 test('all are read at one click, and unread again where the gateway refuses that', async () => {
   for (const name of ['a', 'b']) inbox.tell(name, 'Succeeded');
   await open();
