@@ -103,7 +103,7 @@ describe.skipIf(lacking !== undefined)(`why a job ended${lacking ? ` (${lacking}
     await page.evaluate(() => (location.hash = '#history'));
     const row = (name: string) => page.locator('.plain-table tbody tr', { hasText: name });
     await row('well').waitFor();
-    await page.getByLabel('Why it ended').selectOption({ label: 'Out of memory' });
+    await page.getByLabel('Why it ended').selectOption({ label: 'OOM-killed' });
     await row('well').waitFor({ state: 'detached' });
     expect(await row('hungry').textContent()).toContain(why);
     expect(page.url()).toContain('cause=OOMKilled');
@@ -125,14 +125,14 @@ describe.skipIf(lacking !== undefined)(`why a job ended${lacking ? ` (${lacking}
     const part = (name: string) => page.getByRole('region', { name, exact: true });
     const line = (name: string, of: string) => part(name).locator('li', { hasText: of });
     await expect.poll(() => line('Nodes', 'Ready,SchedulingDisabled').locator('.wrong-count').textContent()).toBe('1');
-    await expect.poll(() => line('Why jobs failed', 'OOMKilled').locator('.wrong-count').textContent()).toBe('1');
+    await expect.poll(() => line('Why jobs failed', 'OOM-killed').locator('.wrong-count').textContent()).toBe('1');
     await expect.poll(() => page.locator('.chart-says').first().textContent()).toMatch(/succeeded, 1 failed\.$/);
     expect(await violations(page)).toEqual([]);
 
     await line('Pods in trouble', 'OOMKilled').getByRole('link').click();
     await expect.poll(() => page.locator('.table-body .table-row[data-name] .state-name').allTextContents()).toEqual(['OOMKilled', 'OOMKilled']);
     await page.goBack();
-    await line('Why jobs failed', 'OOMKilled').getByRole('link').click();
+    await line('Why jobs failed', 'OOM-killed').getByRole('link').click();
     await page.locator('.plain-table tbody tr', { hasText: 'hungry' }).waitFor();
     expect(await page.locator('.plain-table tbody tr').count()).toBe(1);
     await page.goBack();
@@ -179,7 +179,7 @@ describe.skipIf(lacking !== undefined)(`why a job ended${lacking ? ` (${lacking}
     await page.locator('.job-why').getByText(why).waitFor();
     expect(await fact('Pods failed').textContent()).toBe('2 of 2');
     await page.getByRole('tab', { name: /^Pods/ }).click();
-    await expect.poll(async () => (await podRows()).map(([name = '', state]) => [/^hungry-\d-/.test(name), state])).toEqual([[true, 'Failed'], [true, 'Failed']]);
+    await expect.poll(async () => (await podRows()).map(([name = '', state]) => [/^hungry-\d-/.test(name), state])).toEqual([[true, 'OOMKilled'], [true, 'OOMKilled']]);
     expect(await page.locator('.job-table .cell-name a').count()).toBe(0);
     await page.getByRole('tab', { name: 'YAML' }).click();
     await page.locator('pre', { hasText: 'parallelism: 2' }).waitFor();
@@ -206,7 +206,7 @@ describe.skipIf(lacking !== undefined)(`why a job ended${lacking ? ` (${lacking}
     expect(page.url()).toContain(`#jobs/${namespace}/nightly@${uids.Failed}`);
     await page.getByText('another one has its name now').waitFor();
     await page.getByRole('tab', { name: /^Pods/ }).click();
-    await expect.poll(async () => (await podRows()).map(([, state]) => state)).toEqual(['Failed']);
+    await expect.poll(async () => (await podRows()).map(([, state]) => state)).toEqual(['OOMKilled']);
     await page.getByRole('tab', { name: 'YAML' }).click();
     await page.locator('pre', { hasText: String(uids.Failed) }).waitFor();
     await page.reload(); // a page for ever

@@ -160,7 +160,7 @@ describe.skipIf(lacking !== undefined)(`a scripted world${lacking ? ` (${lacking
     for (const [of, count] of [['Not ready', '1'], ['Ready,SchedulingDisabled', '1'], ['node-5', 'DiskPressure']] as const) {
       await part(/^Nodes$/).locator('li').filter({ has: page.getByRole('link', { name: of, exact: true }) }).locator('.wrong-count', { hasText: count }).waitFor();
     }
-    await part(/^Why jobs failed/).locator('li', { hasText: 'OOMKilled' }).waitFor();
+    await part(/^Why jobs failed/).locator('li', { hasText: 'OOM-killed' }).waitFor();
 
     // On a wall as well, where nobody scrolls.
     await page.setViewportSize({ width: 1920, height: 1080 });

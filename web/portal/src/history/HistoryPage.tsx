@@ -23,6 +23,7 @@ import { CutName } from '../listing/CutName.tsx';
 import { PlainTable, type PlainColumn } from '../listing/PlainTable.tsx';
 import { isForbidden, Reading } from '../polling/polling.ts';
 import { useRested } from '../scheduling/useRested.ts';
+import { causes, isCauseNamed } from '../state/causes.ts';
 import { StateMark } from '../state/StateMark.tsx';
 import { stateName } from '../state/texts.ts';
 import { mayBeExplained, untilExplained, whyInRow } from '../state/why.ts';
@@ -36,8 +37,8 @@ const states = ['Submitted', 'Queued', 'Suspended', 'Pending', 'Running', 'Retry
 
 /** What can be chosen among: what jobs often end of, in the page's words, and what else is there, in the gateway's. */
 export function causesAmong(rows: readonly PastJob[], chosen: string): readonly (readonly [string, string, 'foreign'?])[] {
-  const others = new Set([...rows.map((job) => job.cause?.reason ?? ''), chosen].filter((one) => one !== '' && !Object.hasOwn(t.causes, one)));
-  return [...Object.entries(t.causes), ...[...others].sort().map((one) => [one, one, 'foreign'] as const)];
+  const others = new Set([...rows.map((job) => job.cause?.reason ?? ''), chosen].filter((one) => one !== '' && !isCauseNamed(one)));
+  return [...Object.entries(causes), ...[...others].sort().map((one) => [one, one, 'foreign'] as const)];
 }
 
 /** What has happened since a job was read. */
@@ -115,7 +116,7 @@ export function HistoryPage({ view }: { view: View }): ReactNode {
   const old = useAway() === undefined && !partly;
   const queues = useMemo(() => [...new Set([...(rows ?? []).map((job) => job.queue), queue])].filter(Boolean).sort(), [rows, queue]);
 
-  const causes = useMemo(() => causesAmong(rows ?? [], cause), [rows, cause]);
+  const among = useMemo(() => causesAmong(rows ?? [], cause), [rows, cause]);
 
   const all = served.length > 1 ? withClusters : columns;
   const chosen = useMemo(() => {
@@ -151,7 +152,7 @@ export function HistoryPage({ view }: { view: View }): ReactNode {
         <Choice label={t.owner} value={owner} options={[['', t.everybody], ['me', t.mine], ...(owner && owner !== 'me' ? [[owner, owner] as const] : [])]} onChoose={(one) => setView({ owner: one })} />
         <Choice label={t.state} value={state} options={[['', t.allStates], ...states.map((one) => [one, stateName(one)] as const)]} onChoose={(one) => setView({ state: one })} />
         {(queues.length > 0 || queue) && <Choice label={t.queue} value={queue} options={[['', t.anyQueue], ...queues.map((one) => [one, one, 'foreign'] as const)]} onChoose={(one) => setView({ queue: one })} />}
-        <Choice label={t.cause} value={cause} options={[['', t.anyCause], ...causes]} onChoose={(one) => setView({ cause: one })} />
+        <Choice label={t.cause} value={cause} options={[['', t.anyCause], ...among]} onChoose={(one) => setView({ cause: one })} />
         <Choice label={t.since} value={since} options={[['', t.anyTime], ...Object.entries(t.spans)]} onChoose={(one) => setView({ since: one })} />
       </Folded>
       {rows && <span className="toolbar-end">{t.shown(rows.length) + (data?.more ? '+' : '')}</span>}

@@ -133,7 +133,7 @@ test('a job that goes on says why it came to where it is now, and one that is re
 test('a cause that only the cluster has can be chosen as well, and one that is chosen stays to be seen', () => {
   const of = (reason: string): PastJob => ({ cause: { reason } }) as unknown as PastJob;
   const all = causesAmong([of('OOMKilled'), of('ConfigError'), of('ConfigError'), {} as PastJob], 'Gone');
-  expect(all.filter(([value]) => value === 'OOMKilled')).toEqual([['OOMKilled', 'Out of memory']]);
+  expect(all.filter(([value]) => value === 'OOMKilled')).toEqual([['OOMKilled', 'OOM-killed']]);
   expect(all.slice(-2)).toEqual([['ConfigError', 'ConfigError', 'foreign'], ['Gone', 'Gone', 'foreign']]);
   expect(causesAmong([], '').every(([, , foreign]) => !foreign)).toBe(true);
 });

@@ -1,5 +1,5 @@
 import { formatSpan, plural } from '../texts/format.ts';
-import { byKey, texts } from '../texts/texts.ts';
+import { texts } from '../texts/texts.ts';
 
 export const t = texts({
   en: {
@@ -14,17 +14,6 @@ export const t = texts({
     anyQueue: 'All queues',
     cause: 'Why it ended',
     anyCause: 'All causes',
-    causes: byKey({
-      OOMKilled: 'Out of memory',
-      Error: 'A container failed',
-      Deadline: 'Deadline exceeded',
-      Preempted: 'Preempted',
-      Evicted: 'Evicted',
-      NodeLost: 'Node lost',
-      ImagePullBackOff: 'Image cannot be pulled',
-      Unschedulable: 'No node takes a pod',
-      Cancelled: 'Cancelled',
-    }),
     created: 'Created',
     waited: 'Waited',
     ran: 'Ran',
@@ -62,17 +51,6 @@ export const t = texts({
     anyQueue: '所有队列',
     cause: '结束原因',
     anyCause: '所有原因',
-    causes: {
-      OOMKilled: '内存不足',
-      Error: '容器出错',
-      Deadline: '超过期限',
-      Preempted: '被抢占',
-      Evicted: '被驱逐',
-      NodeLost: '节点失联',
-      ImagePullBackOff: '无法拉取镜像',
-      Unschedulable: '没有节点接收 Pod',
-      Cancelled: '已取消',
-    },
     created: '创建于',
     waited: '等待时长',
     ran: '运行时长',

@@ -16,6 +16,7 @@ import type { Unwritten } from '../pods/unwritten.ts';
 import { WhyUnwritten } from '../pods/WhyUnwritten.tsx';
 import { JobPlace } from '../queues/JobPlace.tsx';
 import { useShows } from '../inbox/seen.ts';
+import { causeName } from '../state/causes.ts';
 import { StateMark } from '../state/StateMark.tsx';
 import { stateName } from '../state/texts.ts';
 import { whyNow } from '../state/why.ts';
@@ -64,7 +65,7 @@ export function JobPage({ view, namespace, name, uid: asked, token }: JobPagePro
 
   const uid = asked ?? life.transitions[0]?.uid;
   // A pod's end changes what is known of its job, whatever the job's own state.
-  const ended = podRows.filter(({ state }) => state === 'Succeeded' || state === 'Failed').length;
+  const ended = podRows.filter(({ phase }) => phase === 'Succeeded' || phase === 'Failed').length;
   const kept = usePastJob(jobs, namespace, name, uid, uid && `${life.transitions.at(-1)?.seq} ${ended} ${podRows.length}`);
   const states = useMemo(() => withCause(life, kept), [life, kept]);
   const about = useMemo(
@@ -82,7 +83,7 @@ export function JobPage({ view, namespace, name, uid: asked, token }: JobPagePro
       namespace={namespace}
       name={name}
       table={{ href: linkTo('jobs', view), title: t.jobs }}
-      mark={row ? <StateMark {...row} detail={row.state === 'Failed' ? (kept?.cause?.reason ?? row.detail) : row.detail} /> : kept && <PastMark past={kept} />}
+      mark={row ? <StateMark {...row} detail={row.state === 'Failed' && kept?.cause?.reason ? causeName(kept.cause.reason) : row.detail} /> : kept && <PastMark past={kept} />}
       command="describe job"
       watched={watched}
       there={job !== undefined}

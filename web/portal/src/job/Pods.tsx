@@ -4,6 +4,8 @@ import { useMemo, type ReactNode } from 'react';
 import { Age } from '../age/Age.tsx';
 import type { PodRow } from '../pods/pod.ts';
 import { StateMark } from '../state/StateMark.tsx';
+import { stateName } from '../state/texts.ts';
+import { toneOf } from '../state/tone.ts';
 import { formatDuration, formatNumber } from '../texts/format.ts';
 import { formatWhen } from '../texts/when.ts';
 import { linkToObject, type View } from '../view/view.ts';
@@ -103,8 +105,8 @@ function End({ life: { run, state } }: { life: PodLife }): ReactNode {
   const how = exitCode !== undefined ? t.pods.exit(exitCode) : signal !== undefined ? t.pods.signal(signal) : '';
   return (
     <>
-      <span translate="no">{[container, reason].filter(Boolean).join(': ')}</span>
-      {how && <span className={state === 'Failed' ? 'job-failed' : undefined}> {how}</span>}
+      <span translate="no">{[container, stateName(reason)].filter(Boolean).join(': ')}</span>
+      {how && <span className={toneOf(state) === 'failed' ? 'job-failed' : undefined}> {how}</span>}
       {message && <div className="state-detail" translate="no">{message}</div>}
     </>
   );

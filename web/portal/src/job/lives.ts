@@ -2,6 +2,7 @@
 
 import type { Run } from '@kubecast/sdk';
 import type { PodRow } from '../pods/pod.ts';
+import { toneOf } from '../state/tone.ts';
 
 export interface PodLife extends Pick<PodRow, 'uid' | 'name' | 'namespace' | 'node' | 'detail' | 'message' | 'restarts' | 'created'> {
   readonly state: string;
@@ -25,11 +26,13 @@ export function livesOf(rows: readonly PodRow[], told: readonly Run[]): readonly
 const indexOf = ({ run }: PodLife): string => run?.index ?? '';
 
 function lifeOf(run: Run): PodLife {
-  const { uid, name, namespace, node, restarts, message, createdAt: created = 0 } = run;
-  return { uid, name, namespace, node, restarts, message, created, state: stateOf(run), detail: run.endedAt === undefined ? run.reason : '', there: run.endedAt === undefined, run };
+  const { uid, name, namespace, node, restarts, message, reason, createdAt: created = 0 } = run;
+  const state = stateOf(run);
+  return { uid, name, namespace, node, restarts, message, created, state, detail: reason === state ? '' : reason, there: run.endedAt === undefined, run };
 }
 
+/** In kubectl's words, as of those that are there: what it prints of a pod in trouble is the reason. */
 function stateOf({ startedAt, endedAt, reason }: Run): string {
-  if (endedAt === undefined) return startedAt === undefined ? 'Pending' : 'Running';
-  return reason === 'Completed' ? 'Succeeded' : reason === 'Deleted' ? 'Deleted' : 'Failed';
+  if (reason === 'Completed' || reason === 'Deleted' || ['failed', 'warning'].includes(toneOf(reason))) return reason;
+  return endedAt !== undefined ? 'Failed' : startedAt === undefined ? 'Pending' : 'Running';
 }

@@ -7,6 +7,7 @@ import { eachPage } from '../../../mock/page.ts';
 import { render, type Rendered } from '../../../mock/render.ts';
 import { podRow, type PodRow } from '../pods/pod.ts';
 import { AnyPage } from '../object/AnyPage.tsx';
+import { NodePage } from '../object/NodePage.tsx';
 import { PodPage } from '../object/PodPage.tsx';
 import { parseView, useView } from '../view/view.ts';
 import { JobPage } from './JobPage.tsx';
@@ -136,8 +137,8 @@ test('Events of an object are those of its uid, once that is known: a name is us
   expect(asked().at(-1) ?? '').toContain('involvedObject.uid=u-1');
 });
 
-const pod = (name: string, state: PodRow['state']): PodRow => ({
-  uid: name, name, namespace: 'n', owner: '', job: 'j', node: '', state, detail: '', message: '', ready: 0, containers: 5, logs: 5, restarts: 0, created: 0,
+const pod = (name: string, phase: PodRow['phase']): PodRow => ({
+  uid: name, name, namespace: 'n', owner: '', job: 'j', node: '', state: phase, phase, detail: '', message: '', ready: 0, containers: 5, logs: 5, restarts: 0, created: 0,
 });
 
 test('of many pods the log that is shown stays, whatever becomes of the pods, while its pod is there', () => {
@@ -362,6 +363,23 @@ const podPage = async (found: readonly object[]): Promise<string> => {
 test("a pod's page says why it crashes, and how much memory it may have", async () => {
   const text = await podPage([crashing]);
   for (const said of ['Why it does not run', 'main was OOM-killed (exit 137), after 3 restarts', 'Its memory limit: 4Gi', 'back-off 5m0s', 'Nothing was written: main was OOM-killed']) expect(text).toContain(said);
+});
+
+test("a pod's page, a node's and a job's say of a pod what the table of pods says", async () => {
+  const found = [{ ...crashing, $status: 'CrashLoopBackOff' }];
+  await podPage(found);
+  const watches = server.requests.flatMap(({ url }) => [...new URL(url, 'http://x').searchParams.values()]);
+  expect(watches.filter((one) => one.includes('/pods')).map(decodeURIComponent).join()).toContain('$status');
+  expect(page.element.querySelector('.job-head .state-mark')?.textContent).toBe('CrashLoopBackOffOOMKilled · exit 137');
+  page.unmount();
+  page = render(
+    <KubecastProvider client={kc}>
+      <NodePage view={parseView('#kinds/nodes//node-1')} name="node-1" />
+    </KubecastProvider>,
+  );
+  await pass();
+  await answerAll((path) => (path.startsWith('/api/v1/pods') ? found : []));
+  expect(page.element.querySelector('tbody .state-mark')?.textContent).toBe('CrashLoopBackOffOOMKilled · exit 137');
 });
 
 test('of a pod that is not there it is said that it has no log', async () => {

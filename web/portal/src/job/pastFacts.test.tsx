@@ -142,7 +142,7 @@ test('how a pod ended is told where its job is asked for, with the older ones th
   server.last.accept(`event: ${name}.run\nid: e.${name}-1\ndata: ${JSON.stringify(run)}\n\nevent: ${name}.synced\nid: e.${name}-1\ndata: {"seq":"1","count":1}\n\n`);
   await pass(100);
   const cells = [...page.element.querySelectorAll('tbody td')].map((one) => one.textContent);
-  expect(cells.slice(0, 4)).toEqual(['j-0', 'Failed', '0', 'n1']);
+  expect(cells.slice(0, 4)).toEqual(['j-0', 'OOMKilled', '0', 'n1']);
   expect(cells.slice(6)).toEqual(['4m5s', '0', 'main: OOMKilled exit code 137<i>x</i>']);
   expect(page.element.textContent).toContain('2 older pods are not shown.');
 });

@@ -19,8 +19,8 @@ test('texts that have nothing in common are marked as a whole, however long', ()
   expect(changedLines(many('a'), many('b')).size).toBe(3_000);
 });
 
-test('managed fields are left out, and what it is comes first', () => {
-  const object = { metadata: { name: 'a', uid: 'u', managedFields: [{}] }, status: {}, kind: 'Job', apiVersion: 'batch/v1' };
+test('managed fields and what the gateway derives are left out, and what it is comes first', () => {
+  const object = { metadata: { name: 'a', uid: 'u', managedFields: [{}] }, status: {}, $status: 'Running', kind: 'Job', apiVersion: 'batch/v1' };
   expect(JSON.stringify(withoutNoise(object))).toBe('{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"a","uid":"u"},"status":{}}');
 });
 

@@ -2,9 +2,9 @@
 
 import type { KubeObject } from '@kubecast/sdk';
 
-/** Without what is only of use to the API server. */
-export function withoutNoise(object: KubeObject): object {
-  const { metadata, ...rest } = object;
+/** Without what is only of use to the API server, and what the gateway has added. */
+export function withoutNoise(object: KubeObject & { readonly $status?: string }): object {
+  const { metadata, $status, ...rest } = object;
   const { managedFields, ...kept } = metadata as KubeObject['metadata'] & { managedFields?: unknown };
   const { apiVersion, kind, ...others } = rest;
   return { apiVersion, kind, metadata: kept, ...others };

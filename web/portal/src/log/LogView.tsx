@@ -39,7 +39,7 @@ export function LogView({ namespace, name, pods: all, byPod = false, unwritten, 
   const chosen = linked?.name ?? before;
   const many = byPod || all.reduce((sum, one) => sum + one.logs, 0) > mostAtOnce;
   if (!many) return <Log key={name} of={jobs} namespace={namespace} name={name} token={token} unwritten={all.length > 0 ? unwrittenBy(all) : unwritten} />;
-  const pod = all.find((one) => one.name === chosen) ?? all.find(({ state }) => state === 'Failed') ?? all.find(({ state }) => state === 'Running') ?? all[0];
+  const pod = all.find((one) => one.name === chosen) ?? all.find(({ phase }) => phase === 'Failed') ?? all.find(({ phase }) => phase === 'Running') ?? all[0];
   if (!pod) return null;
   // Whatever becomes of the pods: who reads a log is not to be taken to another.
   if (pod.name !== before) setChosen(pod.name);

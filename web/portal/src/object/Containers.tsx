@@ -52,10 +52,10 @@ export function containersOf(pod: Pod): readonly ContainerRow[] {
 function stateOf({ waiting, running, terminated }: ContainerState): Pick<ContainerRow, 'state' | 'detail' | 'message' | 'since'> {
   if (running) return { state: 'Running', detail: '', message: '', since: timeOf(running.startedAt) };
   if (terminated) {
-    const well = terminated.exitCode === 0;
-    return { state: well ? 'Succeeded' : 'Failed', detail: well ? '' : ending(terminated), message: terminated.message ?? '', since: timeOf(terminated.finishedAt) };
+    const { reason, exitCode } = terminated;
+    return { state: reason || (exitCode === 0 ? 'Completed' : 'Error'), detail: exitCode === undefined || exitCode === 0 ? '' : t.exit(exitCode), message: terminated.message ?? '', since: timeOf(terminated.finishedAt) };
   }
-  return { state: 'Pending', detail: waiting?.reason ?? '', message: waiting?.message ?? '', since: undefined };
+  return { state: waiting?.reason || 'Waiting', detail: '', message: waiting?.message ?? '', since: undefined };
 }
 
 function ending({ reason = '', exitCode }: NonNullable<ContainerState['terminated']>): string {

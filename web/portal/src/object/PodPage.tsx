@@ -4,7 +4,7 @@ import { defineResource } from '@kubecast/sdk';
 import { useWatch } from '@kubecast/sdk/react';
 import { useMemo, type ReactNode } from 'react';
 import { Age } from '../age/Age.tsx';
-import { whereAll } from '../filters/status.ts';
+import { statusPath, whereAll } from '../filters/status.ts';
 import { Events, eventFields } from '../job/Events.tsx';
 import { Log } from '../log/Log.tsx';
 import { events, pods } from '../job/resources.ts';
@@ -27,6 +27,8 @@ interface WholePod extends Pod {
   readonly status?: Pod['status'] & { readonly podIP?: string; readonly qosClass?: string };
 }
 
+/** All of it, and what the gateway derives. */
+const whole = ['metadata', 'spec', 'status', statusPath];
 const wholePods = defineResource<WholePod>()(pods);
 
 interface PodPageProps {
@@ -37,7 +39,7 @@ interface PodPageProps {
 }
 
 export function PodPage({ view, namespace, name, token }: PodPageProps): ReactNode {
-  const watched = useWatch(wholePods, { namespace, name });
+  const watched = useWatch(wholePods, { namespace, name, fields: whole });
   const said = useWatch(events, { namespace, where: whereAll({ 'involvedObject.kind': 'Pod', 'involvedObject.name': name }), fields: eventFields });
   const pod = watched.data[0];
   const row = useMemo(() => pod && podRow(pod), [pod]);
@@ -59,8 +61,8 @@ export function PodPage({ view, namespace, name, token }: PodPageProps): ReactNo
         row && (
           <>
             {row.end && (
-              <section className="job-why" data-state={row.state === 'Waiting' ? 'Retrying' : row.state} aria-labelledby="pod-why">
-                <h2 id="pod-why">{t.why[row.state] ?? t.whyAgain}</h2>
+              <section className="job-why" data-state={row.phase === 'Waiting' ? 'Retrying' : row.phase} aria-labelledby="pod-why">
+                <h2 id="pod-why">{t.why[row.phase] ?? t.whyAgain}</h2>
                 <p translate="no">{whyOfPod(row)}</p>
                 {row.end.reason === 'OOMKilled' && <p className="job-why-more">{t.memoryLimit(memoryLimit(pod.spec, row.end.container))}</p>}
               </section>

@@ -6,6 +6,7 @@ import { useCallback, useState, type ReactNode } from 'react';
 import { Choice } from '../filters/Choice.tsx';
 import { jobs } from '../job/resources.ts';
 import { useReading } from '../polling/polling.ts';
+import { causeName, isCauseNamed } from '../state/causes.ts';
 import { formatDuration, formatHours, formatNumber } from '../texts/format.ts';
 import { formatView, viewAt, type View } from '../view/view.ts';
 import { t } from './texts.ts';
@@ -48,7 +49,7 @@ export function Teams({ view, since, signal }: { view: View; since: string; sign
               {rows.map((row) => (
                 <tr key={row.key}>
                   <th scope="row" className="team-name">
-                    {row.key === '' ? (by === 'cause' ? t.uncaused : t.nobody) : by === 'cause' ? <a href={formatView({ ...viewAt('#history', view), namespace, since, cause: row.key })} translate="no">{row.key}</a> : <span translate="no">{row.key}</span>}
+                    {row.key === '' ? (by === 'cause' ? t.uncaused : t.nobody) : by === 'cause' ? <a href={formatView({ ...viewAt('#history', view), namespace, since, cause: row.key })} translate={isCauseNamed(row.key) ? undefined : 'no'}>{causeName(row.key)}</a> : <span translate="no">{row.key}</span>}
                   </th>
                   <td data-numeric>{formatNumber(row.jobs)}</td>
                   <td data-numeric>{seconds(row.waitedSeconds?.p50)}</td>

@@ -10,6 +10,7 @@ import { useHasQueues } from '../pages/shown.ts';
 import { useReading } from '../polling/polling.ts';
 import { numbersOf } from '../queues/Quota.tsx';
 import { isGPU, usesOf } from '../queues/quota.ts';
+import { causeName, isCauseNamed } from '../state/causes.ts';
 import { StateIcon } from '../state/StateMark.tsx';
 import { isNamed, stateName } from '../state/texts.ts';
 import { toneOf, urgency } from '../state/tone.ts';
@@ -134,7 +135,7 @@ function Causes({ view, since, signal }: { readonly view: View; readonly since: 
   return (
     <Part title={t.causes} loading={!data} none={t.noFailures}>
       {causes.slice(0, most).map(({ key, failed: count }) => (
-        <Line key={key} name={key || t.unexplained} own={key === ''} href={formatView({ ...viewAt('#history', view), namespace, state: 'Failed', since, cause: key })} count={formatNumber(count)} />
+        <Line key={key} name={causeName(key) || t.unexplained} own={key === '' || isCauseNamed(key)} href={formatView({ ...viewAt('#history', view), namespace, state: 'Failed', since, cause: key })} count={formatNumber(count)} />
       ))}
     </Part>
   );

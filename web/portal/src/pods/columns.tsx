@@ -6,7 +6,7 @@ import { TextCell } from '../table/TextCell.tsx';
 import type { PodRow } from './pod.ts';
 import { t } from './texts.ts';
 
-export const podColumns: readonly Column<PodRow<string>>[] = [
+export const podColumns: readonly Column<PodRow>[] = [
   { id: 'name', header: t.columns.name, value: (row) => row.name, cell: (row) => <TextCell text={row.name} strong /> },
   { id: 'state', header: t.columns.state, value: (row) => urgency(row.state), cell: (row) => <StateMark {...row} /> },
   { id: 'ready', header: t.columns.ready, numeric: true, value: (row) => row.ready, cell: (row) => <span className="cell-number">{`${row.ready}/${row.containers}`}</span> },

@@ -9,6 +9,6 @@ const { name, namespace, state, detail, message, ready, containers, restarts, no
 
 export const podHeader: readonly string[] = [name, namespace, state, detail, message, ready, containers, restarts, node, job, owner, created];
 
-export const podLine = (row: PodRow<string>): readonly Cell[] => [
+export const podLine = (row: PodRow): readonly Cell[] => [
   row.name, row.namespace, stateName(row.state), row.detail, row.message, row.ready, row.containers, row.restarts, row.node, row.job, row.owner, timeCell(row.created),
 ];

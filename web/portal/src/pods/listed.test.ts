@@ -1,18 +1,18 @@
 import { expect, test } from 'vitest';
 import { toneOf } from '../state/tone.ts';
 import { podLine } from './exported.ts';
-import { listedPod, podRow, whyOfPod, type Pod } from './pod.ts';
+import { podRow, whyOfPod, type Pod } from './pod.ts';
 
 const pod = ($status: string, status: Pod['status']): Pod => ({ metadata: { name: 'p', uid: 'u' }, $status, status });
-const said = (one: Pod): string => [listedPod(one).state, listedPod(one).detail].filter(Boolean).join(' ');
+const said = (one: Pod): string => [podRow(one).state, podRow(one).detail].filter(Boolean).join(' ');
 
-test('a pod of a table is in the state by which the gateway counts and filters, and nothing is said twice', () => {
+test('a pod is in the state by which the gateway counts and filters, and nothing is said twice', () => {
   const crashing = { phase: 'Running', containerStatuses: [{ name: 'main', state: { waiting: { reason: 'CrashLoopBackOff' } } }] };
   expect(said(pod('CrashLoopBackOff', crashing))).toBe('CrashLoopBackOff');
   expect(said(pod('Error', { phase: 'Failed', containerStatuses: [{ name: 'main', state: { terminated: { reason: 'Error', exitCode: 2 } } }] }))).toBe('Error exit code 2');
   expect(said(pod('Pending', { phase: 'Pending', conditions: [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable' }] }))).toBe('Pending unschedulable');
   expect(said(pod('ContainerCreating', { phase: 'Pending', containerStatuses: [{ name: 'main', state: { waiting: { reason: 'ContainerCreating' } } }] }))).toBe('ContainerCreating');
-  expect(said(pod('', crashing))).toBe('Waiting CrashLoopBackOff'); // a gateway that does not tell
+  expect(said(pod('', crashing))).toBe('Running CrashLoopBackOff'); // a gateway that does not tell
 });
 
 test('what kubectl prints looks like what it means', () => {
@@ -26,7 +26,7 @@ test('why a container is started again and again is how it ended the last time, 
   const side = { name: 'side', restartCount: 1, state: {}, lastState: { terminated: { reason: 'Error', exitCode: 1, finishedAt: '2030-01-01T00:01:00Z' } } };
   const crashing = pod('CrashLoopBackOff', { phase: 'Running', containerStatuses: [side, main] });
   expect(said(crashing)).toBe('CrashLoopBackOff OOMKilled · exit 137');
-  expect(podLine(listedPod(crashing))).toContain('OOMKilled · exit 137');
+  expect(podLine(podRow(crashing))).toContain('OOMKilled · exit 137');
   expect(whyOfPod(podRow(crashing))).toBe('main was OOM-killed (exit 137), after 5 restarts');
   expect(whyOfPod(podRow(pod('Running', { phase: 'Running', containerStatuses: [side] })))).toBe('side failed (exit 1), after 1 restart');
   expect(said(pod('Running', { phase: 'Running', containerStatuses: [side] }))).toBe('Running');

@@ -48,8 +48,8 @@ test.each<[string, Pod, string]>([
   ['failed, nobody says why', pod({ phase: 'Failed' }), 'Failed'],
   ['being deleted', pod({ phase: 'Running' }, { deletionTimestamp: '2030-01-01T00:00:00Z' }), 'Deleting'],
 ])('%s', (_, object, want) => {
-  const { state, detail } = podRow(object);
-  expect(`${state} ${detail}`.trim()).toBe(want);
+  const { phase, detail } = podRow(object);
+  expect(`${phase} ${detail}`.trim()).toBe(want);
 });
 
 test('ready containers, restarts, node and job', () => {

@@ -1,4 +1,4 @@
-// What a v1 Pod says of itself. In tables its state is what kubectl prints as STATUS, which the gateway derives; on pages it is one of a few.
+// What a v1 Pod says of itself. Its state is what kubectl prints as STATUS, which the gateway derives; its phase is for what the portal decides by it.
 
 import type { KubeObject } from '@kubecast/sdk';
 import { timeOf, type Condition } from '../jobs/job.ts';
@@ -45,17 +45,20 @@ export interface Pod extends KubeObject {
   };
 }
 
-export const podStates = ['Failed', 'Waiting', 'Pending', 'Running', 'Succeeded', 'Deleting', 'Unknown'] as const;
-export type PodState = (typeof podStates)[number];
+/** As in the cluster, but that one whose container cannot be started, or is not started again yet, is waiting, and one that is being deleted is that. */
+export type PodPhase = 'Failed' | 'Waiting' | 'Pending' | 'Running' | 'Succeeded' | 'Deleting' | 'Unknown';
 
-export interface PodRow<State extends string = PodState> {
+export interface PodRow {
   readonly uid: string;
   readonly name: string;
   readonly namespace: string;
   readonly owner: string;
   readonly job: string;
   readonly node: string;
-  readonly state: State;
+  /** In kubectl's words, wherever it is shown. */
+  readonly state: string;
+  readonly phase: PodPhase;
+  /** A word or two beside the state. */
   readonly detail: string;
   readonly message: string;
   readonly ready: number;
@@ -70,6 +73,9 @@ export interface PodRow<State extends string = PodState> {
 
 export function podRow(pod: Pod): PodRow {
   const { metadata, spec = {}, status = {} } = pod;
+  const stated = phaseOf(pod);
+  const end = endOf(pod);
+  const state = pod.$status || status.phase || 'Unknown';
   const main = status.containerStatuses ?? [];
   const init = status.initContainerStatuses ?? [];
   // As kubectl counts, and the gateway with it: sidecars among those that go on, and the others that begin a pod only while they do.
@@ -85,31 +91,31 @@ export function podRow(pod: Pod): PodRow {
     owner: ownerOf(metadata),
     job: controller?.kind === 'Job' ? controller.name : (metadata.labels?.['batch.kubernetes.io/job-name'] ?? ''),
     node: spec.nodeName ?? '',
-    ...stateOf(pod),
+    state,
+    ...stated,
+    detail: detailOf(state, stated, end),
     ready: going.filter((container) => container.ready).length,
     containers: mains + beside.size,
     logs: mains + init.length,
     restarts: (begun ? going : init).reduce((sum, container) => sum + (container.restartCount ?? 0), 0),
     created: timeOf(metadata.creationTimestamp) ?? 0,
-    end: endOf(pod),
+    end,
   };
 }
 
-/** A pod of a table, in whose words it is counted and filtered, too. */
-export function listedPod(pod: Pod): PodRow<string> {
-  const row = podRow(pod);
-  const state = pod.$status || row.state;
+function detailOf(state: string, { phase, detail }: Stated, end: ContainerEnd | undefined): string {
   // What the state says itself needs no second word.
-  const detail = state.includes(row.detail) || row.detail === t.creating || row.detail === t.initialising ? '' : row.detail;
+  const isSaid = state.includes(detail) || (state !== phase && (detail === t.creating || detail === t.initialising));
+  if (detail !== '' && !isSaid) return detail;
   // That it backs off is how the cluster takes it; why is how it ended.
-  return { ...row, state, detail: detail || (row.state === 'Waiting' && row.end ? shortOf(row.end) : '') };
+  return phase === 'Waiting' && end ? shortOf(end) : '';
 }
 
 /** Why a pod failed, or why it is started again and again, in one sentence; empty: it did not, or nobody says so. */
 export const whyOfPod = ({ end }: Pick<PodRow, 'end'>): string => (end ? sentenceOf(end) : '');
 
 interface Stated {
-  readonly state: PodState;
+  readonly phase: PodPhase;
   readonly detail: string;
   readonly message: string;
 }
@@ -151,9 +157,9 @@ function failed({ spec = {}, status = {} }: Pod): Ended | undefined {
   return ranked[0]?.end;
 }
 
-function stateOf(pod: Pod): Stated {
+function phaseOf(pod: Pod): Stated {
   const { metadata, status = {} } = pod;
-  const said = (state: PodState, detail = '', message = ''): Stated => ({ state, detail, message });
+  const said = (phase: PodPhase, detail = '', message = ''): Stated => ({ phase, detail, message });
   const containers = [...(status.initContainerStatuses ?? []), ...(status.containerStatuses ?? [])];
   if (status.phase === 'Succeeded') return said('Succeeded');
   if (status.phase === 'Failed') {

@@ -1,6 +1,7 @@
 // Why pods have written nothing, as far as they say it themselves.
 
 import { sentenceOf } from '../state/ended.ts';
+import { stateName } from '../state/texts.ts';
 import type { PodRow } from './pod.ts';
 import { t } from './texts.ts';
 
@@ -12,10 +13,10 @@ export interface Unwritten {
 }
 
 /** Of pods that are there; undefined: they run, and may write at any time. */
-export function unwrittenBy(pods: readonly Pick<PodRow, 'state' | 'detail' | 'message' | 'end'>[]): Unwritten | undefined {
-  const ended = pods.find(({ end, state }) => end && state !== 'Running')?.end;
+export function unwrittenBy(pods: readonly Pick<PodRow, 'state' | 'phase' | 'detail' | 'message' | 'end'>[]): Unwritten | undefined {
+  const ended = pods.find(({ end, phase }) => end && phase !== 'Running')?.end;
   if (ended) return { text: t.unwritten.ended(sentenceOf(ended)) };
-  const waits = pods.find(({ state }) => state === 'Pending' || state === 'Waiting');
-  if (waits && !pods.some(({ state }) => state === 'Running')) return { text: t.unwritten.waits(waits.detail), why: waits.message };
-  return pods.length > 0 && pods.every(({ state }) => state === 'Succeeded' || state === 'Failed') ? { text: t.unwritten.over } : undefined;
+  const waits = pods.find(({ phase }) => phase === 'Pending' || phase === 'Waiting');
+  if (waits && !pods.some(({ phase }) => phase === 'Running')) return { text: t.unwritten.waits(waits.detail || (waits.state === waits.phase ? '' : stateName(waits.state))), why: waits.message };
+  return pods.length > 0 && pods.every(({ phase }) => phase === 'Succeeded' || phase === 'Failed') ? { text: t.unwritten.over } : undefined;
 }

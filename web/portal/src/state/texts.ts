@@ -14,6 +14,8 @@ const names = texts<Readonly<Record<string, string>>>({
     Active: '活动',
     Bound: '已绑定',
     Error: '出错',
+    Preempted: '被抢占',
+    Evicted: '被驱逐',
     Submitted: '已提交',
     Queued: '排队中',
     Cancelled: '已取消',

@@ -1,12 +1,12 @@
 import type { JobState } from '../jobs/job.ts';
-import type { PodState } from '../pods/pod.ts';
+import type { PodPhase } from '../pods/pod.ts';
 
 /** What a state means to the eye. Each has a shape of its own, so that colour is never the only sign. */
 export type Tone = 'failed' | 'warning' | 'waiting' | 'running' | 'paused' | 'done' | 'ending';
 
 type NodeState = 'Ready' | 'NotReady' | 'Unschedulable' | 'Pressed';
 
-const tones: Record<JobState | PodState | 'Submitted' | 'Queued' | 'Cancelled' | 'Deleted' | NodeState, Tone> = {
+const tones: Record<JobState | PodPhase | 'Submitted' | 'Queued' | 'Cancelled' | 'Deleted' | NodeState, Tone> = {
   Submitted: 'waiting',
   Queued: 'waiting',
   Cancelled: 'paused',

@@ -1,5 +1,6 @@
 import type { Cause, PastJob } from '@kubecast/sdk';
 import { outcomeOf } from '../history/outcome.ts';
+import { causeName } from './causes.ts';
 import { saidOf, saidOfWait } from './said.ts';
 
 /** Why a job came to a state, in one line: its cause, where that is known; else what its object says. */
@@ -32,7 +33,7 @@ export const whyInRow = (job: Waiting): string => {
   const state = outcomeOf(job);
   if (waiting.has(state)) return whyNow(job);
   if (state === 'Succeeded') return '';
-  return job.cause ? saidOf(job.cause) : job.reason;
+  return job.cause ? saidOf(job.cause) : causeName(job.reason);
 };
 
 /** What its object says, where that is not all in whyNow. */

@@ -11,7 +11,7 @@ import { WithPast } from '../jobs/past.tsx';
 import { podColumns } from '../pods/columns.tsx';
 import { podHeader, podLine } from '../pods/exported.ts';
 import { podFields } from '../pods/fields.ts';
-import { listedPod, type PodRow } from '../pods/pod.ts';
+import { podRow, type PodRow } from '../pods/pod.ts';
 import { narrowLine as narrowPod } from '../pods/PodsPage.tsx';
 import { WithPlaces } from '../queues/places.tsx';
 import { linkToJob, linkToObject, type TableName, type View } from '../view/view.ts';
@@ -37,6 +37,6 @@ export function LargeTable({ page, ...table }: LargeTableProps): ReactNode {
       </WithPlaces>
     );
   }
-  const href = (row: PodRow<string>): string => linkToObject('pods', row.namespace, row.name, view);
-  return <VirtualPage {...table} name="pods" resource={pods} fields={podFields} read={listedPod} columns={podColumns} narrowLine={narrowPod} href={href} exported={podFile} />;
+  const href = (row: PodRow): string => linkToObject('pods', row.namespace, row.name, view);
+  return <VirtualPage {...table} name="pods" resource={pods} fields={podFields} read={podRow} columns={podColumns} narrowLine={narrowPod} href={href} exported={podFile} />;
 }

@@ -1,0 +1,34 @@
+// Why jobs ended, in a word or two, wherever causes are counted, chosen among or told beside a name. As a sentence: ended.ts and said.ts.
+
+import { byKey, texts } from '../texts/texts.ts';
+
+/** What jobs often end of, as the gateway's causes name it. */
+export const causes = texts({
+  en: byKey({
+    OOMKilled: 'OOM-killed',
+    Error: 'Container failed',
+    Deadline: 'Deadline exceeded',
+    Preempted: 'Preempted',
+    Evicted: 'Evicted',
+    NodeLost: 'Node lost',
+    ImagePullBackOff: 'Image cannot be pulled',
+    Unschedulable: 'No node takes a pod',
+    Cancelled: 'Cancelled',
+  }),
+  'zh-CN': {
+    OOMKilled: '内存不足 (OOM)',
+    Error: '容器失败',
+    Deadline: '超过期限',
+    Preempted: '被抢占',
+    Evicted: '被驱逐',
+    NodeLost: '节点失联',
+    ImagePullBackOff: '无法拉取镜像',
+    Unschedulable: '没有节点接收 Pod',
+    Cancelled: '已取消',
+  },
+});
+
+/** Whether a cause is told in the page's language, and not as the gateway names it. */
+export const isCauseNamed = (reason: string): boolean => Object.hasOwn(causes, reason);
+
+export const causeName = (reason: string): string => (isCauseNamed(reason) ? (causes[reason] ?? reason) : reason);
