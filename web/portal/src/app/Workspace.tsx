@@ -25,6 +25,7 @@ import { formatView, linkTo, linkToRun, parseView, tableOf, useView, type TableN
 import { Account } from './Account.tsx';
 import { Logo } from './Logo.tsx';
 import { t } from './texts.ts';
+import { useTitle } from './title.ts';
 
 interface WorkspaceProps {
   readonly kc: Kubecast;
@@ -68,10 +69,9 @@ export function Workspace({ kc, aside, connection, claims, token, stuck, onSignO
   }, [instead]);
 
   const title = view.unknown ? pages.unknown : kind || pages.titles[page];
-  const shown = (object?.name ?? (page !== 'mine' && view.namespace ? t.titleIn(title, view.namespace) : title)) + (cluster && ` · ${cluster}`);
-  useEffect(() => {
-    document.title = `${unread > 0 ? `${unread > 99 ? t.unreadMany : t.unread(unread)} ` : ''}${shown} · Kubecast`;
-  }, [shown, unread]);
+  const name = object?.name ?? (page !== 'mine' && view.namespace ? t.titleIn(title, view.namespace) : title);
+  const shown = name + (cluster && ` · ${cluster}`);
+  useTitle(name, cluster, unread);
   // It is not needed before somebody goes anywhere.
   useEffect(() => {
     let over: true | (() => void) | undefined;

@@ -6,6 +6,7 @@ import { useMemo, type ReactNode } from 'react';
 import { Age } from '../age/Age.tsx';
 import { Lasted } from '../age/Elapsed.tsx';
 import { timesOf } from '../jobs/RunTime.tsx';
+import { outcomeOf } from '../history/outcome.ts';
 import { jobRow, type JobRow } from '../jobs/job.ts';
 import { Progress } from '../jobs/Progress.tsx';
 import { Conditions } from '../object/Conditions.tsx';
@@ -76,6 +77,7 @@ export function JobPage({ view, namespace, name, uid: asked, token }: JobPagePro
   useShows(asked ?? (watched.status === 'live' ? (job?.metadata.uid ?? uid) : undefined));
   const others = useOtherRuns(namespace, name, uid, `${named?.metadata.uid} ${life.transitions.length}`);
   const compares = view.tab === 'compare' || others.items.length > 0;
+  const state = row?.state ?? (kept && outcomeOf(kept));
   const { tabs } = t;
   return (
     <ObjectFrame
@@ -84,6 +86,7 @@ export function JobPage({ view, namespace, name, uid: asked, token }: JobPagePro
       name={name}
       table={{ href: linkTo('jobs', view), title: t.jobs }}
       mark={row ? <StateMark {...row} detail={row.state === 'Failed' && kept?.cause?.reason ? causeName(kept.cause.reason) : row.detail} /> : kept && <PastMark past={kept} />}
+      standing={state ? { state, cause: state === 'Failed' ? (kept?.cause?.reason ?? '') : '' } : undefined}
       command="describe job"
       watched={watched}
       there={job !== undefined}

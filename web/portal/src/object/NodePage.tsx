@@ -60,6 +60,7 @@ export function NodePage({ view, name }: { view: View; name: string }): ReactNod
       name={name}
       table={{ href: linkToKind('nodes', view), title: 'nodes', foreign: true }}
       mark={node && <StateMark {...nodeState(node)} />}
+      standing={node && { state: nodeState(node).state, cause: '' }}
       command="describe node"
       watched={watched}
       there={node !== undefined}

@@ -8,6 +8,7 @@ import { formatNumber } from '../texts/format.ts';
 import { setView, type View } from '../view/view.ts';
 import { BackLink, type Back } from './BackLink.tsx';
 import { t } from './texts.ts';
+import { useStandingInTitle, type Standing } from './title.ts';
 import '../job/job.css';
 import './object.css';
 
@@ -29,6 +30,8 @@ interface ObjectFrameProps {
   readonly table: Back;
   /** Beside the name, such as its state. */
   readonly mark?: ReactNode;
+  /** For the browser's title; undefined: not known, or it has no state. */
+  readonly standing?: Standing | undefined;
   /** What kubectl would be asked, but for the namespace; it ends with the name. */
   readonly command: string;
   readonly watched: { readonly status: Status; readonly error: { readonly message: string } | undefined; readonly retry: () => void };
@@ -42,8 +45,9 @@ interface ObjectFrameProps {
   readonly tabs: readonly Tab[];
 }
 
-export function ObjectFrame({ view, namespace, name, table, mark, command, watched, there, known = false, missing, facts, tabs }: ObjectFrameProps): ReactNode {
+export function ObjectFrame({ view, namespace, name, table, mark, standing, command, watched, there, known = false, missing, facts, tabs }: ObjectFrameProps): ReactNode {
   const { status, error, retry } = watched;
+  useStandingInTitle(name, standing);
   const tab = tabs.find(({ id }) => id === view.tab) ?? tabs[0];
   const safe = nameable.test(name) && (namespace === '' || nameable.test(namespace));
   return (

@@ -52,6 +52,7 @@ export function PodPage({ view, namespace, name, token }: PodPageProps): ReactNo
       name={name}
       table={{ href: linkTo('pods', view), title: pages.titles.pods }}
       mark={row && <StateMark {...row} />}
+      standing={row && { state: row.state, cause: row.phase === 'Failed' ? row.state : '' }}
       command="describe pod"
       watched={watched}
       there={pod !== undefined}
