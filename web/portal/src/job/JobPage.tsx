@@ -122,7 +122,7 @@ export function JobPage({ view, namespace, name, uid: asked, token }: JobPagePro
           {(uid ?? job?.metadata.uid) !== undefined && <OwnerTree namespace={namespace} name={name} uid={uid ?? job?.metadata.uid ?? ''} job={job} past={kept} pods={podRows} view={view} />}
           <Parts past={kept} signal={states.transitions.at(-1)?.seq} view={view} />
           <h2>{t.happened}</h2>
-          <Timeline life={states} status={past.status} message={past.error?.message} />
+          <Timeline life={states} status={past.status} message={past.error?.message} told={kept} />
           {uid !== undefined && <Runs runs={others} uid={uid} view={view} />}
         </>
       }
@@ -135,7 +135,7 @@ export function JobPage({ view, namespace, name, uid: asked, token }: JobPagePro
             const byPod = asked !== undefined && !job;
             if (ofPods.status === 'loading' || (byPod && watched.status === 'loading')) return <p className="job-none">{t.loading}</p>;
             if (podRows.length === 0 && uid !== undefined && kept?.log) return <KeptLog key={uid} of={jobs} namespace={namespace} name={name} uid={uid} />;
-            if (byPod && podRows.length === 0) return <p className="job-none">{past.status === 'loading' ? t.loading : isFinal(ofPods) ? t.pods.denied : <WhyUnwritten of={unwrittenOf(kept, false)} />}</p>;
+            if (byPod && podRows.length === 0) return <div className="job-none">{past.status === 'loading' ? t.loading : isFinal(ofPods) ? t.pods.denied : <WhyUnwritten of={unwrittenOf(kept, false)} />}</div>;
             const unwritten = watched.status === 'live' && (job !== undefined || past.status === 'live') ? unwrittenOf(kept, job !== undefined) : undefined;
             return <LogView namespace={namespace} name={name} pods={podRows} byPod={byPod} token={token} unwritten={unwritten} />;
           },

@@ -9,6 +9,7 @@ import { outcomeOf } from '../history/outcome.ts';
 import { memoryLimit } from '../object/requests.ts';
 import { t as objects } from '../object/texts.ts';
 import { useReading } from '../polling/polling.ts';
+import { InItsWords } from '../state/InItsWords.tsx';
 import { StateIcon, StateMark } from '../state/StateMark.tsx';
 import { stateName } from '../state/texts.ts';
 import { saidInFull, whyNow } from '../state/why.ts';
@@ -35,11 +36,7 @@ export function Why({ past, limit, view, there }: { past: PastJob; /** What is s
     <section className="job-why" data-state={state} aria-labelledby="job-why">
       <h2 id="job-why">{t.why[state] ?? t.whySo}</h2>
       <p translate="no">{why}</p>
-      {full && (
-        <p className="job-why-more" translate="no">
-          {full}
-        </p>
-      )}
+      {full && <InItsWords text={full} />}
       {reason === 'OOMKilled' && limit}
       {pod && (
         <p className="job-why-more">

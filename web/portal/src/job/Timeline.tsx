@@ -1,4 +1,4 @@
-import { isFinal, type Status } from '@kubecast/sdk';
+import { isFinal, type PastJob, type Status } from '@kubecast/sdk';
 import type { ReactNode } from 'react';
 import { Age } from '../age/Age.tsx';
 import { StateIcon } from '../state/StateMark.tsx';
@@ -12,10 +12,12 @@ interface TimelineProps {
   readonly life: Life;
   readonly status: Status;
   readonly message: string | undefined;
+  /** Of the job as it is now, what the page says above; undefined: nothing. */
+  readonly told?: Pick<PastJob, 'message'> | undefined;
 }
 
 /** The states through which the job went, the newest first, each with how long it lasted. */
-export function Timeline({ life, status, message }: TimelineProps): ReactNode {
+export function Timeline({ life, status, message, told }: TimelineProps): ReactNode {
   if (isFinal({ status })) return (
       <p className="none">
         {t.timeline.denied} <span translate="no">{message}</span>
@@ -42,7 +44,7 @@ export function Timeline({ life, status, message }: TimelineProps): ReactNode {
                 {late && <span title={t.timeline.lateWhy}> · {t.timeline.late}</span>}
               </div>
               {cause && <div className="timeline-why" translate="no">{saidOf(cause)}</div>}
-              <Said text={[reason, said].filter(Boolean).join(': ')} />
+              <Said reason={reason} said={said} again={said === told?.message} />
             </div>
           </li>
         ))}
@@ -55,8 +57,17 @@ export function Timeline({ life, status, message }: TimelineProps): ReactNode {
 /** So much of what a controller says stands there, in characters; the rest opens. */
 const shown = 160;
 
-/** The controller's own words. */
-function Said({ text }: { text: string }): ReactNode {
+/** The controller's own words; `again`: the page has told them, so the reason is enough. */
+function Said({ reason, said, again }: { readonly reason: string; readonly said: string; readonly again: boolean }): ReactNode {
+  const text = [reason, said].filter(Boolean).join(': ');
+  if (again && reason && said) {
+    return (
+      <details className="timeline-said" translate="no">
+        <summary>{reason}</summary>
+        <span>{said}</span>
+      </details>
+    );
+  }
   if (text.length <= shown) return text && <div className="timeline-said" translate="no">{text}</div>;
   const at = text.lastIndexOf(' ', shown);
   const end = at > shown / 2 ? at : shown;

@@ -10,6 +10,7 @@ import { parseView } from '../view/view.ts';
 import { untilReadAgain } from './Kept.tsx';
 import { latestLife } from './life.ts';
 import { MemoryLimit, Parts, pastFacts, PastMark, Why } from './PastFacts.tsx';
+import { WhyUnwritten } from '../pods/WhyUnwritten.tsx';
 import { PodsEver } from './Pods.tsx';
 import { jobs } from './resources.ts';
 import { Timeline } from './Timeline.tsx';
@@ -93,6 +94,36 @@ test('all that a controller says can be read without pointing at it, and a long 
   expect(long?.querySelector('summary')?.textContent?.length).toBeLessThan(170);
   expect(long?.querySelector('details')?.textContent?.replace(' …', '')).toBe(`R: ${said}`);
   expect(page.element.querySelector('[title]')).toBeNull();
+});
+
+/** What can be read without opening anything. */
+const readable = (): string => {
+  const copy = page.element.cloneNode(true) as HTMLElement;
+  for (const part of copy.querySelectorAll('details:not([open]) > :not(summary)')) part.remove();
+  return copy.textContent;
+};
+
+test('what the scheduler says of a job that waits is told once, in words, and as it was said to those who ask', () => {
+  const said = '0/10 nodes are available: 10 Insufficient nvidia.com/gpu.';
+  const text = 'no node fits: too little nvidia.com/gpu free (all 10)';
+  const waiting = past({ state: 'Pending', since: 1, reason: 'Unschedulable', message: said, reasons: [{ at: 2, reason: 'Unschedulable', message: said, text }] as unknown as PastJob['reasons'] });
+  const step = { seq: '1', namespace: 'n', name: 'j', uid: 'u', from: undefined, to: 'Pending', at: 1, late: false, attempt: 1, reason: 'Unschedulable', message: said, owner: '' };
+  page = render(
+    <>
+      <Why past={waiting} view={view} there={() => true} />
+      <Timeline life={latestLife([step], 'u')} status="live" message={undefined} told={waiting} />
+      <div>
+        <WhyUnwritten of={{ text: 'Nothing can be written yet.', why: said }} />
+      </div>
+    </>,
+  );
+  expect(readable()).toContain(text);
+  expect(readable()).not.toContain(said);
+  expect(readable().split('Unschedulable')).toHaveLength(3); // the sentence, and the step's reason
+  expect(page.element.textContent.split(said)).toHaveLength(4);
+  page.unmount();
+  page = render(<Timeline life={latestLife([step], 'u')} status="live" message={undefined} />);
+  expect(readable()).toContain(said); // nobody else tells it
 });
 
 const pass = (ms = 0): Promise<unknown> => act(() => vi.advanceTimersByTimeAsync(ms));

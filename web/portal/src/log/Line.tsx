@@ -55,11 +55,9 @@ function Time({ time, href, onLink }: { time: string; href: string | undefined; 
   if (Number.isNaN(at)) return null;
   const text = clock === 'relative' ? formatAgo(at) : ofDay.format(at);
   return (
-    <>
-      <time dateTime={time} title={formatDate(at)}>
-        {href === undefined ? text : <Link href={href} text={text} onLink={onLink} />}
-      </time>{' '}
-    </>
+    <time dateTime={time} title={formatDate(at)}>
+      {href === undefined ? text : <Link href={href} text={text} onLink={onLink} />}{' '}
+    </time>
   );
 }
 

@@ -191,5 +191,12 @@ function Nothing({ status, message, sought, unwritten, onRetry }: NothingProps):
       </div>
     );
   }
-  return <p className="job-none">{sought ? t.noneSoBad : status === 'live' ? unwritten ? <WhyUnwritten of={unwritten} /> : t.nothing : t.loading}</p>;
+  if (!sought && status === 'live' && unwritten) {
+    return (
+      <div className="job-none">
+        <WhyUnwritten of={unwritten} />
+      </div>
+    );
+  }
+  return <p className="job-none">{sought ? t.noneSoBad : status === 'live' ? t.nothing : t.loading}</p>;
 }

@@ -57,6 +57,13 @@ test('what a line would do to a terminal or a page is not done', async () => {
   expect(page.element.querySelectorAll('.log-text img, .log-text a')).toHaveLength(0);
 });
 
+test('a line that is selected by itself begins with its text: nothing beside its time can be selected', async () => {
+  await open(() => line('loss 1'));
+  const shown = page.element.querySelector('.log-line');
+  shown?.querySelector('time')?.remove(); // of which a style says that it is not selected
+  expect(shown?.textContent).toBe('loss 1');
+});
+
 test('a time is told by the clock that was chosen, in whatever zone the node lives, and can be left out', async () => {
   await open(() => line('a', '2026-11-27T18:00:00.5+08:00'));
   const local = new Intl.DateTimeFormat('sv-SE', { timeStyle: 'medium' }).format(Date.parse('2026-11-27T10:00:00Z'));

@@ -83,7 +83,7 @@ export function NodePage({ view, name }: { view: View; name: string }): ReactNod
             <Facts
               facts={[
                 roles.length > 0 && [t.roles, <span key="roles" translate="no">{roles.join(', ')}</span>],
-                [t.ip, <span key="ip" className="fact-list" translate="no">{addresses.map(({ address }) => address).filter((one, n, all) => all.indexOf(one) === n).map((one) => <span key={one}>{one}</span>)}</span>],
+                [t.ip, addresses.length === 0 ? '–' : <span key="ip" className="fact-list" translate="no">{addresses.map(({ address }) => address).filter((one, n, all) => all.indexOf(one) === n).map((one) => <span key={one}>{one}</span>)}</span>],
                 [t.version, <span key="version" translate="no">{nodeInfo?.kubeletVersion}</span>],
                 Boolean(nodeInfo?.osImage) && [t.system, <span key="system" translate="no">{[nodeInfo?.osImage, nodeInfo?.architecture].filter(Boolean).join(' · ')}</span>],
                 (node.spec?.taints?.length ?? 0) > 0 && [
