@@ -9,8 +9,9 @@ import { MockBrowser, type MockTab } from '../../../mock/browser.ts';
 import { MockGateway } from '../../../mock/gateway.ts';
 import { fetchFrom } from '../../../mock/reach.ts';
 import { seededRandom } from '../../../mock/random.ts';
-import { createKubecast, defineResource, type Kubecast, type KubeObject, type Watch } from '../index.ts';
+import { createKubecast, defineResource, page as pageOf, type Kubecast, type KubeObject, type Watch } from '../index.ts';
 import { tabs } from '../tabs/index.ts';
+import type { Head } from './disk.ts';
 import { keepOffline, type Offline } from './index.ts';
 
 /** Texts of few rows, so that there are several. */
@@ -80,6 +81,7 @@ afterEach(async () => {
   }
   gateway.cutAll();
   vi.useRealTimers();
+  vi.unstubAllGlobals();
   vi.restoreAllMocks();
   Object.assign(globalThis, real);
   await deleteDB('kubecast');
@@ -111,15 +113,19 @@ test(`${steps} random steps: whatever is killed and when, what is shown is what 
       if (key.startsWith(user) && (before?.includes(object.namespace) ?? true) !== (to?.includes(object.namespace) ?? true)) object.at = Date.now();
     }
     allowed.set(user, to);
-    gateway.users.set(tokenOf(user), { ...(to && { namespaces: to }) });
-    gateway.cutAll();
+    const seen = { ...(to && { namespaces: to }) };
+    // On the streams that are open, or on those that come.
+    gateway.users.set(tokenOf(user), seen);
+    if (random() < 0.5) gateway.cutAll();
+    else gateway.permit(tokenOf(user), seen);
   };
   for (const [user, to] of allowed) permit(user, to);
 
   const watch = (kc: Kubecast, resource: string, colour: string | undefined): Watch<KubeObject> => {
     const kind = kinds.find(({ plural }) => plural === resource);
     if (!kind) throw new Error(resource);
-    return kc.watch(kind, colour === undefined ? {} : { labels: `colour=${colour}` });
+    const which = colour === undefined ? {} : { labels: `colour=${colour}` };
+    return resource === 'services' && random() < 0.5 ? kc.follow(pageOf(kind, { limit: 500, ...which })) : kc.watch(kind, which);
   };
   const open = async (user: string): Promise<void> => {
     const tab = browser.open();
@@ -184,21 +190,71 @@ test(`${steps} random steps: whatever is killed and when, what is shown is what 
       }
     }
   };
-  const onDisk = async (): Promise<string> => {
+  const onDisk = async (): Promise<{ heads: Map<string, Head>; texts: Map<string, string> }> => {
     const db = await soon(openDB('kubecast'));
-    const rows = await soon(Promise.all([db.getAll('rows'), db.getAllKeys('heads')]));
+    const tx = db.transaction(['heads', 'rows']);
+    const [heads, rows] = [tx.objectStore('heads'), tx.objectStore('rows')];
+    const [users, found, places, texts] = await soon(Promise.all([heads.getAllKeys(), heads.getAll(), rows.getAllKeys(), rows.getAll()]));
     db.close();
-    return JSON.stringify(rows);
+    return { heads: new Map(users.map((key, n) => [String((key as string[])[1]), found[n] as Head])), texts: new Map(places.map((key, n) => [JSON.stringify(key), texts[n] as string])) };
+  };
+  const placeOf = (user: string, path: string, n: number): string => JSON.stringify(['http://gateway', user, path, n]);
+
+  /** What this test has taken from the disk. */
+  const lost = new Set<string>();
+  /** The texts are those that the heads name, and of these, and a gateway knows the position. */
+  const checkTexts = async (): Promise<void> => {
+    const { heads, texts } = await onDisk();
+    for (const [user, { position, watches }] of heads) {
+      expect(position).not.toMatch(/^~[^~]*$/);
+      for (const { path, segments } of watches) {
+        for (const [n, length] of segments) {
+          const place = placeOf(user, path, n);
+          const text = texts.get(place);
+          if (text !== undefined || !lost.has(place)) expect(`${place} ${text?.length}`).toBe(`${place} ${length}`);
+          texts.delete(place);
+        }
+      }
+    }
+    expect([...texts.keys()]).toEqual([]);
   };
 
-  /** Somebody writes: what is on disk is not left to grow old. */
+  /** Somebody writes: what is on disk is what a page shows, in its order, and is not left to grow old. */
   const checkDisk = async (): Promise<void> => {
-    const keeping = pages.find(({ offline }) => offline.end === undefined);
-    if (!keeping) return;
-    const db = await soon(openDB('kubecast'));
-    const head = (await soon(db.get('heads', ['http://gateway', keeping.user]))) as { readonly watches: readonly { readonly asOf: number }[] } | undefined;
-    db.close();
-    expect(Date.now() - Math.max(0, ...(head?.watches.map(({ asOf }) => asOf) ?? []))).toBeLessThan(90_000);
+    const keeping = pages.filter(({ offline }) => offline.end === undefined);
+    const user = keeping[0]?.user;
+    if (user === undefined) return;
+    await soon(Promise.all(keeping.map(({ offline }) => offline.save())));
+    await checkTexts();
+    const { heads, texts } = await onDisk();
+    const { watches = [] } = heads.get(user) ?? {};
+    expect(Date.now() - Math.max(0, ...watches.map(({ asOf }) => asOf))).toBeLessThan(90_000);
+    for (const { path, name, objects, segments } of watches) {
+      const rows = segments.flatMap(([n]) => JSON.parse(texts.get(placeOf(user, path, n)) ?? '[]') as KubeObject[]);
+      if (name === undefined || !objects || segments.some(([n]) => lost.has(placeOf(user, path, n)))) continue;
+      const shown = keeping.map(({ kc }) => kc.inside.entries.get(path)?.collection.getSnapshot().items);
+      expect(shown.map((items) => JSON.stringify(items))).toContain(JSON.stringify(rows));
+    }
+  };
+  /** As soon as a page has heard what its user may see, nothing else is on disk. */
+  const checkSeen = async (): Promise<void> => {
+    const isLive = ({ offline, views }: Page): boolean => offline.end === undefined && views[0]?.watch.getSnapshot().status === 'live';
+    await pass(50);
+    for (let n = 0; n < 40 && !pages.some(isLive); n++) await pass(50);
+    const user = pages.find(isLive)?.user;
+    if (user === undefined) return;
+    await pass(50);
+    const { texts } = await onDisk();
+    for (const namespace of namespaces) if (!visible(user, namespace)) expect([...texts.values()].join()).not.toContain(`"namespace":"${namespace}"`);
+  };
+  /** One page is left, which has not written last, it may be. */
+  const leaveOne = async (): Promise<void> => {
+    const keeping = pages.filter(({ offline }) => offline.end === undefined);
+    if (keeping.length < 2) return;
+    const stays = pick(keeping);
+    for (const page of [...pages]) if (page !== stays) close(page);
+    await pass(100_000);
+    await checkDisk();
   };
 
   let fromDisk = 0;
@@ -225,6 +281,7 @@ test(`${steps} random steps: whatever is killed and when, what is shown is what 
       case 5: {
         if (pages.length > 2) break;
         await open(pages[0]?.user ?? (random() < 0.9 ? 'mara' : 'rita'));
+        check(false); // also of what nobody has told yet
         if (pages.at(-1)?.views.some((view) => view.watch.getSnapshot().data.length > 0)) fromDisk++;
         break;
       }
@@ -245,7 +302,10 @@ test(`${steps} random steps: whatever is killed and when, what is shown is what 
         gateway.away = false;
         break;
       case 11:
-        if (random() < 0.3) permit('mara', random() < 0.5 ? undefined : namespaces.filter(() => random() < 0.7).concat('n1'));
+        if (random() < 0.3) {
+          permit('mara', random() < 0.5 ? undefined : namespaces.filter(() => random() < 0.7).concat('n1'));
+          await checkSeen();
+        }
         break;
       case 12:
         if (page) {
@@ -260,7 +320,8 @@ test(`${steps} random steps: whatever is killed and when, what is shown is what 
       case 13:
         if (page && random() < 0.3) {
           await soon(page.offline.clear());
-          expect(await onDisk()).not.toContain(`"${page.user}"`);
+          const { heads, texts } = await onDisk();
+          expect([...heads.keys(), ...texts.keys()].join()).not.toMatch(page.user);
           close(page);
         }
         break;
@@ -269,7 +330,11 @@ test(`${steps} random steps: whatever is killed and when, what is shown is what 
           // The disk has lost something.
           const db = await soon(openDB('kubecast'));
           const keys = await soon(db.getAllKeys('rows'));
-          if (keys.length > 0) await soon(db.delete('rows', pick(keys)));
+          if (keys.length > 0) {
+            const key = pick(keys);
+            lost.add(JSON.stringify(key));
+            await soon(db.delete('rows', key));
+          }
           db.close();
         }
         break;
@@ -294,8 +359,11 @@ test(`${steps} random steps: whatever is killed and when, what is shown is what 
         }
         break;
       case 17:
-        // At once, of which one may write.
+        // At once, of which one may write, or each, where nobody looks at them.
+        if (random() < 0.5) vi.stubGlobal('document', { visibilityState: 'hidden' });
         await soon(Promise.all(pages.filter(() => random() < 0.7).map(({ offline }) => offline.save())));
+        vi.unstubAllGlobals();
+        await checkTexts();
         break;
     }
     await pass(below(20) === 0 ? below(40_000) : below(800));
@@ -309,6 +377,8 @@ test(`${steps} random steps: whatever is killed and when, what is shown is what 
         await pass(100_000);
         check(true);
         await checkDisk();
+        await checkSeen();
+        if (random() < 0.5) await leaveOne();
         for (const [key, { version }] of changed) if (version === undefined) changed.delete(key);
         gateway.requests.length = 0;
         expect(transactions.size).toBeLessThanOrEqual(pages.length); // which write just now
