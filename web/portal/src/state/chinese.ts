@@ -67,9 +67,9 @@ function ofEnd(cause: Cause, said: string): string {
   if (pods > 0 && reason === 'CrashLoopBackOff') return sentenceOf({ ...cause, restarts: Number(again.exec(said)?.[1] ?? 0) });
   const late = deadline.exec(said);
   if (late) return `超过了 ${late[1]?.replace(/[a-z]+/g, (unit) => units[unit] ?? unit)} 的运行期限${late[2] ? `：${ofEnd({ ...cause, pods: 0 }, late[2])}` : ''}`;
-  const on = node && said.includes(` on ${node}`) ? `节点 ${node}：` : '';
+  const on = node && said.includes(` on ${node}`) ? `（节点 ${node}）` : '';
   const words = inForms(on ? said.replace(` on ${node}`, '') : said, ends);
-  return words === undefined ? ofReason(said) : on + words;
+  return words === undefined ? ofReason(said) : words + on;
 }
 
 /** A ground, of nodes or of groups of them, wherever it is in a sentence. */

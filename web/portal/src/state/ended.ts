@@ -29,7 +29,7 @@ const t = texts({
     how: { OOMKilled: '因内存不足被终止 (OOM)', failed: '失败', ended: '已结束' },
     exit: (code) => `退出码 ${code}`,
     signal: (number) => `信号 ${number}`,
-    said: (who, how, code, node) => `${node && `节点 ${node} 上的 `}${who} ${how}${code && `（${code}）`}`,
+    said: (who, how, code, node) => `${who} ${how}${code && `（${code}）`}${node && `，节点 ${node}`}`,
     again: (sentence, restarts) => plural(restarts, { other: `${sentence}，已重启 {} 次` }),
   },
 });

@@ -19,12 +19,12 @@ afterAll(() => {
 });
 
 test.each<[Cause, string]>([
-  [cause('main was OOM-killed (exit 137) on node-1', { ...main, reason: 'OOMKilled' }), '节点 node-1 上的 main 因内存不足被终止 (OOM)（退出码 137）'],
-  [cause('main failed (exit 137) on node-1; 2 of 3 pods likewise (podFailurePolicy)', { ...main, reason: 'Error', pods: 2 }), '节点 node-1 上的 main 失败（退出码 137）；3 个 Pod 中有 2 个同样如此（podFailurePolicy）'],
-  [cause('main failed (exit 137) on node-1, after 4 restarts; 2 of 8 workers likewise', { ...main, reason: 'CrashLoopBackOff', pods: 2 }), '节点 node-1 上的 main 失败（退出码 137），已重启 4 次；8 个 workers 中有 2 个同样如此'],
-  [cause('preempted on node-1 for a pod of higher priority', { ...main, reason: 'Preempted' }), '节点 node-1：被优先级更高的 Pod 抢占'],
+  [cause('main was OOM-killed (exit 137) on node-1', { ...main, reason: 'OOMKilled' }), 'main 因内存不足被终止 (OOM)（退出码 137），节点 node-1'],
+  [cause('main failed (exit 137) on node-1; 2 of 3 pods likewise (podFailurePolicy)', { ...main, reason: 'Error', pods: 2 }), 'main 失败（退出码 137），节点 node-1；3 个 Pod 中有 2 个同样如此（podFailurePolicy）'],
+  [cause('main failed (exit 137) on node-1, after 4 restarts; 2 of 8 workers likewise', { ...main, reason: 'CrashLoopBackOff', pods: 2 }), 'main 失败（退出码 137），节点 node-1，已重启 4 次；8 个 workers 中有 2 个同样如此'],
+  [cause('preempted on node-1 for a pod of higher priority', { ...main, reason: 'Preempted' }), '被优先级更高的 Pod 抢占（节点 node-1）'],
   [cause('preempted by team-b/large', { reason: 'Preempted' }), '被 team-b/large 抢占'],
-  [cause('evicted: node memory pressure on node-1', { ...main, reason: 'Evicted' }), '节点 node-1：因节点内存紧张被驱逐'],
+  [cause('evicted: node memory pressure on node-1', { ...main, reason: 'Evicted' }), '因节点内存紧张被驱逐（节点 node-1）'],
   [cause('node node-1 was lost', { ...main, reason: 'NodeLost' }), '节点 node-1 失联'],
   [cause('deadline of 1 h 30 min exceeded', { reason: 'Deadline' }), '超过了 1 小时 30 分钟 的运行期限'],
   [cause('deadline of 15 s exceeded: image cannot be pulled: not found', { reason: 'Deadline' }), '超过了 15 秒 的运行期限：无法拉取镜像：not found'],
