@@ -74,17 +74,26 @@ function make(watch: Watch<Transition>, states: ReadonlySet<string> | undefined,
     pages.renew();
     list.retry();
   };
+  let last: readonly Transition[] | undefined = watch.getSnapshot().data;
+  const look = (): void => {
+    const { data: now, status } = watch.getSnapshot();
+    if (status === 'denied') {
+      pages.forget();
+      last = undefined;
+    } else if (status !== 'loading') { // of a watch that begins anew, all comes
+      if (!last || changes(now, last)) renew();
+      last = now;
+    }
+  };
   return {
     subscribe: (listener) => {
       pages.renew(); // should it be read at all, since nobody has listened
-      let last = watch.getSnapshot().data;
       const news = (): void => {
-        const now = watch.getSnapshot().data;
-        if (changes(now, last)) renew();
-        last = now;
+        look();
         listener();
       };
       const ends = [list.subscribe(listener), pages.subscribe(listener), watch.subscribe(news)];
+      look(); // the stream goes on for a while when nobody listens
       if (pages.infinite.isFetchingNextPage) list.retry(); // nobody has waited for it
       return () => ends.forEach((end) => end());
     },
@@ -107,5 +116,6 @@ const nothing: PastSnapshot = { ...pastOfJobs(none, notGrowing), transitions: no
 function standing({ data, namespaces, ...followed }: WatchSnapshot<Transition>, read: AskedSnapshot<unknown>, pages: PastPages): Freshness {
   if (isFinal(followed)) return followed;
   if (!read.error || pages.isOfNext(read.error)) return pages.jobs ? followed : { ...followed, status: 'loading', reason: undefined };
-  return { status: read.status, reason: read.reason, asOf: followed.asOf, error: { reason: 'history', message: read.error.message } };
+  const isThere = pages.jobs !== undefined || read.status !== 'stale';
+  return { status: isThere ? read.status : 'loading', reason: isThere ? read.reason : undefined, asOf: followed.asOf, error: { reason: 'history', message: read.error.message } };
 }

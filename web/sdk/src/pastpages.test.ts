@@ -233,6 +233,62 @@ test('who leaves while a page is under way, and comes back, has it', async () =>
   expect(names(again)).toBe('fedc');
 });
 
+test('what is told while nobody looks is read by who comes back at once', async () => {
+  const { past, body, leave } = await begun();
+  leave();
+  body?.push(told(2, 'g'));
+  await pass(1_000);
+  expect(lists()).toHaveLength(1);
+  past.subscribe(() => undefined);
+  await pass(1_000);
+  expect(lists()).toHaveLength(2);
+  answer('gf', 'behind-f');
+  await pass();
+  expect(names(past)).toBe('gf');
+});
+
+test('what could not be seen is not shown again while it is not known whether it can be', async () => {
+  const { past, body } = await begun();
+  past.retry();
+  await pass(1_000);
+  refuse(403);
+  await pass();
+  expect(past.getSnapshot()).toMatchObject({ status: 'denied', data: [] });
+  past.retry();
+  await pass(1_000);
+  refuse(503);
+  await pass();
+  expect(past.getSnapshot()).toMatchObject({ status: 'loading', reason: undefined, data: [], hasNextPage: false, error: { message: 'no: 503' } });
+  await pass(10_000);
+  body?.push(': here\n\n');
+  answer('fe');
+  await pass();
+  expect(names(past)).toBe('fe');
+  expect(past.getSnapshot()).toMatchObject({ status: 'live', error: undefined });
+});
+
+test('where the stream was refused, the list is read anew once it is allowed, also if nothing has happened', async () => {
+  const { past, body } = await begun();
+  body?.break();
+  await pass(200);
+  server.last.refuse(403);
+  await pass();
+  server.last.refuse(403);
+  await pass();
+  expect(past.getSnapshot()).toMatchObject({ status: 'denied', data: [] });
+  kc.wake();
+  await pass();
+  server.last.accept().end(); // it is allowed by now
+  await pass();
+  expect(past.getSnapshot()).toMatchObject({ status: 'loading', data: [] });
+  server.requests.filter(({ url }) => url.startsWith('/stream')).at(-1)?.accept('retry: 100\n\n', frame('w0.bookmark', 'e.w0-1', { seq: '1' }));
+  await pass(1_000);
+  answer('fe');
+  await pass();
+  expect(names(past)).toBe('fe');
+  expect(past.getSnapshot().status).toBe('live');
+});
+
 test('pages of the mock are the list, while jobs come and a stream is cut', async () => {
   vi.useRealTimers();
   const gateway = new MockGateway();

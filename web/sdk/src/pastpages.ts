@@ -69,6 +69,14 @@ export class PastPages {
     this.#due = true;
   }
 
+  /** What is there may not be seen any more: it is not shown again, whatever comes, before it is read anew. */
+  forget(): void {
+    this.#jobs = undefined;
+    this.#due = true;
+    this.#wanted = this.#pages;
+    this.#infinite = notGrowing;
+  }
+
   readonly fetchNextPage = (): void => {
     if (!this.#jobs?.more) return;
     const { isFetchingNextPage, nextPageError } = this.#infinite;
@@ -95,6 +103,7 @@ export class PastPages {
       this.#pages = count;
     } catch (error) {
       this.#due = true;
+      if (finalOf(`:${String(statusOf(error))}`) === 'denied') this.forget();
       throw error;
     }
   }
