@@ -10,7 +10,7 @@ import { MockPast } from '../../mock/past.ts';
 import type { PastJob } from './history.ts';
 import { createKubecast, type Kubecast } from './kubecast.ts';
 import type { KubeObject } from './object.ts';
-import { KubecastProvider, useHistory, useInfiniteList, useSuspenseHistory, useSuspenseInfiniteList } from './react.ts';
+import { KubecastProvider, useHistory, useInfiniteList, useLivePage, useSuspenseHistory, useSuspenseInfiniteList } from './react.ts';
 import { defineResource } from './resource.ts';
 
 const jobs = defineResource<KubeObject & { readonly status?: { readonly active?: number } }>()({ group: 'batch', version: 'v1', plural: 'jobs' });
@@ -74,6 +74,31 @@ test('a list grows, and what is selected of it, too; another question is a list 
   act(() => choose('team-a'));
   await shows('live job-1,job-2,job-3,job-4,job-5 of 5'); // as it was left, with what was under way
   expect([...seen].filter((text) => text.includes('job') && text.includes('other'))).toEqual([]);
+});
+
+test('the rows before are not held for another user, nor for another kind', async () => {
+  const pods = defineResource<KubeObject>()({ version: 'v1', plural: 'pods' });
+  const other = createKubecast({ token: () => 'somebody-else', fetch: () => new Promise<Response>(() => undefined) });
+  let choose: (kind: typeof pods) => void = () => undefined;
+  const Part = (): ReactNode => {
+    const [kind, setKind] = useState<typeof pods>(jobs);
+    choose = (next) => setKind(next);
+    const list = useInfiniteList(kind, { limit: 2 });
+    const page = useLivePage(kind, { limit: 2, offset: 1 }, { select: names });
+    return `${list.status} ${names(list.data)}; ${page.status} ${page.data}`;
+  };
+  const of = (client: Kubecast): ReactNode => createElement(KubecastProvider, { client }, createElement(Part));
+  root = createRoot(at);
+  act(() => root.render(of(kc)));
+  await shows('live job-1,job-2; live job-2,job-3');
+  gateway.away = true;
+  act(() => choose(pods));
+  expect(at.textContent).toBe('loading ; loading ');
+  act(() => choose(jobs));
+  await shows('live job-1,job-2; live job-2,job-3');
+  act(() => root.render(of(other)));
+  expect(at.textContent).toBe('loading ; loading ');
+  act(() => other.close());
 });
 
 test('below a Suspense the first page suspends, and no other', async () => {

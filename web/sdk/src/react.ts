@@ -15,7 +15,7 @@ import { pastOf, type Past } from './past.ts';
 import type { Only, Paths } from './paths.ts';
 import { queue, queuesOf, type Queue, type QueueQuery, type Queues, type QueueWithJobs } from './queues.ts';
 import { ready } from './ready.ts';
-import { named, type QueryOf, type Resource } from './resource.ts';
+import { named, pathOf, type QueryOf, type Resource } from './resource.ts';
 import { isServer } from './runtime.ts';
 import { selector, type Selected, type Selecting } from './select.ts';
 import { held, one, shown, type Followable, type Shown } from './shown.ts';
@@ -264,17 +264,20 @@ export function useLivePage<T extends KubeObject, const F extends readonly strin
   options?: Selecting<readonly Only<T, F>[], S>,
 ): Skippable<Selected<Shown<Watch<Only<T, F>, PagePlace>>, S>>;
 export function useLivePage<T extends KubeObject, const F extends readonly string[]>(resource: Resource<T>, query: PageQuery<T, F> | Skip, options?: Options): never {
-  return useHeld(useFollowed(isSkip(query) ? query : page<T, F>(resource, query), options)) as never;
+  return useHeld(useFollowed(isSkip(query) ? query : page<T, F>(resource, query), options), resource) as never;
 }
 
-/** What was shown before, until what is asked for now is there. */
-function useHeld<S extends Parameters<typeof held>[0]>(now: S): S {
+/** What was shown before, until what is asked for now is there. Of another gateway, as who signs in anew has one, or of another kind, it is nothing that could stand in. */
+function useHeld<S extends Parameters<typeof held>[0]>(now: S, resource: Resource<KubeObject>): S {
+  const kc = useKubecast();
+  const path = pathOf(resource);
   // Not as a state that is set here: what a function selects that is written in the component is another one each time that it is rendered.
-  const [last] = useState<{ shown?: S }>({});
+  const [last] = useState<{ shown?: S; of?: readonly unknown[] }>({});
   useEffect(() => {
-    if (now.status !== 'loading') last.shown = now;
+    if (now.status !== 'loading') Object.assign(last, { shown: now, of: [kc, path] });
   });
-  return held(last.shown ?? now, now);
+  const { shown = now, of = [] } = last;
+  return of[0] === kc && of[1] === path ? held(shown, now) : now;
 }
 
 /**
@@ -298,7 +301,7 @@ export function useInfiniteList<T extends KubeObject, const F extends readonly s
 ): Skippable<Selected<Shown<InfiniteList<Only<T, F>>>, S>>;
 export function useInfiniteList<T extends KubeObject, const F extends readonly string[]>(resource: Resource<T>, query: InfiniteListQuery<T, F> | Skip, options?: Options): never {
   const kc = useKubecast();
-  return useHeld(useShown<InfiniteList<unknown>>(isSkip(query) ? idleList : infiniteListOf<T, F>(kc, resource, query), options)) as never;
+  return useHeld(useShown<InfiniteList<unknown>>(isSkip(query) ? idleList : infiniteListOf<T, F>(kc, resource, query), options), resource) as never;
 }
 
 /** What the containers of a pod, or of an object's pods, write. */
