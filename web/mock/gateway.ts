@@ -228,13 +228,19 @@ export class MockGateway {
   #caller(request: MockRequest, url: URL): Caller {
     const ticket = url.searchParams.get('ticket');
     const token = tokenOf(request) || this.#sessions.of(request)?.token || (ticket === null ? '' : (this.#tickets.take(ticket, url) ?? ''));
-    const user = this.users.get(token);
-    if (!user || (user.expiresAt ?? Infinity) <= Date.now()) throw new BadQuery('the token is not valid', 401);
+    const user = this.#userOf(token);
+    if (!user) throw new BadQuery('the token is not valid', 401);
     return { token, user, username: user.username ?? usernameOf(token) };
   }
 
-  #usernameOf(token: string): string | undefined {
+  /** Whose token it is, as long as it is good. */
+  #userOf(token: string): MockUser | undefined {
     const user = this.users.get(token);
+    return user && (user.expiresAt ?? Infinity) > Date.now() ? user : undefined;
+  }
+
+  #usernameOf(token: string): string | undefined {
+    const user = this.#userOf(token);
     return user && (user.username ?? usernameOf(token));
   }
 

@@ -343,3 +343,13 @@ test('a made-up cluster has something for each page of a portal', async () => {
   const text = await (await gateway.fetch(`/logs/apis/batch/v1/namespaces/${failed?.namespace}/jobs/${failed?.name}?follow=false`, { headers: { Authorization: 'Bearer let-me-in', Accept: '*/*' } })).text();
   expect(text).toContain('CUDA out of memory');
 }, 60_000);
+
+test('a browser has no session any more whose token has ended', async () => {
+  const begun = await gateway.fetch('/auth/session', { method: 'POST', headers: { Authorization: 'Bearer let-me-in' } });
+  const cookie = begun.headers.get('Set-Cookie')?.split(';')[0] ?? '';
+  const session = async (): Promise<unknown> => (await gateway.fetch('/auth/session', { headers: { Cookie: cookie } })).json();
+  expect(await session()).toHaveProperty('username');
+  gateway.users.set('let-me-in', { expiresAt: Date.now() - 1 });
+  expect((await gateway.fetch('/auth/me', { headers: { Cookie: cookie } })).status).toBe(401);
+  expect(await session()).toEqual({ login: false, renewable: false });
+});
