@@ -209,6 +209,19 @@ test('who follows what fails is shown that, and thrown why; what is denied goes 
   expect(await forbidden).toBe('loading,denied,loading,live,failed and ended');
 });
 
+test('who has aborted when something fails is not thrown at', async () => {
+  const abort = new AbortController();
+  const following = (async () => {
+    for await (const { status } of snapshots(rendering.watch(jobs), abort.signal)) if (status === 'failed') abort.abort();
+  })();
+  await pass();
+  server.last.refuse(404);
+  await pass();
+  server.last.refuse(404);
+  await pass();
+  await expect(following).resolves.toBeUndefined();
+});
+
 test('what was empty is still what it was: counts of nothing, a log without lines', async () => {
   const log = logs(pods, { namespace: 'team-a', name: 'p' });
   const all = Promise.all([ready(rendering.follow(phases)), ready(rendering.watch(jobs))]);

@@ -160,6 +160,54 @@ test('who comes back at once finds it as long as it was; who comes later begins 
   expect(Object.values(asked())).toEqual(['/apis/batch/v1/jobs?limit=2']);
 });
 
+test('a page that comes while nobody looks is there for who comes back', async () => {
+  const { list, leave } = await begun();
+  list.fetchNextPage();
+  const next = await more(told('w1', 'a'));
+  leave();
+  await pass(1_000);
+  next?.push(['b', 'c', 'd'].map((uid) => told('w1', uid)).join('') + turned('w1', ['a', 'b', 'c', 'd'], 5, 'e.w0-1.w1-1'));
+  await pass(1_000);
+  list.subscribe(() => undefined);
+  expect(names(list)).toBe('abcd');
+  expect(list.getSnapshot()).toMatchObject({ status: 'live', isFetchingNextPage: false, hasNextPage: true });
+});
+
+test('who comes later is not told of a page that was refused then', async () => {
+  const { list, leave } = await begun();
+  list.fetchNextPage();
+  await pass();
+  streams().at(-1)?.refuse(403);
+  await pass();
+  for (const request of server.requests.filter(({ url }) => url.startsWith('/apis'))) request.refuse(request.url.includes('limit=4') ? 403 : 200);
+  await pass();
+  await more(frame('w0.bookmark', 'e.w0-2', { resourceVersion: '2' }));
+  expect(list.getSnapshot().nextPageError?.reason).toBe('http:403');
+  leave();
+  await pass(31_000);
+  list.subscribe(() => undefined);
+  expect(list.getSnapshot().nextPageError).toBeUndefined();
+});
+
+test.each([450, 1_500, 9_999, Infinity])('no more than 2,000 rows are asked for, by %d at a time', async (limit) => {
+  const list = infiniteListOf(kc, jobs, { limit });
+  list.subscribe(() => undefined);
+  let reach = 0;
+  for (let n = 0; n < 8; n++) {
+    await pass();
+    const pages = Object.entries(asked());
+    for (const [, path] of pages) {
+      const places = new URLSearchParams(path.split('?')[1]);
+      reach = Math.max(reach, Number(places.get('offset')) + Number(places.get('limit')));
+    }
+    streams().at(-1)?.accept('retry: 100\n\n', ...pages.map(([name]) => pageOf(name, ['a'], 9_999, 'e')));
+    await pass();
+    list.fetchNextPage();
+  }
+  expect(reach).toBe(2_000);
+  expect(list.getSnapshot()).toMatchObject({ total: 9_999, hasNextPage: false, isFetchingNextPage: false });
+});
+
 test('what a page more than 500 rows needs is a second one that begins within the first, and each row is there once', async () => {
   const uids = Array.from({ length: 700 }, (_, n) => `u${n}`);
   const list = infiniteListOf(kc, jobs, { limit: 400, sort: ['metadata.name'] });

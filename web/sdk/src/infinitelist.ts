@@ -88,7 +88,7 @@ class Growing implements InfiniteList<KubeObject> {
   constructor(size: number, at: (offset: number, limit: number) => Page) {
     this.#size = size;
     this.#at = at;
-    this.#now = this.#first = this.#reach(size);
+    this.#now = this.#first = this.#reach(Math.min(mostRows, size));
   }
 
   get shown(): boolean {
@@ -98,8 +98,9 @@ class Growing implements InfiniteList<KubeObject> {
   readonly subscribe = (listener: () => void): (() => void) => {
     const leave = this.#listeners.subscribe(listener);
     if (this.#subscribers++ === 0) {
-      if (performance.now() - this.#left > keptTime) [this.#now, this.#next] = [this.#first, undefined];
+      if (performance.now() - this.#left > keptTime) [this.#now, this.#next, this.#error] = [this.#first, undefined, undefined];
       this.#follow();
+      if (this.#next) this.#look(this.#next); // it may have come while nobody looked
     }
     return () => {
       if (!leave() || --this.#subscribers > 0) return;
@@ -130,7 +131,7 @@ class Growing implements InfiniteList<KubeObject> {
   readonly fetchNextPage = (): void => {
     if (!this.getSnapshot().hasNextPage || (this.#next && !this.#error)) return;
     const failed = this.#next?.pages ?? [];
-    this.#next ??= this.#reach(this.#now.rows + this.#size);
+    this.#next ??= this.#reach(Math.min(mostRows, this.#now.rows + this.#size));
     // What was refused a moment ago is still known to be.
     const again = new Set([...failed, ...this.#next.pages.filter((page) => isFinal(page.getSnapshot()))]);
     again.forEach((page) => page.retry());

@@ -54,7 +54,7 @@ export async function* snapshots<S extends Shows>(watch: Watched<S>, signal?: Ab
       }
       shown = snapshot;
       yield snapshot;
-      if (snapshot.status !== 'failed') continue;
+      if (snapshot.status !== 'failed' || signal?.aborted) continue;
       if (snapshot.error?.reason === 'closed') return;
       throw failure(snapshot);
     }
