@@ -9,7 +9,6 @@ package cores
 import (
 	"context"
 	"errors"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -109,13 +108,10 @@ func (c *Cores) at(n int, r *http.Request, again bool) (*http.Request, error) {
 	return attempt, err
 }
 
-// smallAnswer is how much of a refusal is read so that its connection can be used again.
-const smallAnswer = 4 << 10
-
+// closeBody gives a refusal up. It is not read first, so that its connection could be used again: a core that vanishes in the
+// middle of it would keep the caller waiting, who may already have the answer of another core.
 func closeBody(refusal *http.Response) {
-	if refusal == nil {
-		return
+	if refusal != nil {
+		_ = refusal.Body.Close()
 	}
-	_, _ = io.CopyN(io.Discard, refusal.Body, smallAnswer)
-	_ = refusal.Body.Close()
 }

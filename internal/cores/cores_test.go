@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -130,3 +131,64 @@ func TestACancelledRequestLeavesTheChoiceAsItIs(t *testing.T) {
 		t.Error(err, base.asked, c.first.Load())
 	}
 }
+
+// slowBody is the body of a refusal of which no byte comes.
+type slowBody struct {
+	closed chan struct{}
+	once   *sync.Once
+}
+
+func (b slowBody) Read([]byte) (int, error) {
+	<-b.closed
+	return 0, io.ErrClosedPipe
+}
+
+func (b slowBody) Close() error {
+	b.once.Do(func() { close(b.closed) })
+	return nil
+}
+
+// A core that refuses, and vanishes in the middle of saying so, keeps nobody from the answer of another one: a watch has no
+// deadline by which it would end.
+func TestARefusalThatDoesNotEndIsNotWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, err := New([]string{"https://a", "https://b"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		refusal := slowBody{make(chan struct{}), &sync.Once{}}
+		base := roundTripper(func(r *http.Request) (*http.Response, error) {
+			if r.URL.Host == "a" {
+				return &http.Response{StatusCode: http.StatusServiceUnavailable, Body: refusal}, nil
+			}
+			return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		answered := make(chan error, 1)
+		go func() {
+			request, _ := http.NewRequestWithContext(ctx, http.MethodGet, "https://a/api/v1/pods?watch=true", nil)
+			response, err := c.Wrap(base).RoundTrip(request)
+			if err == nil && response.StatusCode != http.StatusOK {
+				err = errors.New(http.StatusText(response.StatusCode))
+			}
+			answered <- err
+		}()
+		synctest.Wait()
+		select {
+		case err := <-answered:
+			if err != nil {
+				t.Error(err)
+			}
+		default:
+			t.Error("the answer of the other core is kept back until the refusal has been read")
+			_ = refusal.Close()
+			return
+		}
+		<-refusal.closed // or the bubble ends in a deadlock
+	})
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
