@@ -52,16 +52,16 @@ func (c *changes) take() (all []string) {
 }
 
 // core is a gateway of which alice is not an edge, and the user edge is.
-func coreWithAnEdge(t *testing.T) (*gateway, *changes) {
+func coreWithAnEdge(t *testing.T, more ...option) (*gateway, *changes) {
 	t.Helper()
 	at := &changes{}
-	g := newGateway(t, options(func(o *Options) { o.Limits.Gateways = []string{"edge"} }), before(func(api *apitest.API) {
+	g := newGateway(t, append(more, options(func(o *Options) { o.Limits.Gateways = []string{"edge"} }), before(func(api *apitest.API) {
 		api.Allow = func(spec authorizationapi.SubjectAccessReviewSpec) bool { return spec.User == "jane" }
 		api.Queues = func(w http.ResponseWriter, _ *http.Request) {
 			fmt.Fprint(w, `{"kind":"PendingWorkloadsSummary","items":[{"metadata":{"name":"w","namespace":"team"},"localQueueName":"line","more":"hidden"}]}`)
 		}
 		api.Intercept(at.seen)
-	}))
+	}))...)
 	for _, user := range []string{"alice", "edge"} {
 		g.access.permit(user, auth.Scope{All: true})
 	}
@@ -154,5 +154,64 @@ func TestAnEdgeIsAnsweredReviewsAndWritesNothing(t *testing.T) {
 	g.access.permit("edge", auth.Scope{})
 	if a := g.get(pendingInWhole, edge); a.code != http.StatusForbidden {
 		t.Errorf("an edge that may not read queues is answered %d %s", a.code, a.body)
+	}
+}
+
+// The order of queues names Workloads of all namespaces, so the audit log says who read it, and who was refused.
+func TestTheOrderThatAnEdgeReadsIsAudited(t *testing.T) {
+	const edge = "Authorization: Bearer edge"
+	file, logs := audited(t)
+	g, _ := coreWithAnEdge(t, logs)
+	g.get(pendingInWhole, edge)
+	g.access.permit("edge", auth.Scope{})
+	g.get(pendingInWhole, edge)
+	file.end()
+	lines := strings.Join(file.lines(), "\n")
+	for _, want := range []string{
+		`ResponseComplete get clusterqueues.visibility.kueue.x-k8s.io /whole "edge" 200 allow`,
+		`ResponseComplete get clusterqueues.visibility.kueue.x-k8s.io /whole "edge" 403 forbid`,
+	} {
+		if strings.Count(lines, want) != 1 {
+			t.Errorf("%q is not one line of\n%s", want, lines)
+		}
+	}
+}
+
+// What Kueue does not know, or is not there to say, is not found at a core either: a 503 would have the edge ask each of its
+// cores, and count as one that answers nothing.
+func TestAQueueOfWhichKueueKnowsNothingIsNotFound(t *testing.T) {
+	g, _ := coreWithAnEdge(t)
+	g.api.Intercept(func(r *http.Request) *apitest.Fault {
+		if strings.Contains(r.URL.Path, "/none/") {
+			return &apitest.Fault{Status: &metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonNotFound, Code: http.StatusNotFound}}
+		}
+		return nil
+	})
+	for path, want := range map[string]int{strings.Replace(pendingInWhole, "whole", "none", 1): http.StatusNotFound, pendingInWhole: http.StatusOK} {
+		if a := g.get(path, "Authorization: Bearer edge"); a.code != want {
+			t.Errorf("%s: %d %s", path, a.code, a.body)
+		}
+	}
+}
+
+// A gateway that tells nobody of queues, or may not serve Workloads, whose names the order has, tells other gateways neither.
+func TestAnEdgeIsToldNoMoreOfQueuesThanIsServed(t *testing.T) {
+	const edge = "Authorization: Bearer edge"
+	for name, change := range map[string]option{
+		"no queues": options(func(o *Options) { o.NoQueues = true }),
+		"no Workloads": func(g *gateway, _ *Options) {
+			g.serves = func(_, resource string) bool { return resource != "workloads" }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, _ := coreWithAnEdge(t, change)
+			if a := g.get(pendingInWhole, edge); a.code != http.StatusNotFound || strings.Contains(a.body, "line") {
+				t.Errorf("%d %s", a.code, a.body)
+			}
+			review := `{"spec":{"resourceAttributes":{"verb":"get","group":"visibility.kueue.x-k8s.io","resource":"clusterqueues","subresource":"pendingworkloads"}}}`
+			if a := g.post(accessReviews, review, edge); a.code != http.StatusCreated || strings.Contains(a.body, `"allowed":true`) {
+				t.Errorf("a review of itself: %d %s", a.code, a.body)
+			}
+		})
 	}
 }

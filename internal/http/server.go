@@ -167,7 +167,7 @@ func New(opts Options) (*Server, error) {
 	})
 	s.rest = rest.New(rest.Options{
 		Access: s.access, Processors: s.processors, Memory: s.memory, Queries: s.queries, Turns: s.turns,
-		WriteTimeout: opts.Stream.WriteTimeout, SyncTimeout: opts.SyncTimeout, Codings: codings, Log: opts.Log,
+		WriteTimeout: opts.Stream.WriteTimeout, SyncTimeout: opts.SyncTimeout, Codings: codings, NoQueues: opts.NoQueues, Log: opts.Log,
 	})
 	s.queues = queueapi.New(queueapi.Options{
 		Access: s.access, Archive: opts.History, Turns: s.turns, Processors: s.processors, SyncTimeout: opts.SyncTimeout, None: opts.NoQueues,

@@ -11,6 +11,7 @@ import (
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/http/auditrecord"
 	"github.com/kubecast/kubecast/internal/http/reply"
 )
 
@@ -28,6 +29,16 @@ func (a *Access) MayRead(ctx context.Context, kinds *cache.Kinds, id auth.Identi
 func (a *Access) MayDo(ctx context.Context, id auth.Identity, about auth.Request) (bool, error) {
 	decision, err := a.opts.Authorizer.Authorize(ctx, id, about)
 	return decision.Allowed, err
+}
+
+// CheckDo fails unless a caller may do something, and tells the audit log.
+func (a *Access) CheckDo(ctx context.Context, kinds *cache.Kinds, id auth.Identity, t Target, verb string) (err error) {
+	defer func() { auditrecord.Of(ctx).Decided(t.Read(verb), err) }()
+	allowed, err := a.MayDo(ctx, id, t.Request(kinds.Cluster().Name(), verb))
+	if err == nil && !allowed {
+		err = Forbidden(id, t, verb)
+	}
+	return err
 }
 
 // CheckPath fails unless a caller may read a URL that is not a resource.

@@ -127,19 +127,9 @@ func ParsePending(path string) (p Pending, ok bool) {
 // whoever else wants to know.
 func (h *Handler) Pending(w http.ResponseWriter, r *http.Request, id auth.Identity, p Pending) error {
 	t := p.target
-	kinds, err := h.access.Cluster(t.Cluster)
+	order, err := h.pending(r.Context(), id, t)
 	if err != nil {
 		return err
-	}
-	switch allowed, err := h.access.MayDo(r.Context(), id, t.Request(kinds.Cluster().Name(), "get")); {
-	case err != nil:
-		return err
-	case !allowed:
-		return access.Forbidden(id, t, "get")
-	}
-	order, err := kinds.Cluster().PendingWorkloads(r.Context(), t.Name)
-	if err != nil {
-		return reply.Unavailable("Kueue does not say who waits", time.Second, err)
 	}
 	answer := pendingSummary{Kind: "PendingWorkloadsSummary", APIVersion: t.Group + "/" + t.Version, Items: make([]pendingWorkload, len(order.Pending))}
 	for i, of := range order.Pending {
@@ -154,9 +144,44 @@ func (h *Handler) Pending(w http.ResponseWriter, r *http.Request, id auth.Identi
 	return h.write(w, r, id, string(body))
 }
 
+func (h *Handler) pending(ctx context.Context, id auth.Identity, t access.Target) (order cluster.PendingOrder, err error) {
+	kinds, err := h.access.Cluster(t.Cluster)
+	if err != nil {
+		return order, err
+	}
+	if err := h.access.CheckDo(ctx, kinds, id, t, "get"); err != nil {
+		return order, err
+	}
+	if !h.servesPending(kinds) {
+		return order, reply.NotFound(noPending)
+	}
+	order, err = kinds.Cluster().PendingWorkloads(ctx, t.Name)
+	switch {
+	case apierrors.IsNotFound(err):
+		return order, reply.NotFound(noPending)
+	case err != nil:
+		return order, reply.Unavailable("Kueue does not say who waits", time.Second, err)
+	}
+	return order, nil
+}
+
+const (
+	noPending = "nobody says who waits in this queue"
+	kueue     = "kueue.x-k8s.io"
+)
+
+// servesPending reports whether anybody is told of queues, and of Workloads, whose names the order has.
+func (h *Handler) servesPending(kinds *cache.Kinds) bool {
+	serves := kinds.Cluster().Serves
+	return !h.opts.NoQueues && serves(kueue, "clusterqueues") && serves(kueue, "workloads")
+}
+
 // mayReadPending says whether Pending would answer.
 func (h *Handler) mayReadPending(ctx context.Context, kinds *cache.Kinds, id auth.Identity, of authorizationv1.ResourceAttributes) (allowed bool, reason string, err error) {
 	t := access.Target{Group: of.Group, Version: of.Version, Resource: of.Resource, Name: of.Name, Subresource: of.Subresource}
+	if !h.servesPending(kinds) {
+		return false, notShown, nil
+	}
 	if allowed, err = h.access.MayDo(ctx, id, t.Request(kinds.Cluster().Name(), "get")); err != nil || !allowed {
 		return false, notShown, err
 	}

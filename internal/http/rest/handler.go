@@ -25,6 +25,7 @@ type Options struct {
 	WriteTimeout time.Duration       // a client that takes no byte for so long is disconnected
 	SyncTimeout  time.Duration       // how long /auth/me may ask what may be watched
 	Codings      *coding.Codings     // nil: none
+	NoQueues     bool                // nobody is told of queues, other gateways neither
 	Log          *slog.Logger
 }
 
