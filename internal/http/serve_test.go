@@ -105,3 +105,16 @@ func (l smallBuffers) Accept() (net.Conn, error) {
 	}
 	return conn, err
 }
+
+// TestStreamsOverLaterHTTP1: net/http takes any minor version, and a stream that ended at once would be opened again for ever.
+func TestStreamsOverLaterHTTP1(t *testing.T) {
+	g := newGateway(t)
+	_, r := g.raw("GET /api/v1/pods HTTP/1.2\r\nHost: x\r\nAuthorization: Bearer alice\r\nAccept: text/event-stream\r\n\r\n")
+	response, err := http.ReadResponse(r, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &events{t: g.t, response: response, body: bufio.NewReader(response.Body)}
+	s.frame()
+	s.expect("synced")
+}

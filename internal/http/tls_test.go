@@ -461,3 +461,54 @@ func (c *collecting) Write(p []byte) (int, error) {
 	}
 	return c.Conn.Write(p)
 }
+
+// TestStreamsThatBeginTooLateDoNotLookComplete: to who follows a log, an end that looks complete is the end of the log.
+func TestStreamsThatBeginTooLateDoNotLookComplete(t *testing.T) {
+	inEachTLS(t, func(t *testing.T, g *gateway) {
+		ended, end := context.WithCancel(t.Context())
+		end()
+		g.server.streams.Run(ended)
+		response, err := g.client.Do(g.newRequest(t.Context(), http.MethodGet, "/api/v1/pods", []string{"Accept: text/event-stream"}))
+		if err != nil {
+			return // it was broken off before its head was sent
+		}
+		defer response.Body.Close()
+		if body, err := io.ReadAll(response.Body); err == nil {
+			t.Errorf("the stream of a server that has ended looks complete: %d %q", response.StatusCode, body)
+		}
+	})
+}
+
+// TestDelaysOfStreamsThatAreToldTogetherAreMeasured also over HTTP/2, where none of them is written to by a worker.
+func TestDelaysOfStreamsThatAreToldTogetherAreMeasured(t *testing.T) {
+	inEachTLS(t, func(t *testing.T, g *gateway) {
+		const streams = 3
+		var open []*events
+		for range streams {
+			s := g.stream("/api/v1/pods", "Accept-Encoding: identity")
+			s.expect("synced")
+			open = append(open, s)
+		}
+		measured := func() (count uint64) {
+			families, err := g.registry.Gather()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range families {
+				if f.GetName() == "kubecast_stream_append_to_flush_seconds" {
+					count += f.GetMetric()[0].GetHistogram().GetSampleCount()
+				}
+			}
+			return count
+		}
+		for i := range 5 {
+			before := measured()
+			g.api.Put("pods", fmt.Sprintf("a/pod-%d", i))
+			for _, s := range open {
+				s.expect(fmt.Sprintf("added pod-%d", i))
+			}
+			g.eventually("the delay of each delivery is measured", func() bool { return measured() == before+streams })
+			g.eventually("they are told together", func() bool { return g.server.streams.Stats().Together == streams })
+		}
+	})
+}

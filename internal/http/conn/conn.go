@@ -40,7 +40,7 @@ func Open(w http.ResponseWriter, r *http.Request, contentType string) (Conn, err
 	header.Set("Cache-Control", "no-store")
 	header.Set("X-Accel-Buffering", "no")
 	control := http.NewResponseController(w)
-	if r.ProtoMajor == 1 && r.ProtoMinor == 1 && !request.IsHead(r) {
+	if isTakenOver(r) && !request.IsHead(r) {
 		if conn, _, err := control.Hijack(); err == nil {
 			return takeOver(conn, header)
 		}

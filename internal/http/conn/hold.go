@@ -16,7 +16,7 @@ type hold struct{ answer *Served }
 // stack, while one that waited where the stream was opened would keep what all handlers before it had on theirs.
 func Hold(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.ProtoAtLeast(1, 1) && r.ProtoMajor == 1 { // Open takes it over
+		if isTakenOver(r) {
 			next.ServeHTTP(w, r)
 			return
 		}
@@ -27,3 +27,7 @@ func Hold(next http.Handler) http.Handler {
 		}
 	})
 }
+
+// isTakenOver reports whether Open takes a request's connection over. HTTP/1.0 has no chunks; any later minor version has them
+// (RFC 9110, 2.5), and net/http answers it as 1.1.
+func isTakenOver(r *http.Request) bool { return r.ProtoMajor == 1 && r.ProtoMinor >= 1 }

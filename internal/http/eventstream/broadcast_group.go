@@ -502,7 +502,7 @@ func (ss *session) tell(b *batch) {
 		return
 	}
 	b.kept = true
-	ss.out.take(b.piece[n:])
+	ss.out.take(b.piece[n:], b.known)
 	ss.hub.goroutines.Go(func() { ss.run(WouldBlock) })
 }
 

@@ -25,6 +25,7 @@ type frames struct {
 	buf    *[]byte   // nil while nothing is collected, so that an idle stream holds no buffer
 	rest   []byte    // the part of buf that the client has not taken yet, of a piece that was flushed; else nil
 	lent   bool      // buf is others', too
+	known  time.Time // since when the oldest event of a piece is known that was taken over; zero: that is measured elsewhere
 	sentAt time.Time // when something was last sent
 	failed bool      // the client has gone, or takes nothing
 	events int64     // written in all
@@ -72,8 +73,10 @@ func (f *frames) drop() {
 	f.buf, f.rest, f.lent = nil, nil, false
 }
 
-// take takes over the rest of a piece that others are sent as well, and of which the client took the beginning.
-func (f *frames) take(rest []byte) { f.buf, f.rest, f.lent = &rest, rest, true }
+// take takes over the rest of a piece that others are sent as well, and of which the client took the beginning, or nothing.
+func (f *frames) take(rest []byte, known time.Time) {
+	f.buf, f.rest, f.lent, f.known = &rest, rest, true, known
+}
 
 // complete says that the stream ends with what is collected now, as planned. What is sent then ends
 // as its coding wants.

@@ -68,25 +68,24 @@ func (h *Hub) start(r *http.Request, ss *session, refusal Outcome) {
 	ss.queue = h.workers.join(ss.id.QuotaOwner())
 	reads := auditReads(ss.sources)
 	ss.audit.Began(reads, len(reads) < len(ss.sources))
+	served, stays := ss.out.to.(*conn.Served)
+	if stays { // also one that ends at once, which must not look complete
+		served.Keep(ss.leave)
+	}
 	if !h.open.add(ss) { // the server has ended
 		ss.out.failed = true
 		ss.finish(endClientGone)
 		return
 	}
 	ss.checkRevoked() // it may have been between the request and now
-	own, taken := ss.out.to.(*conn.Direct)
-	switch {
-	case !taken:
-		ss.parks = true
-		ss.out.to.(*conn.Served).Keep(ss.leave)
-		h.goroutines.Go(func() { ss.run(refusal) })
-	case own.Waitless() && h.noticeDisconnect(own, ss):
-		ss.parks = true
-		h.goroutines.Go(func() { ss.run(refusal) })
-	default:
-		own.Watch(ss.leave)
-		h.goroutines.Go(func() { ss.run(refusal) })
+	ss.parks = stays
+	if !stays {
+		own := ss.out.to.(*conn.Direct)
+		if ss.parks = own.Waitless() && h.noticeDisconnect(own, ss); !ss.parks {
+			own.Watch(ss.leave)
+		}
 	}
+	h.goroutines.Go(func() { ss.run(refusal) })
 }
 
 // noticeDisconnect arranges that leave is called when the client leaves. It is false if that could not be arranged, and

@@ -189,6 +189,10 @@ func (ss *session) flush() Outcome {
 	ss.hub.metrics.bytes.Add(float64(ss.counted.bytes - before.bytes))
 	switch err {
 	case nil:
+		if known := ss.out.known; !known.IsZero() {
+			ss.out.known = time.Time{}
+			ss.hub.metrics.latency.Observe(time.Since(known).Seconds())
+		}
 		return GoOn
 	case errBusy:
 		return WouldBlock
