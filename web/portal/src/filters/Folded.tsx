@@ -2,8 +2,16 @@ import { useId, useState, type ReactNode } from 'react';
 import { useMediaQuery } from '../table/useMediaQuery.ts';
 import { t } from './texts.ts';
 
-/** Filters behind a button where they would take half of the screen; it says how many of them are set. */
-export function Folded({ set, children }: { readonly set: number; readonly children: ReactNode }): ReactNode {
+interface FoldedProps {
+  /** How many of them are set. */
+  readonly set: number;
+  /** What they are, if they are no filters. */
+  readonly label?: string;
+  readonly children: ReactNode;
+}
+
+/** Filters, or other tools, behind a button where they would take half of the screen; it says how many of them are set. */
+export function Folded({ set, label = t.filters, children }: FoldedProps): ReactNode {
   const narrow = useMediaQuery('(max-width: 700px)');
   const [open, setOpen] = useState(false);
   const id = useId();
@@ -11,7 +19,7 @@ export function Folded({ set, children }: { readonly set: number; readonly child
   return (
     <>
       <button type="button" className="button" aria-expanded={open} aria-controls={open ? id : undefined} onClick={() => setOpen(!open)}>
-        {set > 0 ? t.filtersSet(set) : t.filters}
+        {set > 0 ? t.labelSet(label, set) : label}
       </button>
       {open && (
         <div className="toolbar-folded" id={id}>

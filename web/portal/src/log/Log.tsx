@@ -3,6 +3,7 @@
 import { isFinal, type KubeObject, type LogEntry, logs, type Resource, type Status } from '@kubecast/sdk';
 import { useFollow } from '@kubecast/sdk/react';
 import { useDeferredValue, useMemo, useState, type ReactNode } from 'react';
+import { Folded } from '../filters/Folded.tsx';
 import type { Unwritten } from '../pods/unwritten.ts';
 import { WhyUnwritten } from '../pods/WhyUnwritten.tsx';
 import { Spoken } from '../scheduling/Spoken.tsx';
@@ -124,34 +125,36 @@ export function Log({ of, namespace, name, token, choice, unwritten }: LogProps)
             })}
           </select>
         )}
-        {sources.length > 1 && (
-          <button type="button" className="button" aria-pressed={side} onClick={() => setView({ log: side ? '' : 'side' })}>
-            {t.side}
-          </button>
-        )}
-        <select className="field" aria-label={t.level} value={options.level} onChange={(event) => change({ level: event.target.value as Level | '' })}>
-          {(['', ...levels] as const).map((level) => (
-            <option key={level} value={level}>{t.levels[level]}</option>
-          ))}
-        </select>
-        <button type="button" className="button" aria-pressed={options.wrap} onClick={() => change({ wrap: !options.wrap })}>
-          {t.wrap}
-        </button>
-        <button type="button" className="button" aria-pressed={options.times} onClick={() => change({ times: !options.times })}>
-          {t.times}
-        </button>
-        {options.times && (
-          <select className="field" aria-label={t.clock} value={clock} onChange={(event) => chooseClock(event.target.value as Clock)}>
-            {clocks.map((one) => (
-              <option key={one} value={one}>{t.clocks[one]}</option>
+        <Folded label={t.options} set={Number(options.level !== '')}>
+          {sources.length > 1 && (
+            <button type="button" className="button" aria-pressed={side} onClick={() => setView({ log: side ? '' : 'side' })}>
+              {t.side}
+            </button>
+          )}
+          <select className="field" aria-label={t.level} value={options.level} onChange={(event) => change({ level: event.target.value as Level | '' })}>
+            {(['', ...levels] as const).map((level) => (
+              <option key={level} value={level}>{t.levels[level]}</option>
             ))}
           </select>
-        )}
+          <button type="button" className="button" aria-pressed={options.wrap} onClick={() => change({ wrap: !options.wrap })}>
+            {t.wrap}
+          </button>
+          <button type="button" className="button" aria-pressed={options.times} onClick={() => change({ times: !options.times })}>
+            {t.times}
+          </button>
+          {options.times && (
+            <select className="field" aria-label={t.clock} value={clock} onChange={(event) => chooseClock(event.target.value as Clock)}>
+              {clocks.map((one) => (
+                <option key={one} value={one}>{t.clocks[one]}</option>
+              ))}
+            </select>
+          )}
+          <button type="button" className="button" onClick={save} disabled={saving === t.downloading}>
+            {t.download}
+          </button>
+        </Folded>
         <button type="button" className="button" aria-pressed={held !== undefined} onClick={() => setHeld(held ? undefined : data)}>
           {held ? (newer > 0 ? t.goOnNew(newer) : t.goOn) : t.pause}
-        </button>
-        <button type="button" className="button" onClick={save} disabled={saving === t.downloading}>
-          {t.download}
         </button>
         {at && <LinkToLine onLink={() => onLink(at.id)} />}
         <span className="log-count">{count}</span>

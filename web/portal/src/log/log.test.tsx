@@ -75,10 +75,13 @@ test('a time is told by the clock that was chosen, in whatever zone the node liv
   expect(lines().every((text) => /^[ab]$/.test(text))).toBe(true); // it is remembered, whichever of them is still shown
 });
 
-test.each([[true, undefined, true], [false, undefined, false], [true, false, false]])('on a phone (%s) lines are wrapped, unless somebody has chosen (%s)', async (narrow, chosen, wraps) => {
+test.each([[true, undefined, true], [false, undefined, false], [true, false, false]])('on a phone (%s) lines are wrapped, unless somebody has chosen (%s), and what is rarely used is folded', async (narrow, chosen, wraps) => {
   if (chosen !== undefined) localStorage.setItem('kubecast.log', JSON.stringify({ wrap: chosen }));
-  vi.spyOn(window, 'matchMedia').mockImplementation((query) => ({ matches: narrow, media: query }) as MediaQueryList);
+  vi.spyOn(window, 'matchMedia').mockImplementation((media) => Object.assign(new EventTarget(), { matches: narrow, media }) as unknown as MediaQueryList);
   await open(() => line('a'));
+  const tools = (): string[] => [...page.element.querySelectorAll('.log-bar > button')].map(({ textContent }) => textContent);
+  expect(tools()).toEqual(narrow ? ['Options', 'Pause'] : ['Wrap', 'Times', 'Download', 'Pause']);
+  if (narrow) page.act(() => page.button('Options').click());
   expect(page.button('Wrap').getAttribute('aria-pressed')).toBe(String(wraps));
 });
 
