@@ -130,3 +130,21 @@ test('who may not see a page is shown none of it, nor how long it was', async ()
   expect(watch.getSnapshot()).toMatchObject({ status: 'denied', data: [], error: { reason: 'http:403' } });
   expect(watch.getSnapshot().total).toBeUndefined();
 });
+
+test('a page that is told anew is old until then, and live behind that without another word', async () => {
+  const watch = kc.follow(page(jobs, { limit: 2 }));
+  watch.subscribe(() => undefined);
+  await pass();
+  const all = (n: number): string => told('added', 'a', `e.w0-${n}`) + turned(['a'], 1, `e.w0-${n}`);
+  const body = server.last.accept(all(1));
+  await pass();
+  expect(watch.getSnapshot().status).toBe('live');
+  body.break();
+  await pass(30_000);
+  const again = server.last.accept(frame('w0.reset', 'e', { reason: 'tabs' }));
+  await pass();
+  expect(watch.getSnapshot().status).toBe('stale');
+  again.push(all(2));
+  await pass();
+  expect(watch.getSnapshot().status).toBe('live');
+});

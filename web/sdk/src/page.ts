@@ -101,6 +101,12 @@ class Page implements Sink<KubeObject, PagePlace> {
       case 'deleted':
         this.#objects.delete(event.object.metadata.uid);
         return true;
+      case 'reset':
+        this.#awaited = true;
+        // Nothing is missed any more once all is told, behind which a stream that tabs share has no bookmark.
+        this.#circumstances.apply({ ...event, type: 'bookmark', resourceVersion: '' });
+        this.#changed();
+        return true;
       case 'unknown':
         return event.name !== 'page' || this.#turn(event.data);
       default:
