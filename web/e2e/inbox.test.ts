@@ -48,12 +48,17 @@ describe.skipIf(lacking !== undefined)(`the inbox${lacking ? ` (${lacking})` : '
     await tab.goto(`${gateway.url}/${hash}`);
     await tab.getByLabel('Token').fill(mara);
     await tab.keyboard.press('Enter');
+    await settled(tab);
+  };
+  const settled = async (tab: Page) => {
     await tab.locator('.connection-label', { hasText: /^Live$/ }).waitFor();
     await tab.locator('.bell').waitFor();
   };
-  const newTab = async (context: BrowserContext, hash?: string): Promise<Page> => {
+  /** Another one of a browser that is signed in. */
+  const newTab = async (context: BrowserContext, hash = ''): Promise<Page> => {
     const tab = await context.newPage();
-    await signIn(tab, hash);
+    await tab.goto(`${gateway.url}/${hash}`);
+    await settled(tab);
     return tab;
   };
   const unread = (tab: Page) => tab.locator('.bell-button').getAttribute('aria-label');

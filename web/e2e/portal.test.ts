@@ -69,7 +69,7 @@ describe.skipIf(lacking !== undefined)(`the portal${lacking ? ` (${lacking})` : 
       expect(await page.getByText('gateway token').isVisible()).toBe(true);
     });
 
-    test('a right one opens the tables, says whose it is, and survives a reload of the tab only', async () => {
+    test('a right one opens the tables, says whose it is, and becomes the session of all tabs', async () => {
       putJob('train');
       await signIn(` ${mara.slice(0, 20)}\n${mara.slice(20)} `);
       await row('train').waitFor();
@@ -79,7 +79,8 @@ describe.skipIf(lacking !== undefined)(`the portal${lacking ? ` (${lacking})` : 
       expect(await page.evaluate(() => localStorage.length)).toBe(0);
       const other = await page.context().newPage();
       await other.goto(gateway.url);
-      await other.getByLabel('Token').waitFor();
+      await other.locator('.table-row[data-name="train"]').waitFor();
+      expect(await other.locator('.account-name').textContent()).toBe('mara');
     });
 
     const open = async (token: string) => {
@@ -291,8 +292,6 @@ describe.skipIf(lacking !== undefined)(`the portal${lacking ? ` (${lacking})` : 
       while (tabs.length < 8) {
         const tab = await page.context().newPage();
         await tab.goto(`${gateway.url}/#jobs`);
-        await tab.getByLabel('Token').fill(mara);
-        await tab.keyboard.press('Enter');
         await tab.locator('.connection-label', { hasText: /^Live$/ }).waitFor();
         tabs.push(tab);
       }
