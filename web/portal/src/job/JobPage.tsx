@@ -35,6 +35,7 @@ import { page, Waiting } from '../pages/page.tsx';
 import { events, jobs, pods } from './resources.ts';
 import { Yaml } from './Yaml.tsx';
 import { t } from './texts.ts';
+import { WaitedLately } from './WaitedLately.tsx';
 
 const ofRuns = [...podFields, 'metadata.labels.batch\\.kubernetes\\.io/controller-uid'];
 
@@ -96,6 +97,7 @@ export function JobPage({ view, namespace, name, uid: asked, token }: JobPagePro
         <>
           {kept && <Why past={kept} limit={<MemoryLimit past={kept} job={job} />} view={view} there={(pod) => podRows.some((one) => one.name === pod)} />}
           <JobPlace past={kept} view={view} />
+          <WaitedLately past={kept} />
           {(row ?? kept) && (
             <Facts
               facts={[

@@ -14,6 +14,7 @@ import { WhyUnwritten } from '../pods/WhyUnwritten.tsx';
 import { PodsEver } from './Pods.tsx';
 import { jobs } from './resources.ts';
 import { Timeline } from './Timeline.tsx';
+import { WaitedLately } from './WaitedLately.tsx';
 
 let server: ScriptedFetch;
 let kc: Kubecast;
@@ -124,6 +125,32 @@ test('what the scheduler says of a job that waits is told once, in words, and as
   page.unmount();
   page = render(<Timeline life={latestLife([step], 'u')} status="live" message={undefined} />);
   expect(readable()).toContain(said); // nobody else tells it
+});
+
+test('where no queue says when a job starts, it is told how long such jobs waited, unless there were few', async () => {
+  const show = async (job: PastJob, answer?: object): Promise<string> => {
+    page = render(
+      <KubecastProvider client={kc}>
+        <WaitedLately past={job} />
+      </KubecastProvider>,
+    );
+    await pass();
+    if (answer) server.last.refuse(200, {}, JSON.stringify({ items: [answer], continue: '' }));
+    await pass();
+    const text = page.element.textContent;
+    page.unmount();
+    return text;
+  };
+  const usage = { key: 'n', from: null, jobs: 42, waitedSeconds: { p50: 120, p90: 2_100, max: 9_000 }, ranSeconds: null, cpuHours: 0, memoryHours: 0, gpuHours: 0 };
+  expect(await show(past({ state: 'Pending' }), usage)).toBe('Waits latelyHalf of this namespace’s jobs began within 2m, nine of ten within 35m (42 jobs in 7 days)');
+  expect(new URLSearchParams(server.last.url.split('?')[1]).get('view')).toBe('usage');
+  expect(await show(past({ state: 'Pending' }), { ...usage, jobs: 4 })).toBe('');
+  expect(await show(past({ state: 'Pending' }), { ...usage, waitedSeconds: null })).toBe('');
+  const asked = server.requests.length;
+  expect(await show(past({ state: 'Running' }))).toBe('');
+  expect(await show(past({ state: 'Queued', queue: 'gpu' }))).toBe('');
+  expect(server.requests).toHaveLength(asked);
+  page = render(<></>);
 });
 
 const pass = (ms = 0): Promise<unknown> => act(() => vi.advanceTimersByTimeAsync(ms));
