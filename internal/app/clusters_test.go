@@ -239,7 +239,7 @@ func TestKubeconfigIsReadAgain(t *testing.T) {
 	if err := os.WriteFile(cfg.Clusters[0].Kubeconfig, []byte("half of a kubec"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	g.until("it says that it is broken", func() bool { return strings.Contains(g.log.String(), "kubeconfig cannot be used") })
+	g.until("it says that it is broken", func() bool { return strings.Contains(g.log.String(), "cannot be used: the cluster stays as it is") })
 	writeKubeconfig(t, cfg.Clusters[0].Kubeconfig, url, "two")
 	readUntil(t, stream, "event: live")
 	api.Put("pods", "team-a/new")
