@@ -16,7 +16,7 @@ export const causes = texts({
     Cancelled: 'Cancelled',
   }),
   'zh-CN': {
-    OOMKilled: '内存不足 (OOM)',
+    OOMKilled: '内存不足',
     Error: '容器失败',
     Deadline: '超过期限',
     Preempted: '被抢占',
