@@ -1,7 +1,6 @@
 package rest
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -75,16 +74,7 @@ func (h *Handler) PostReviewOfOthers(w http.ResponseWriter, r *http.Request, id 
 	if err != nil {
 		return ofAPIServer(id, t, err)
 	}
-	answer.GetObjectKind().SetGroupVersionKind(gvk)
-	var body bytes.Buffer
-	if err := encoder.Serializer.Encode(answer, &body); err != nil {
-		return err
-	}
-	w.Header().Set("Content-Type", encoder.MediaType)
-	w.Header().Set("Cache-Control", "no-store")
-	w.WriteHeader(http.StatusCreated)
-	_, _ = w.Write(body.Bytes()) // a client that has gone is no error
-	return nil
+	return writeReview(w, encoder, gvk, answer)
 }
 
 // ask has the API server answer a review. Of what was sent, only what is asked counts.

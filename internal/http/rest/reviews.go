@@ -82,6 +82,11 @@ func (h *Handler) PostReview(w http.ResponseWriter, r *http.Request, id auth.Ide
 	if err != nil {
 		return err
 	}
+	return writeReview(w, encoder, gvk, review)
+}
+
+// writeReview answers with a review of a kind.
+func writeReview(w http.ResponseWriter, encoder *runtime.SerializerInfo, gvk schema.GroupVersionKind, review runtime.Object) error {
 	review.GetObjectKind().SetGroupVersionKind(gvk)
 	var body bytes.Buffer
 	if err := encoder.Serializer.Encode(review, &body); err != nil {
