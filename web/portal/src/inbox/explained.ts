@@ -14,17 +14,20 @@ interface Explained {
 
 type Known = ReadonlyMap<string, Explained>;
 
-const isVague = ({ transition }: JobNotification): boolean => transition !== undefined && mayBeExplained({ state: transition.to, cause: transition.cause, since: transition.at });
+/** Whether a page may know more of why it ended. However long ago that was: what was told stays as it was told. */
+const isVague = ({ transition }: JobNotification): boolean => (transition?.to === 'Failed' || transition?.to === 'Cancelled') && !transition.cause?.pod;
 
-/** The notifications with why the jobs ended, as far as that is known by now. It is asked for while something may be found out. */
+/** The notifications with why the jobs ended, as far as that is known by now. It is asked for again while something may be found out. */
 export function useExplained(items: readonly JobNotification[]): readonly JobNotification[] {
   const kc = useKubecast();
   const vague = items.filter(isVague).map(({ id }) => id).join();
   const read = useMemo(() => () => (vague === '' ? Promise.resolve<Known>(new Map()) : known(kc)), [kc, vague]);
-  const idle = useMemo(() => (by: Known) => (vague.split(',').some((id) => by.get(id)?.transition?.cause?.pod === '' || by.get(id)?.transition?.cause === null) ? untilExplained : undefined), [vague]);
+  const idle = useMemo(() => (by: Known) => (items.some((item) => mayChange(explained(item, by.get(item.id)))) ? untilExplained : undefined), [items]);
   const { data } = useReading(read, undefined, undefined, idle);
   return useMemo(() => items.map((item) => (isVague(item) ? explained(item, data?.get(item.id)) : item)), [items, data]);
 }
+
+const mayChange = ({ transition }: JobNotification): boolean => transition !== undefined && mayBeExplained({ state: transition.to, cause: transition.cause, since: transition.at });
 
 async function known(kc: Kubecast): Promise<Known> {
   const { items } = (await answerTo(kc, '/notifications?limit=200')) as { readonly items: readonly (Explained & { readonly id: string })[] };

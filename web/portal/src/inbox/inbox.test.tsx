@@ -92,6 +92,14 @@ test('a failure says why once that is found out, though it was told before', asy
   expect(pages()).toBe(2);
   await pass(60_000);
   expect(pages()).toBe(2); // all is known
+  await pass(120_000);
+  page.act(() => bell()?.click());
+  await pass();
+  page.act(() => bell()?.click());
+  await pass();
+  answer({ text, reason: 'OOMKilled', container: 'main', exitCode: 137, signal: null, pod: 'train-x2k4d', node: 'gpu-07', pods: 1 }, `train failed: ${text}`);
+  await pass();
+  expect(page.element.textContent).toContain(`train failed: ${text}`); // also long after
 });
 
 test('all are read at one click, and unread again where the gateway refuses that', async () => {
