@@ -65,21 +65,8 @@ func TestAnEdgeGoesOnAtAnotherCore(t *testing.T) {
 	if relists := edge.relists(t, podsKind.Resource); len(relists) > 0 {
 		t.Errorf("the edge listed anew: %v", relists)
 	}
-	never := func(uint64) bool { return false }
-	for name, scope := range c.scopes() {
-		f, w := followers[name], witnesses[name]
-		c.waitTold(t, f, "", scope)
-		w.waitFor(t, f, "")
-		seen, err := w.sequence()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := f.look("", func(v *view) error { return v.lost(seen, never) }); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-		if err := f.look("", func(v *view) error { return v.invented(seen, w.from, never) }); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+	c.wereToldAll(t, followers, witnesses)
+	for name, f := range followers {
 		if resets := f.resets(t, ""); len(resets) > 0 {
 			t.Errorf("%s was reset: %q", name, resets)
 		}
