@@ -13,9 +13,17 @@ export function reasonOf(signal: AbortSignal): unknown {
   return (signal.reason as unknown) ?? reasons.get(signal) ?? new Error('aborted');
 }
 
-/** Calls `then` when `signal` is aborted, at once if it is; what it returns takes that back. */
-export function onAbort(signal: AbortSignal | null | undefined, then: () => void): () => void {
-  if (signal?.aborted) then();
-  signal?.addEventListener('abort', then);
-  return () => signal?.removeEventListener('abort', then);
+/** Calls `then` with the reason when `signal` is aborted, at once if it is; what it returns takes that back. */
+export function onAbort(signal: AbortSignal | null | undefined, then: (reason: unknown) => void): () => void {
+  const tell = (): void => then(signal && reasonOf(signal));
+  if (signal?.aborted) tell();
+  signal?.addEventListener('abort', tell);
+  return () => signal?.removeEventListener('abort', tell);
+}
+
+/** Is aborted with its parent, for the same reason, at the latest. */
+export function childOf(parent: AbortSignal | null | undefined): AbortController {
+  const child = new AbortController();
+  onAbort(child.signal, onAbort(parent, (reason) => abort(child, reason)));
+  return child;
 }

@@ -3,7 +3,7 @@
 import { answerTo, asked, type Asked } from './asked.ts';
 import type { Kubecast } from './kubecast.ts';
 import { readWatchable, texts, type Watchable } from './me.ts';
-import { isJsonObject, text, type KubeObject } from './object.ts';
+import { isJsonObject, listOf, text, type KubeObject } from './object.ts';
 import type { Query, Resource } from './resource.ts';
 
 /** Who the gateway takes the caller for. */
@@ -32,11 +32,11 @@ function readMe(body: unknown): Me {
     groups: texts(groups),
     anonymous: anonymous === true,
     expiresAt: Number.isNaN(until) ? undefined : until,
-    clusters: (Array.isArray(clusters) ? clusters : []).filter(isJsonObject).map((cluster) => ({
+    clusters: listOf(clusters, (cluster) => ({
       name: text(cluster.name),
       default: cluster.default === true,
-      watch: (Array.isArray(cluster.watch) ? cluster.watch : []).filter(isJsonObject).map(readWatchable),
-    })),
+      watch: listOf(cluster.watch, readWatchable) ?? [],
+    })) ?? [],
   };
 }
 

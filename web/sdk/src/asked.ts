@@ -134,9 +134,9 @@ class Answer<T> implements Asked<T> {
     }
     this.#asking = false;
     this.#listeners.tell();
-    const { error } = this.#snapshot;
+    const { status, error } = this.#snapshot;
     if (this.#again) this.retry();
-    else if (error && (statusOf(error) === 401 || !finalOf(`:${String(statusOf(error))}`))) this.#plan(backoff({ failures: this.#failures }));
+    else if (/loading|stale/.test(status) || statusOf(error) === 401) this.#plan(backoff({ failures: this.#failures }));
   }
 }
 

@@ -2,6 +2,7 @@
 
 import type { Snapshot } from './collection.ts';
 import type { StreamEvent } from './events.ts';
+import { isSame } from './state.ts';
 
 export class Circumstances {
   #stale: Snapshot<never>['stale'];
@@ -21,9 +22,7 @@ export class Circumstances {
   /** Returns whether the event has changed anything here. */
   apply(event: StreamEvent): boolean {
     const { type } = event;
-    const stale = this.#stale;
-    const namespaces = this.#namespaces;
-    const behind = this.#behind;
+    const before = this.of(false, true);
     if (!this.#begun && type !== 'reset') {
       this.#begun = true;
       this.#stale = this.#namespaces = undefined;
@@ -34,7 +33,7 @@ export class Circumstances {
     if ('namespaces' in event) {
       this.#namespaces = event.namespaces && [...new Set([...event.namespaces, ...Object.keys(event.names)])].filter(Boolean);
     }
-    return this.#stale !== stale || this.#namespaces !== namespaces || this.#behind !== behind;
+    return !isSame(this.of(false, true), before);
   }
 
   /** What a snapshot says beside its items. `awaited`: all of them are, `complete`: they once were there. */

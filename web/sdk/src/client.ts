@@ -1,14 +1,14 @@
 // Keeps one event stream going: reconnects, resumes, renews the token, and says how it stands.
 
-import { abort, onAbort, reasonOf } from './abort.ts';
+import { abort, childOf, onAbort, reasonOf } from './abort.ts';
 import { backoff } from './backoff.ts';
 import { connect, type Connect, type Stream } from './connection.ts';
 import { sleep, within } from './deadline.ts';
 import { again, endOf, goodbye, type End } from './end.ts';
-import { decodeFrame, UnreadableFrame, type StreamEvent } from './events.ts';
-import { Lost, Refused, textOf } from './lost.ts';
+import { decodeFrame, type StreamEvent } from './events.ts';
+import { lost, Lost, textOf } from './lost.ts';
 import type { Frame } from './parser.ts';
-import { isFinal, isSame, type ConnectionState, type Status, type Trouble } from './state.ts';
+import { closed, isFinal, isSame, unknown, type ConnectionState, type Status, type Trouble } from './state.ts';
 
 /**
  * Why a token is asked for. `connect`: an attempt begins, a token at hand will do; `expiring`: the one in
@@ -63,13 +63,13 @@ interface Successor {
   readonly abort: AbortController;
   readonly timer: ReturnType<typeof setTimeout>;
   /** What the present stream says is no longer held back for it. */
-  overdue: boolean;
+  overdue?: boolean;
   /** It has said something, or failed. */
-  outcome: { readonly connection: Stream; readonly frames: readonly Frame[] } | { readonly error: unknown } | undefined;
+  outcome?: { readonly connection: Stream; readonly frames: readonly Frame[] } | { readonly error: Lost };
 }
 
 /** What the present stream has said, or why it has ended. */
-type Said = { readonly frames: readonly Frame[] } | { readonly error: unknown };
+type Said = { readonly frames: readonly Frame[] } | { readonly error: Lost };
 
 /** Follows one stream: connects, resumes behind what it was told, and says how current that is. {@link Kubecast} keeps what it tells. */
 export class Client {
@@ -117,8 +117,8 @@ export class Client {
   #nextToken: string | undefined;
   #tried = false;
   #tokenReason: TokenReason = 'connect';
-  /** The token in use has taken the place of one that was refused. */
-  #replaced = false;
+  /** How the token in use was refused, or the one that it has taken the place of. */
+  #refused: Lost | undefined;
   #renewing = false;
 
   /** Connects at once. All that happens is told through the callbacks, never before this returns. */
@@ -128,7 +128,7 @@ export class Client {
     this.#lastEventId = options.lastEventId ?? '';
     this.#asOf = options.asOf;
     const [status, reason] = this.#lost;
-    this.#state = { status, reason, asOf: options.asOf, error: undefined, retryAt: undefined };
+    this.#state = { ...unknown, status, reason, asOf: options.asOf, retryAt: undefined };
     onAbort(this.#abort.signal, onAbort(options.signal, () => this.close()));
     void this.#run();
   }
@@ -158,7 +158,7 @@ export class Client {
   /** Ends the stream for good. Nothing is called afterwards but `onState` with `failed`. */
   close(): void {
     this.#abort.abort();
-    this.#setState('failed', undefined, { reason: 'closed', message: '' });
+    this.#setState('failed', undefined, closed);
   }
 
   /**
@@ -173,7 +173,7 @@ export class Client {
       this.#doubted = true;
       this.#ring();
     } else if (performance.now() - this.#attemptBegan > patience) {
-      if (this.#attempt) abort(this.#attempt, again); // asked on a connection, or of a source, that may be dead as well
+      this.#interrupt(); // asked on a connection, or of a source, that may be dead as well
     }
   }
 
@@ -191,13 +191,13 @@ export class Client {
     if (url === this.#url) return;
     this.#url = url;
     if (this.#connection) this.#ring();
-    else if (this.#attempt) abort(this.#attempt, again);
+    else this.#interrupt();
   }
 
   /** Lets go of the stream and keeps the position, until {@link resume}. */
   pause(): void {
     this.#paused = true;
-    if (this.#attempt) abort(this.#attempt, again);
+    this.#interrupt();
     this.#wake?.();
     this.#setState('stale', 'paused');
   }
@@ -210,8 +210,12 @@ export class Client {
   /** Forgets the position and connects anew, so that everything is told again. */
   startOver(): void {
     this.#startOver = true;
-    if (this.#attempt) abort(this.#attempt, new Lost('inconsistent', 'events lost'));
+    this.#interrupt(new Lost('inconsistent', 'events lost'));
     this.#wake?.();
+  }
+
+  #interrupt(reason = again): void {
+    if (this.#attempt) abort(this.#attempt, reason);
   }
 
   async #run(): Promise<void> {
@@ -237,10 +241,12 @@ export class Client {
     this.#delivered = false;
     if (this.#startOver) this.#lastEventId = '';
     this.#startOver = false;
-    const attempt = (this.#attempt = this.#child());
+    const attempt = (this.#attempt = childOf(this.#abort.signal));
     this.#attemptBegan = performance.now();
     try {
       const token = this.#nextToken ?? (await this.#ask(this.#tokenReason, attempt.signal));
+      // One that is not new would be refused again, and a flood of those helps nobody.
+      if (this.#refused && !this.#isNew(token)) throw this.#refused;
       this.#tokenReason = 'connect';
       this.#nextToken = undefined;
       this.#tried = false;
@@ -251,17 +257,20 @@ export class Client {
       this.#adopt(connection, url, token);
       return await this.#read(attempt.signal);
     } catch (thrown) {
-      const error: unknown = attempt.signal.aborted ? reasonOf(attempt.signal) : thrown;
-      const unauthorized = error instanceof Refused && error.status === 401;
-      if (!unauthorized) this.#replaced = false;
+      const error = lost(attempt.signal.aborted ? reasonOf(attempt.signal) : thrown);
+      const { reason } = error;
       if (error === again) return undefined;
-      if (error instanceof Lost && error.reason === 'goodbye:expired') this.#tokenReason = 'expiring';
-      if (error instanceof UnreadableFrame) {
+      if (reason === 'goodbye:expired') this.#tokenReason = 'expiring';
+      if (reason === 'unreadable') {
         // What cannot be read twice from the same position is not asked for a third time.
         if (this.#poisoned === this.#lastEventId) this.#startOver = true;
         this.#poisoned = this.#lastEventId;
       }
-      return unauthorized ? await this.#replaceToken(error, attempt.signal) : endOf(error, this.#delivered);
+      const refused = this.#refused;
+      this.#refused = reason === 'http:401' ? error : undefined;
+      if (!this.#refused || refused) return endOf(error, this.#delivered);
+      this.#tokenReason = 'refused';
+      return undefined;
     } finally {
       this.#dismiss();
       this.#attempt = undefined;
@@ -288,22 +297,15 @@ export class Client {
 
   /** Ends early when it is woken, or the client is closed. Without a delay only then. */
   async #sleep(delay: number | undefined): Promise<void> {
-    const woken = this.#child();
+    const woken = childOf(this.#abort.signal);
     this.#wake = () => woken.abort();
     await sleep(delay, woken.signal);
     woken.abort();
     this.#wake = undefined;
   }
 
-  /** Is aborted with its parent, at the latest. */
-  #child(parent = this.#abort.signal): AbortController {
-    const child = new AbortController();
-    onAbort(child.signal, onAbort(parent, () => abort(child, reasonOf(parent))));
-    return child;
-  }
-
   #open(url: string, token: string | undefined, signal: AbortSignal): Promise<Stream> {
-    const { token: bearer, session, share, fetch = (...all: Parameters<typeof globalThis.fetch>) => globalThis.fetch(...all) } = this.#options;
+    const { token: bearer, session, share, fetch = globalThis.fetch } = this.#options;
     const heartbeat = Math.min(Math.max(this.#options.heartbeat ?? 15_000, 5_000), 60_000);
     const request = {
       url: askFor(url, heartbeat),
@@ -389,7 +391,7 @@ export class Client {
       const frames = await this.#connection?.next();
       return frames ? { frames } : { error: new Lost('ended', '') }; // as a clean end was told before
     } catch (error) {
-      return { error };
+      return { error: lost(error) };
     }
   }
 
@@ -405,21 +407,21 @@ export class Client {
 
   #succeed(url: string, token: string | undefined): void {
     this.#dismiss();
-    const abort = this.#child(this.#attempt?.signal);
+    const abort = childOf(this.#attempt?.signal);
     const timer = setTimeout(() => {
       successor.overdue = true;
       this.#ring();
     }, this.#patience);
-    const successor: Successor = { url, token, abort, timer, overdue: false, outcome: undefined };
+    const successor: Successor = { url, token, abort, timer };
     this.#successor = successor;
     void this.#prove(successor).then(
       (outcome) => (successor.outcome = outcome),
-      (error: unknown) => (successor.outcome = { error }),
+      (error: unknown) => (successor.outcome = { error: lost(error) }),
     ).finally(() => this.#ring());
   }
 
   /** Opens a stream and waits until it says something. One that only says goodbye takes nobody's place. */
-  async #prove({ url, token, abort }: Successor): Promise<Successor['outcome']> {
+  async #prove({ url, token, abort }: Successor): Promise<NonNullable<Successor['outcome']>> {
     const connection = await this.#open(url, token, abort.signal);
     for (;;) {
       const frames = await connection.next();
@@ -438,14 +440,14 @@ export class Client {
   }
 
   /** A successor has failed. Throws if the present stream is not what is wanted, or can hardly be better off. */
-  #survive(successor: Successor, error: unknown): void {
+  #survive(successor: Successor, error: Lost): void {
     successor.abort.abort();
-    const refused = error instanceof Refused;
     const moves = successor.url !== this.#opened;
     this.#doubted = this.#distrusted = false;
     if (moves) this.#token = successor.token; // which is what was refused, if it was
-    if (moves || (this.#probes(successor) && error instanceof Lost && !error.reason.startsWith('goodbye'))) throw error;
-    this.#keepToken(successor, !refused);
+    const { reason } = error;
+    if (moves || (this.#probes(successor) && !/^(goodbye|http|unreadable)/.test(reason))) throw error;
+    this.#keepToken(successor, !reason.startsWith('http'));
   }
 
   /** The present stream has spoken before its successor, which would tell that again. */
@@ -497,21 +499,9 @@ export class Client {
     this.#setState(oldest ? 'stale' : 'live', oldest?.reason);
   }
 
-  /** 401. A token that is not new would be refused again, and a flood of those helps nobody. */
-  async #replaceToken(refused: Refused, attempt: AbortSignal): Promise<End | undefined> {
-    if (this.#replaced || !this.#source) return endOf(refused, false);
-    this.#replaced = true;
-    try {
-      return (await this.#askAnew('refused', attempt)) ? undefined : endOf(refused, false);
-    } catch (error) {
-      this.#replaced = false;
-      return error === again ? undefined : endOf(error, false);
-    }
-  }
-
   /** Asks until there is an answer, or the stream is over: whoever gives tokens may be away for a moment. */
   async #renew(attempt: AbortSignal): Promise<void> {
-    if (!this.#source || this.#renewing) return;
+    if (this.#renewing) return;
     this.#renewing = true;
     for (let failures = 1; !attempt.aborted; failures++) {
       try {
@@ -527,10 +517,14 @@ export class Client {
   /** Returns whether there is a token that is not the one in use. */
   async #askAnew(reason: TokenReason, attempt: AbortSignal): Promise<boolean> {
     const token = await this.#ask(reason, attempt);
-    if (token === undefined || token === this.#token) return false;
+    if (!this.#isNew(token)) return false;
     this.#nextToken = token;
     this.#tried = false;
     return true;
+  }
+
+  #isNew(token: string | undefined): boolean {
+    return token !== undefined && token !== this.#token;
   }
 
   async #ask(reason: TokenReason, attempt: AbortSignal): Promise<string | undefined> {

@@ -72,7 +72,6 @@ export class WatchedCollection<T extends KubeObject> implements Sink<T> {
 
   /** Nothing of it is told any more. If it ever is again, a snapshot comes first. */
   left(): void {
-    if (this.#awaited) return;
     this.#awaited = true;
     this.#changed();
   }

@@ -1,9 +1,9 @@
 // One HTTP request for an event stream: opening it, reading frames, and noticing when it is dead.
 
-import { abort as abortWith, onAbort, reasonOf } from './abort.ts';
+import { abort as abortWith, childOf, onAbort, reasonOf } from './abort.ts';
 import { parseRetryAfter } from './backoff.ts';
 import { within } from './deadline.ts';
-import { lost, Lost, Refused } from './lost.ts';
+import { lost, Lost } from './lost.ts';
 import { parse, text } from './object.ts';
 import { FrameParser, type Frame } from './parser.ts';
 
@@ -38,7 +38,7 @@ export interface Stream {
   close(): void;
 }
 
-/** Opens a stream. Throws {@link Refused} or {@link Lost}; nothing stays behind then. */
+/** Opens a stream. Throws {@link Lost}; nothing stays behind then. */
 export type Connect = (request: ConnectionRequest, signal: AbortSignal) => Promise<Stream>;
 
 /** How often it is looked whether time has passed unseen, in milliseconds. */
@@ -46,23 +46,23 @@ const glance = 5_000;
 
 /** Opens a stream of its own. */
 export const connect: Connect = async (request, signal) => {
-  const abort = new AbortController();
-  const { url, token, lastEventId, cookies } = request;
+  const abort = childOf(signal);
+  const { url, token, lastEventId, cookies, fetch } = request;
   const headers: Record<string, string> = { Accept: 'text/event-stream' };
   if (lastEventId !== '') headers['Last-Event-ID'] = lastEventId;
   if (token !== undefined) headers['Authorization'] = `Bearer ${token}`;
   const init: RequestInit = { headers, cache: 'no-store', credentials: cookies ? 'include' : 'same-origin', signal: abort.signal };
   try {
     // Read in full inside the time limit: a refusal's body may stall as well.
-    const body = await within(request.openTimeout, async () => bodyOf(await request.fetch(url, init)), signal);
-    return streamOf(body, abort, signal, request);
+    const body = await within(request.openTimeout, async () => bodyOf(await fetch(url, init)), abort.signal);
+    return streamOf(body, abort, request);
   } catch (error) {
     abort.abort();
     throw lost(error, url);
   }
 };
 
-function streamOf(body: ReadableStream<Uint8Array>, abort: AbortController, signal: AbortSignal, { lastEventId, silence, onGap }: ConnectionRequest): Stream {
+function streamOf(body: ReadableStream<Uint8Array>, abort: AbortController, { lastEventId, silence, onGap }: ConnectionRequest): Stream {
   const reader = body.getReader();
   // By the clock that nobody sets. It may stand still while the machine sleeps.
   let lastByte = performance.now();
@@ -115,15 +115,15 @@ function streamOf(body: ReadableStream<Uint8Array>, abort: AbortController, sign
       reader.cancel().catch(() => undefined);
     },
   });
-  onAbort(abort.signal, onAbort(signal, () => stream.close()));
-  if (!signal.aborted) watch();
+  onAbort(abort.signal, () => stream.close());
+  if (!abort.signal.aborted) watch();
   return stream;
 }
 
 async function bodyOf(response: Response): Promise<ReadableStream<Uint8Array>> {
   if (response.status !== 200) {
     const retryAfter = parseRetryAfter(response.headers.get('Retry-After'));
-    throw new Refused(response.status, messageOf(await response.text(), response).replace(/^w\d+: /, ''), retryAfter); // a watch's name, which is nobody's concern
+    throw new Lost(`http:${response.status}`, messageOf(await response.text(), response).replace(/^w\d+: /, ''), retryAfter); // a watch's name, which is nobody's concern
   }
   const type = response.headers.get('Content-Type') ?? '';
   const { body } = response as { readonly body?: Response['body'] };

@@ -1,7 +1,7 @@
 // Live counts: how many objects there are of each value, as a source to follow; see "Live counts" in wire.md.
 
 import { Latest } from './latest.ts';
-import { isJsonObject, text, type JsonObject, type KubeObject } from './object.ts';
+import { listOf, text, type JsonObject, type KubeObject } from './object.ts';
 import type { Paths } from './paths.ts';
 import { pathOf, type Query, type Resource } from './resource.ts';
 import type { Source } from './store.ts';
@@ -39,8 +39,7 @@ export function counts<T extends KubeObject, const B extends readonly string[]>(
 }
 
 function readCounts({ counts: list }: JsonObject): readonly Count[] | undefined {
-  if (!Array.isArray(list)) return undefined;
-  return list.filter(isJsonObject).map(({ value, values, count }) => {
+  return listOf(list, ({ value, values, count }) => {
     const all = Array.isArray(values) ? values.map(text) : [text(value)];
     return { value: all[0] ?? '', values: all, count: Number(count) };
   });

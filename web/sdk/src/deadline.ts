@@ -1,6 +1,6 @@
 // Waiting for others, but not for ever.
 
-import { abort as abortWith, onAbort, reasonOf } from './abort.ts';
+import { abort as abortWith, onAbort } from './abort.ts';
 import { Lost } from './lost.ts';
 
 /**
@@ -8,22 +8,16 @@ import { Lost } from './lost.ts';
  * waited for no more, whether it listens or not. The time is that in which the machine is awake.
  */
 export async function within<T>(ms: number, what: (signal: AbortSignal) => Promise<T>, signal?: AbortSignal | null): Promise<T> {
-  if (signal?.aborted) throw reasonOf(signal);
-  return new Promise<T>((resolve, reject) => {
-    const abort = new AbortController();
-    const giveUp = (reason: Error): void => {
-      reject(reason);
-      abortWith(abort, reason);
-      done();
-    };
-    const leave = onAbort(signal, () => giveUp((signal && reasonOf(signal)) as Error));
-    const timer = setTimeout(() => giveUp(new Lost('timeout', `no word within ${ms / 1_000} s`)), ms);
-    const done = (): void => {
-      clearTimeout(timer);
-      leave();
-    };
-    what(abort.signal).then(resolve, reject).finally(done);
-  });
+  const abort = new AbortController();
+  const timer = setTimeout(() => abortWith(abort, new Lost('timeout', `no word within ${ms / 1_000} s`)), ms);
+  const leave = onAbort(signal, (reason) => abortWith(abort, reason));
+  try {
+    const ended = new Promise<never>((_, reject) => onAbort(abort.signal, reject));
+    return await Promise.race([ended, what(abort.signal)]);
+  } finally {
+    clearTimeout(timer);
+    leave(); // what came of it may be read for longer
+  }
 }
 
 /** Resolves after so many milliseconds, or when `signal` is aborted; with undefined only then. */

@@ -1,7 +1,6 @@
 // Why a stream ended, and what follows from it.
 
-import { UnreadableFrame } from './events.ts';
-import { finalOf, Lost, Refused, textOf } from './lost.ts';
+import { finalOf, Lost } from './lost.ts';
 
 export interface End {
   readonly reason: string;
@@ -14,7 +13,7 @@ export interface End {
 }
 
 /** The attempt is broken off, and the next one follows at once. */
-export const again = new Error();
+export const again = new Lost('again', '');
 
 /** The server's last frame. */
 export const goodbye = (reason: string): Lost => new Lost(`goodbye:${reason}`, '');
@@ -25,14 +24,7 @@ export const isOverload = (reason: string): boolean => /^(goodbye:)?(limit|unava
 /**
  * @param delivered whether the connection brought any event before it ended
  */
-export function endOf(error: unknown, delivered: boolean): End {
-  const message = textOf(error);
-  if (error instanceof Lost) {
-    const { reason } = error;
-    return { reason, message, status: /^(no-|callback)/.test(reason) ? 'failed' : undefined, failed: !delivered || isOverload(reason) };
-  }
-  if (error instanceof UnreadableFrame) return { reason: 'unreadable', message, failed: true };
-  if (!(error instanceof Refused)) return { reason: 'callback', message, status: 'failed' };
-  const reason = `http:${error.status}`;
-  return { reason, message, status: finalOf(reason), failed: true, retryAfter: error.retryAfter };
+export function endOf({ reason, message, retryAfter }: Lost, delivered: boolean): End {
+  const failed = !delivered || /^(http:|unreadable)/.test(reason) || isOverload(reason);
+  return { reason, message, status: /^(no-|callback)/.test(reason) ? 'failed' : finalOf(reason), failed, retryAfter };
 }

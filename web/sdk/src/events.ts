@@ -1,6 +1,7 @@
 // Frames to Kubecast's events. What the server says is checked as far as the SDK relies on it, so
 // that the rest of the code can trust the types.
 
+import { Lost } from './lost.ts';
 import { objectOf, parse, text, type JsonObject, type KubeObject } from './object.ts';
 import type { Frame } from './parser.ts';
 
@@ -99,7 +100,11 @@ export type StreamEvent =
   | UnknownEvent;
 
 /** A frame whose data is not what its event promises. Skipping it could lose a change in silence. */
-export class UnreadableFrame extends Error {}
+export class UnreadableFrame extends Lost {
+  constructor(message: string) {
+    super('unreadable', message);
+  }
+}
 
 /** Reads a frame; throws an {@link UnreadableFrame}. */
 export function decodeFrame(frame: Frame): StreamEvent {
@@ -108,12 +113,12 @@ export function decodeFrame(frame: Frame): StreamEvent {
   const type = event.slice(dot + 1);
   const told = { watch: event.slice(0, Math.max(dot, 0)), id };
   const promised = <T>(value: T | undefined, what: string): T => {
-    if (value === undefined) throw new UnreadableFrame(`event ${event}: ${what}`);
+    if (!value) throw new UnreadableFrame(`event ${event}: no ${what}`);
     return value;
   };
-  const json = (): JsonObject => promised(parse(frame.data), 'no JSON object');
-  const part = (data: JsonObject, key: string): JsonObject => promised(objectOf(data[key]), `no ${key}`);
-  const string = (data: JsonObject, key: string): string => promised(typeof data[key] === 'string' ? data[key] : undefined, `no ${key}`);
+  const json = (): JsonObject => promised(parse(frame.data), 'JSON object');
+  const part = (data: JsonObject, key: string): JsonObject => promised(objectOf(data[key]), key);
+  const string = (data: JsonObject, key: string): string => promised(text(data[key]), key);
   switch (type) {
     case 'added':
     case 'modified':
@@ -146,7 +151,7 @@ export function decodeFrame(frame: Frame): StreamEvent {
     case 'widened': {
       const { all, namespaces, names } = json();
       const lists = Object.entries(objectOf(names) ?? {}).map(([key, list]) => [key, textsOf(list) ?? []] as const);
-      return { ...told, type, namespaces: all === true ? undefined : promised(textsOf(namespaces), 'no namespaces'), names: Object.fromEntries(lists) };
+      return { ...told, type, namespaces: all === true ? undefined : promised(textsOf(namespaces), 'namespaces'), names: Object.fromEntries(lists) };
     }
     case 'expiring':
       return { ...told, type, at: timeOf(json().at) };

@@ -3,7 +3,7 @@
 import { answerTo } from './asked.ts';
 import { historyPath, pastPage, type PastPage } from './historypath.ts';
 import type { Kubecast } from './kubecast.ts';
-import { isJsonObject, text, time, type JsonObject, type KubeObject } from './object.ts';
+import { isJsonObject, listOf, text, time, type JsonObject, type KubeObject } from './object.ts';
 import type { Resource } from './resource.ts';
 import { readPlace, type QueuePlace } from './queues.ts';
 import { readRun, type Run } from './runs.ts';
@@ -228,7 +228,7 @@ function readJob(data: JsonObject): PastJob {
     durations: isJsonObject(data.durations) ? (data.durations as Record<string, number>) : {},
     waited: readElapsed(data.waited),
     ran: readElapsed(data.ran),
-    reasons: Array.isArray(reasons) ? reasons.filter(isJsonObject).map((one) => ({ at: Date.parse(text(one.at)), reason: text(one.reason), message: text(one.message), text: text(one.text) })) : [],
+    reasons: listOf(reasons, (one) => ({ at: Date.parse(text(one.at)), reason: text(one.reason), message: text(one.message), text: text(one.text) })) ?? [],
     cause: readCause(data.cause),
     progress: isJsonObject(progress) && typeof progress.done === 'number' && typeof progress.of === 'number' ? { done: progress.done, of: progress.of } : undefined,
     parent: isJsonObject(parent) ? { resource: text(parent.resource), name: text(parent.name), uid: text(parent.uid) } : undefined,
@@ -240,6 +240,6 @@ function readJob(data: JsonObject): PastJob {
     podFailures: typeof data.podFailures === 'number' ? data.podFailures : null,
     preemptions: typeof data.preemptions === 'number' ? data.preemptions : null,
     podCount: typeof data.podCount === 'number' ? data.podCount : null,
-    pods: Array.isArray(pods) ? pods.filter(isJsonObject).map(readRun) : undefined,
+    pods: listOf(pods, readRun),
   };
 }

@@ -1,6 +1,6 @@
 // How something of a history is asked for, and what an answer has of it; see "History" in wire.md.
 
-import { isJsonObject, text, type JsonObject, type KubeObject } from './object.ts';
+import { isJsonObject, listOf, text, type JsonObject, type KubeObject } from './object.ts';
 import { pathOf, type Query, type Resource } from './resource.ts';
 
 /** The path of a question; what is undefined or empty is not asked. */
@@ -21,5 +21,5 @@ export interface PastPage<T> {
 
 export function pastPage<T>(body: unknown, read: (data: JsonObject) => T): PastPage<T> {
   const { items, continue: rest } = isJsonObject(body) ? body : {};
-  return { items: Array.isArray(items) ? items.filter(isJsonObject).map(read) : [], more: text(rest) !== '', continue: text(rest) };
+  return { items: listOf(items, read) ?? [], more: text(rest) !== '', continue: text(rest) };
 }

@@ -83,12 +83,8 @@ export function dehydrate(kc: Kubecast): Dehydrated {
 export function hydrate(kc: Kubecast, state: Dehydrated): void {
   if (kc.inside.entries.size > 0) throw new Error('something is watched already, and begins from nothing');
   const { watches } = state as Written;
-  const { asOf } = state;
   let begun = false;
-  const eventsAt = (path: string): readonly StreamEvent[] => {
-    const events = watches[path]?.events ?? [];
-    return typeof events === 'string' ? (JSON.parse(events) as StreamEvent[]) : events;
-  };
+  const eventsIn = ({ events }: Written['watches'][string]): readonly StreamEvent[] => (typeof events === 'string' ? (JSON.parse(events) as StreamEvent[]) : events);
   kc.restore({
     names: state.names,
     nameOf: (path) => (begun ? undefined : watches[path]?.name),
@@ -98,14 +94,15 @@ export function hydrate(kc: Kubecast, state: Dehydrated): void {
       return state;
     },
     fill: (path, sink) => {
-      if (begun || !watches[path]) return undefined;
-      for (const event of eventsAt(path)) sink.apply(event);
+      const watch = watches[path];
+      if (begun || !watch) return undefined;
+      for (const event of eventsIn(watch)) sink.apply(event);
       sink.commit();
-      return old(sink.getSnapshot(), asOf);
+      return old(sink.getSnapshot(), state.asOf);
     },
   });
-  for (const path of isServer ? [] : Object.keys(watches)) {
-    if (eventsAt(path).some(({ type }) => type === 'unknown')) continue; // a page or counts, whose sinks their readers bring
+  for (const [path, watch] of Object.entries(watches)) {
+    if (isServer || eventsIn(watch).some(({ type }) => type === 'unknown')) continue; // a page or counts, whose sinks their readers bring
     const leave = kc.follow({ path, objects: true, sink: (changed) => new WatchedCollection<KubeObject>(changed) }).subscribe(() => undefined);
     setTimeout(leave, patience);
   }

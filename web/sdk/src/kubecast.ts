@@ -12,7 +12,7 @@ import type { KubeObject } from './object.ts';
 import type { Only } from './paths.ts';
 import { refusalOf, request } from './refusals.ts';
 import { pathOf, streamPath, type QueryOf, type Resource } from './resource.ts';
-import { isFinal, isSame, type ConnectionState, type Freshness, type Trouble } from './state.ts';
+import { isFinal, isSame, unknown, type ConnectionState, type Freshness, type Trouble } from './state.ts';
 import { Store, type Sink, type Source, type StoreOptions } from './store.ts';
 
 /** Which gateway, and as whom. */
@@ -57,7 +57,7 @@ export interface Saved {
   readonly heard?: (event: StreamEvent) => void;
 }
 
-const nothing: WatchSnapshot<never> = { data: none, status: 'loading', reason: undefined, asOf: undefined, error: undefined, namespaces: undefined };
+const nothing: WatchSnapshot<never> = { data: none, ...unknown, namespaces: undefined };
 /** How long what seems to end the stream is left out of it, in milliseconds. */
 const restTime = 30_000;
 
@@ -123,7 +123,7 @@ export class Kubecast {
 
   /** The same one for the same resource and query, as long as somebody looks at it. Nothing is asked for before somebody does. */
   watch<T extends KubeObject, const F extends readonly string[] = readonly string[]>(resource: Resource<T>, query?: QueryOf<T, F>): Watch<Only<T, F>> {
-    return this.#at(pathOf(resource, query), (changed) => new WatchedCollection<KubeObject>(changed), false).watch as Watch<Only<T, F>>;
+    return this.follow({ path: pathOf(resource, query), sink: (changed) => new WatchedCollection<KubeObject>(changed), objects: true }) as unknown as Watch<Only<T, F>>;
   }
 
   /**
@@ -132,7 +132,7 @@ export class Kubecast {
    * on without them, and they are tried again one by one.
    */
   follow<T, More>(source: Source<T, More>): Watch<T, More> {
-    return this.#at(source.path, source.sink, !source.objects).watch as Watch<T, More>;
+    return this.#at(source).watch as Watch<T, More>;
   }
 
   /** Asks the gateway as the caller, and what `read` makes of the answer. Rejects if both take more than 20 s, or `init.signal` aborts. */
@@ -187,13 +187,14 @@ export class Kubecast {
     this.#showAll();
   }
 
-  #at(path: string, make: (changed: () => void) => Sink<unknown>, followed: boolean): Entry {
+  #at(source: Source<unknown>): Entry {
+    const { path, sink, objects } = source;
     const present = this.#entries.get(path);
     if (present) return present;
     const saved = this.#saved;
     const name = saved?.nameOf(path) ?? `w${this.#names++}`;
     // Whoever keeps a watch for longer than its entry lives comes back to a new one.
-    const at = (): Entry => this.#at(path, make, followed);
+    const at = (): Entry => this.#at(source);
     const watch: Watch<unknown> = {
       subscribe: (listener) => {
         const joined = at();
@@ -212,9 +213,9 @@ export class Kubecast {
         this.#settle();
       },
     };
-    const collection = this.#store.put(name, make);
+    const collection = this.#store.put(name, sink);
     const snapshot = saved?.fill(path, collection) ?? nothing;
-    const entry: Entry = { name, path, collection, listeners: new Listeners(), watch, subscribers: 0, snapshot, server: snapshot, followed, since: snapshot.asOf };
+    const entry: Entry = { name, path, collection, listeners: new Listeners(), watch, subscribers: 0, snapshot, server: snapshot, followed: !objects, since: snapshot.asOf };
     collection.subscribe(() => this.#show(entry));
     this.#entries.set(path, entry);
     this.#expire(entry); // it may have been made for nothing

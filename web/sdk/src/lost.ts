@@ -1,26 +1,17 @@
 // What becomes of a request for a stream that comes to nothing.
 
-/** The server's answer was no stream. */
-export class Refused extends Error {
-  readonly status: number;
-  readonly retryAfter: number | undefined;
-
-  constructor(status: number, message: string, retryAfter: number | undefined) {
-    super(message);
-    this.status = status;
-    this.retryAfter = retryAfter;
-  }
-}
-
-/** The connection could not be made, broke, fell silent, or came to its end. */
+/** The connection could not be made, was refused, broke, fell silent, or came to its end. */
 export class Lost extends Error {
   override readonly name = 'Lost';
-  /** `token`, `network`, `silent`, `timeout`, `not-a-stream`, `no-address`, `no-body`, `ended`, `inconsistent`; of a stream that tabs share, also what its own client gives. */
+  /** See {@link Trouble}; of a stream that tabs share, also what its own client gives. */
   readonly reason: string;
+  /** What the server asks for, in milliseconds. */
+  readonly retryAfter: number | undefined;
 
-  constructor(reason: string, message: string) {
+  constructor(reason: string, message: string, retryAfter?: number) {
     super(message);
     this.reason = reason;
+    this.retryAfter = retryAfter;
   }
 }
 
@@ -34,8 +25,8 @@ export const finalOf = (status: string): 'denied' | 'failed' | undefined => (/:4
 export const textOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /** What a request of `url`, or its stream, has failed with. */
-export function lost(error: unknown, url?: string): Error {
-  if (error instanceof Refused || error instanceof Lost) return error;
+export function lost(error: unknown, url?: string): Lost {
+  if (error instanceof Lost) return error;
   const message = textOf(error);
   // Node, Deno and Bun have no page that an address could be relative to. Whatever else stands in for `fetch` may have one.
   const relative = url?.startsWith('/') && message.includes('URL');

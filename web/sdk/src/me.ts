@@ -2,7 +2,7 @@
 
 import type { TokenSource } from './client.ts';
 import { within } from './deadline.ts';
-import { isJsonObject, text, type JsonObject } from './object.ts';
+import { isJsonObject, listOf, objectOf, text, type JsonObject } from './object.ts';
 
 /** Where a kind may be watched. */
 export interface Watchable {
@@ -53,9 +53,9 @@ async function ask(options: WatchableOptions, signal: AbortSignal): Promise<read
   });
   if (!response.ok) throw new Error(`HTTP ${response.status}`);
   const body: unknown = await response.json();
-  const clusters = isJsonObject(body) && Array.isArray(body.clusters) ? body.clusters.filter(isJsonObject) : [];
+  const clusters = listOf(objectOf(body)?.clusters, (cluster) => cluster) ?? [];
   const found = clusters.find((one) => (cluster === undefined ? one.default === true : one.name === cluster));
-  const watch = found && Array.isArray(found.watch) ? found.watch.filter(isJsonObject).map(readWatchable) : [];
+  const watch = listOf(found?.watch, readWatchable) ?? [];
   return kinds.map((kind) => watch.find(({ group, resource }) => kind === (group ? `${resource}.${group}` : resource)) ?? nothing(kind));
 }
 

@@ -4,7 +4,7 @@ import { messageOf } from './connection.ts';
 import { readTransition, type Transition } from './history.ts';
 import type { Kubecast, Watch, WatchSnapshot } from './kubecast.ts';
 import { Listeners } from './listeners.ts';
-import { isJsonObject, text, type JsonObject } from './object.ts';
+import { isJsonObject, listOf, text, type JsonObject } from './object.ts';
 import { Sequence } from './sequence.ts';
 import type { Freshness } from './state.ts';
 import type { Source } from './store.ts';
@@ -164,7 +164,7 @@ function read(type: string, data: JsonObject): JobNotification | Mark | undefine
     kind: text(data.kind),
     title: text(data.title),
     transition: isJsonObject(transition) ? readTransition(transition) : undefined,
-    digest: Array.isArray(digest) ? digest.filter(isJsonObject).map(readTransition) : [],
+    digest: listOf(digest, readTransition) ?? [],
     more: typeof more === 'number' ? more : 0,
     silent: data.silent === true,
     read: text(data.readAt) !== '',

@@ -38,6 +38,9 @@ export function isJsonObject(value: unknown): value is JsonObject {
 
 export const objectOf = (value: unknown): JsonObject | undefined => (isJsonObject(value) ? value : undefined);
 
+/** What `read` makes of each object of a list; undefined if it is none. */
+export const listOf = <T>(value: unknown, read: (data: JsonObject) => T): T[] | undefined => (Array.isArray(value) ? value.filter(isJsonObject).map(read) : undefined);
+
 /** What is said, if it is a text. */
 export const text = (value: unknown): string => (typeof value === 'string' ? value : '');
 

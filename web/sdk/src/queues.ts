@@ -4,7 +4,7 @@ import { answerTo, asked, statusOf, type Asked, type AskedSnapshot } from './ask
 import { none } from './collection.ts';
 import type { Kubecast, Watch, WatchSnapshot } from './kubecast.ts';
 import { Latest } from './latest.ts';
-import { isJsonObject, text, time, type JsonObject } from './object.ts';
+import { isJsonObject, listOf, objectOf, text, time, type JsonObject } from './object.ts';
 import { named } from './resource.ts';
 import type { Freshness } from './state.ts';
 import type { Source } from './store.ts';
@@ -110,6 +110,8 @@ export interface Queues {
 
 const queuesPath = (cluster: string | undefined): string => (cluster ? `/clusters/${encodeURIComponent(cluster)}/queues` : '/queues');
 
+const sinkOf = <T>(read: (data: JsonObject) => readonly T[] | undefined) => (changed: () => void): Latest<T> => new Latest(changed, { name: 'queue', read, anew: true });
+
 /**
  * One queue and who waits in it, told anew whenever that changes; without a namespace a queue of the whole cluster. It is one item, or none
  * while it is not known, and has `failed` (`http:404`) if there is no such queue, or the caller may not see it.
@@ -123,7 +125,7 @@ export function queue(namespace: string, name: string, { cluster, limit }: Queue
   const path = [queuesPath(cluster), ...[namespace, name].filter(Boolean).map(encodeURIComponent)].join('/');
   return {
     path: limit ? `${path}?limit=${limit}` : path,
-    sink: (changed) => new Latest(changed, { name: 'queue', read: (data) => (Array.isArray(data.jobs) ? [{ ...readQueue(data), jobs: data.jobs.filter(isJsonObject).map(readWaiting) }] : undefined), anew: true }),
+    sink: sinkOf(readQueueWithJobs),
   };
 }
 
@@ -139,7 +141,7 @@ export function queuesOf(kc: Kubecast, { cluster }: Pick<QueueQuery, 'cluster'> 
   made.set(kc, of);
   const present = of.get(path);
   if (present) return present;
-  const watch = kc.follow<Queue, unknown>({ path, sink: (changed) => new Latest(changed, { name: 'queue', read: readQueues, anew: true }) });
+  const watch = kc.follow<Queue, unknown>({ path, sink: sinkOf(readQueues) });
   const queues = make(watch, asked(kc, path, () => read(kc, path)));
   of.set(path, queues);
   return queues;
@@ -186,7 +188,7 @@ function before({ data = none, error, ...how }: AskedSnapshot<readonly Queue[]>)
 async function read(kc: Kubecast, path: string): Promise<readonly Queue[]> {
   try {
     const answer = await answerTo(kc, path);
-    return readQueues(isJsonObject(answer) ? answer : {}) ?? none;
+    return readQueues(objectOf(answer) ?? {}) ?? none;
   } catch (error) {
     if (statusOf(error) === 404) return none;
     throw error;
@@ -194,11 +196,15 @@ async function read(kc: Kubecast, path: string): Promise<readonly Queue[]> {
 }
 
 function readQueues({ items }: JsonObject): readonly Queue[] | undefined {
-  return Array.isArray(items) ? items.filter(isJsonObject).map(readQueue) : undefined;
+  return listOf(items, readQueue);
+}
+
+function readQueueWithJobs(data: JsonObject): readonly QueueWithJobs[] | undefined {
+  const jobs = listOf(data.jobs, readWaiting);
+  return jobs && [{ ...readQueue(data), jobs }];
 }
 
 function readQueue(data: JsonObject): Queue {
-  const { resources } = data;
   return {
     name: text(data.name),
     namespace: text(data.namespace),
@@ -206,15 +212,14 @@ function readQueue(data: JsonObject): Queue {
     clusterQueue: text(data.clusterQueue),
     cohort: text(data.cohort),
     stopped: data.stopped === true,
-    resources: Array.isArray(resources) ? resources.filter(isJsonObject).map(readResource) : [],
+    resources: listOf(data.resources, readResource) ?? [],
     waiting: number(data.waiting) ?? 0,
     running: number(data.running) ?? 0,
   };
 }
 
 function readResource({ flavor, resource, quota, used, borrowed }: JsonObject): QueueResource {
-  const quantity = (value: unknown): string | null => (typeof value === 'string' ? value : null);
-  return { flavor: text(flavor), resource: text(resource), quota: quantity(quota), used: quantity(used), borrowed: quantity(borrowed) };
+  return { flavor: text(flavor), resource: text(resource), quota: text(quota) || null, used: text(used) || null, borrowed: text(borrowed) || null };
 }
 
 function readWaiting(data: JsonObject): WaitingJob | HiddenJob {
@@ -229,7 +234,7 @@ function readWaiting(data: JsonObject): WaitingJob | HiddenJob {
     uid: text(data.uid),
     owner: text(data.owner),
     since: time(data.since),
-    requests: isJsonObject(data.requests) ? (data.requests as Record<string, string>) : {},
+    requests: (objectOf(data.requests) ?? {}) as Record<string, string>,
   };
 }
 

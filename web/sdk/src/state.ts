@@ -38,6 +38,9 @@ export interface ConnectionState extends Freshness {
   readonly retryAt: number | undefined;
 }
 
+/** What nothing is known of yet. */
+export const unknown: Freshness = { status: 'loading', reason: undefined, asOf: undefined, error: undefined };
+
 /** What has gone wrong. */
 export interface Trouble {
   /**
@@ -50,6 +53,9 @@ export interface Trouble {
   /** The same for people, often the server's own words; may be empty. */
   readonly message: string;
 }
+
+/** Of what the caller has ended. */
+export const closed: Trouble = { reason: 'closed', message: '' };
 
 /** What all keys of `next` lead to is what they lead to in `old`. */
 export function isSame<T extends object>(next: T, old: T): boolean {

@@ -1,6 +1,6 @@
 // The tabs of one browser that share a stream, as one of them sees it: who leads, and what is told.
 
-import { Lost, Refused } from '../lost.ts';
+import { Lost } from '../lost.ts';
 import { Leader, type LeaderOptions } from './leader.ts';
 import type { TabStream } from './tabStream.ts';
 import type { Answered, Asked, Cursor, Told } from './protocol.ts';
@@ -259,7 +259,7 @@ export class Group {
         waiting.catch(() => undefined);
       },
       denied: (message) => {
-        for (const stream of [...this.#streams.values()]) stream.fail(new Refused(401, message, undefined));
+        for (const stream of [...this.#streams.values()]) stream.fail(new Lost('http:401', message));
         this.#resign();
       },
     });

@@ -1,7 +1,7 @@
 // The stream of one client, as its tab's share of the one that all tabs have.
 
 import type { ConnectionRequest, Stream } from '../connection.ts';
-import { Lost, Refused } from '../lost.ts';
+import { Lost } from '../lost.ts';
 import type { Frame } from '../parser.ts';
 import { partsOf, written, type Answered, type Cursor } from './protocol.ts';
 
@@ -73,7 +73,7 @@ export class TabStream implements Stream {
   answer(answer: Answered): void {
     if (answer.kind === 'refused') {
       if (answer.status === 0) this.#open(false);
-      this.fail(new Refused(answer.status, answer.message, undefined));
+      this.fail(new Lost(`http:${answer.status}`, answer.message));
       return;
     }
     if (answer.turn !== this.turn) return; // it is from before that was given up
