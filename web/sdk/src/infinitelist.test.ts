@@ -208,6 +208,32 @@ test.each([450, 1_500, 9_999, Infinity])('no more than 2,000 rows are asked for,
   expect(list.getSnapshot()).toMatchObject({ total: 9_999, hasNextPage: false, isFetchingNextPage: false });
 });
 
+test('who scrolls fast takes no stream from the rest of the page: what is passed makes room when there is no more', async () => {
+  vi.useRealTimers();
+  const gateway = new MockGateway();
+  for (let n = 0; n < 150; n++) gateway.cluster.put('jobs', { metadata: { name: `job-${n}`, namespace: 'team-a' } });
+  const client = createKubecast({ token: () => 'let-me-in', fetch: gateway.fetch, linger: 60_000 });
+  const other = client.watch(defineResource<KubeObject>()({ version: 'v1', plural: 'pods' }));
+  const seen = new Set<string>();
+  const leave = other.subscribe(() => seen.add(other.getSnapshot().status));
+  const list = infiniteListOf(client, jobs, { limit: 4 });
+  const end = list.subscribe(() => undefined);
+  await vi.waitFor(() => expect([list.getSnapshot().status, other.getSnapshot().status]).toEqual(['live', 'live']), 20_000);
+  seen.clear();
+  while (list.getSnapshot().hasNextPage) {
+    list.fetchNextPage();
+    await vi.waitFor(() => expect(list.getSnapshot().isFetchingNextPage).toBe(false), { timeout: 20_000, interval: 5 });
+  }
+  expect(list.getSnapshot().data).toHaveLength(150);
+  expect([...seen].filter((status) => status !== 'live')).toEqual([]);
+  const carried = gateway.requests.map(({ url }) => new URLSearchParams(url.split('?')[1]).size - 1); // and its heartbeat
+  expect(carried.filter((count) => count > 32)).toEqual([]);
+  expect(carried).toContain(32);
+  end();
+  leave();
+  client.close();
+});
+
 test('what a page more than 500 rows needs is a second one that begins within the first, and each row is there once', async () => {
   const uids = Array.from({ length: 700 }, (_, n) => `u${n}`);
   const list = infiniteListOf(kc, jobs, { limit: 400, sort: ['metadata.name'] });

@@ -1,11 +1,11 @@
-import { expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { frame, type ScriptedFetch } from '../../mock/fetch.ts';
 import { eachPage } from '../../mock/page.ts';
 import { answerTo } from './asked.ts';
 import { WatchedCollection } from './collection.ts';
 import { createKubecast, type Kubecast, type Watch } from './kubecast.ts';
 import type { KubeObject } from './object.ts';
-import { find, ready } from './ready.ts';
+import { find, ready, snapshots } from './ready.ts';
 import { defineResource, pathOf } from './resource.ts';
 
 const jobs = defineResource<KubeObject & { readonly status?: { readonly active?: number } }>()({ group: 'batch', version: 'v1', plural: 'jobs' });
@@ -283,6 +283,67 @@ test('who closes while it is waited to find out again leaves no timer behind', a
   const before = server.requests.length;
   await pass(60_000);
   expect(server.requests).toHaveLength(before);
+});
+
+describe('who closes ends', () => {
+  const follow = async (watch: Watch<KubeObject>): Promise<string> => {
+    const seen: string[] = [];
+    try {
+      for await (const { status, error } of snapshots(watch)) seen.push(error ? `${status} ${error.reason}` : status);
+      return `${seen.join()} and ended`;
+    } catch (error) {
+      return `${seen.join()} and threw ${String(error)}`;
+    }
+  };
+  /** A promise that does not settle is no reason to wait. */
+  const soon = (what: Promise<string>): Promise<string> => Promise.race([what, pass(1_000).then(() => 'it does not end')]);
+
+  test('what is denied, which shows as little as before, and asks for nothing more', async () => {
+    const watch = kc.watch(jobs);
+    const following = follow(watch);
+    await pass();
+    const body = server.last.accept(added('w0', 'a'), synced('w0', 'e.w0-1'));
+    await pass();
+    body.break();
+    await pass(1_000);
+    server.last.refuse(403);
+    await pass();
+    server.last.refuse(403);
+    await pass();
+    watch.subscribe(() => undefined);
+    const before = server.requests.length;
+    kc.close();
+    expect(watch.getSnapshot()).toMatchObject({ status: 'failed', data: [], error: { reason: 'closed' } });
+    expect(await soon(following)).toMatch(/,denied http:403,failed closed and ended$/);
+    kc.wake();
+    watch.retry();
+    await pass(1_000);
+    expect(watch.getSnapshot()).toMatchObject({ status: 'failed', data: [] });
+    expect(server.requests).toHaveLength(before);
+  });
+
+  test('what is lost while it is sought who is refused, whatever the answer is', async () => {
+    const both = [follow(kc.watch(jobs)), follow(kc.watch(pods))];
+    await pass();
+    server.last.refuse(403);
+    await pass();
+    kc.close();
+    for (const one of both) expect(await soon(one)).toBe('loading,failed closed and ended');
+    for (const question of server.requests.slice(-2)) question.refuse(503);
+    await pass();
+    expect(kc.connection.getSnapshot()).toMatchObject({ status: 'failed', error: { reason: 'closed' } });
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test('what was never asked for, and what is watched only then', async () => {
+    const early = kc.watch(jobs);
+    kc.close();
+    await expect(ready(early)).rejects.toMatchObject({ cause: { reason: 'closed' } });
+    await expect(ready(kc.watch(pods))).rejects.toMatchObject({ cause: { reason: 'closed' } });
+    await pass(10_000);
+    expect(kc.watch(pods).getSnapshot().status).toBe('failed');
+    expect(server.requests).toHaveLength(0);
+  });
 });
 
 test('all that is watched is refused: so it is told of the connection, too', async () => {

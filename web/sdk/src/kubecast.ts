@@ -12,7 +12,7 @@ import type { KubeObject } from './object.ts';
 import type { Only } from './paths.ts';
 import { refusalOf, request } from './refusals.ts';
 import { pathOf, streamPath, type QueryOf, type Resource } from './resource.ts';
-import { isFinal, isSame, unknown, type ConnectionState, type Freshness, type Trouble } from './state.ts';
+import { closed, isFinal, isSame, unknown, type ConnectionState, type Freshness, type Trouble } from './state.ts';
 import { Store, type Sink, type Source, type StoreOptions } from './store.ts';
 
 /** Which gateway, and as whom. */
@@ -60,6 +60,8 @@ export interface Saved {
 const nothing: WatchSnapshot<never> = { data: none, ...unknown, namespaces: undefined };
 /** How long what seems to end the stream is left out of it, in milliseconds. */
 const restTime = 30_000;
+/** How many watches a stream carries at most (wire.md, "Sizes"). */
+const mostWatches = 32;
 
 /** One watch; of whoever looks inside. */
 export interface Entry {
@@ -142,6 +144,7 @@ export class Kubecast {
 
   /** See {@link Client.wake}. What was refused is asked for again if it is allowed by now. */
   wake(): void {
+    if (this.#closed) return;
     this.#client?.wake();
     this.#again?.abort();
     for (const entry of this.#entries.values()) {
@@ -180,10 +183,13 @@ export class Kubecast {
     this.#closed = true;
     clearTimeout(this.#rest);
     this.#again?.abort();
-    for (const entry of this.#entries.values()) clearTimeout(entry.timer);
+    for (const entry of this.#entries.values()) {
+      clearTimeout(entry.timer);
+      entry.refused &&= closed; // and stays empty
+    }
     this.#client?.close();
-    // One that was refused has ended before, and says nothing more.
-    this.#state &&= { ...this.#state, status: 'failed' };
+    // A client that was refused has ended before, and says nothing more.
+    this.#state = { ...unknown, status: 'failed', error: closed, retryAt: undefined };
     this.#showAll();
   }
 
@@ -208,6 +214,7 @@ export class Kubecast {
       getSnapshot: () => this.#entries.get(path)?.snapshot ?? nothing,
       getServerSnapshot: () => this.#entries.get(path)?.server ?? nothing,
       retry: () => {
+        if (this.#closed) return;
         at().refused = undefined;
         this.wake();
         this.#settle();
@@ -219,10 +226,12 @@ export class Kubecast {
     collection.subscribe(() => this.#show(entry));
     this.#entries.set(path, entry);
     this.#expire(entry); // it may have been made for nothing
+    if (this.#closed) this.#show(entry);
     return entry;
   }
 
   #expire(entry: Entry): void {
+    if (this.#closed) return; // it goes on saying so
     entry.timer = setTimeout(() => {
       // What is told of it from here on is lost, so its name, which a position may hold, is never used again.
       this.#entries.delete(entry.path);
@@ -234,7 +243,7 @@ export class Kubecast {
   /** What the stream is to carry: what somebody looks at, or has just looked at, and may be seen. */
   #wanted(): Entry[] {
     const all = [...this.#entries.values()].filter(({ subscribers, refused, name }) => !refused && (subscribers || this.#carried?.includes(name)));
-    const some = all.filter(({ aside }) => !aside);
+    const some = all.filter(({ aside, subscribers }) => !aside && (all.length <= mostWatches || subscribers));
     if (some[0]) return some;
     for (const entry of all) entry.aside = false; // there is nothing left to be spared
     return all;
@@ -336,6 +345,7 @@ export class Kubecast {
     const several = answers.filter(Boolean).length > 1;
     // eslint-disable-next-line @typescript-eslint/await-thenable -- some are, and the core has no byte to spare
     if (several) answers = await Promise.all(asked.map(({ path }, n) => answers[n] && refusalOf(this.#options, path, 'GET')));
+    if (this.#closed) return; // and it says so, without another wait
     const found = answers.some(Boolean);
     // Without those that nobody looks at any more there may be few enough. If there are none, to ask for the stream again at once would go on for ever.
     if (!found && answers.includes(null)) {
@@ -358,7 +368,7 @@ export class Kubecast {
   }
 
   #show(entry: Entry): void {
-    if (entry.since && !this.#client) return; // nothing is more recent
+    if (entry.since && !this.#client && !this.#closed) return; // nothing is more recent
     const { items, phase, stale, ...more } = entry.collection.getSnapshot();
     if (phase === 'current') entry.since = undefined;
     const next = { ...nothing, ...(!entry.refused && { ...more, data: items }), ...describe(entry, phase, stale, this.#state) };
@@ -376,9 +386,10 @@ function describe(
   stale: { readonly since: number; readonly reason: string } | undefined,
   state: ConnectionState | undefined,
 ): Partial<Freshness> {
-  if (refused) return { status: finalOf(refused.reason), error: refused };
-  const { status, reason = 'reconnecting', asOf, error } = { ...nothing, ...state, ...(aside && leftOut) };
-  if (isFinal({ status })) return { status, error };
+  if (refused) return { status: finalOf(refused.reason) ?? 'failed', error: refused };
+  const all = { ...nothing, ...state };
+  if (isFinal(all)) return { status: all.status, error: all.error };
+  const { status, reason = 'reconnecting', asOf, error } = { ...all, ...(aside && leftOut) };
   if (phase === 'loading') return { error };
   // Another watch may be stale by the gateway's word, and this one not.
   if (status !== 'live' && /reconnecting|paused/.test(reason)) return { status: 'stale', reason, asOf: since ?? asOf, error };

@@ -240,6 +240,25 @@ test('who has left before the stream was refused for them does not take the othe
   expect(other.getSnapshot().status).toBe('live');
 });
 
+test('what was left out is not signed in either when nobody is', async () => {
+  const other = kc.watch(jobs);
+  const past = kc.follow(transitions(jobs, {}));
+  for (const watch of [other, past]) watch.subscribe(() => undefined);
+  await pass();
+  server.last.accept(frame('w1.synced', 'e.w1-1', { seq: '1', count: 0 }), frame('goodbye', 'e', { reason: 'unavailable' })).end();
+  await pass(100);
+  const body = server.last.accept(frame('w0.synced', 'e.w0-1', { resourceVersion: '1' }));
+  await pass(100);
+  expect(past.getSnapshot().error?.reason).toBe('left-out');
+  body.break();
+  await pass(1_000);
+  server.last.refuse(401);
+  await pass();
+  expect([other, past].map((watch) => [watch.getSnapshot().status, watch.getSnapshot().error?.reason])).toEqual([['denied', 'http:401'], ['denied', 'http:401']]);
+  kc.close();
+  expect(past.getSnapshot().status).toBe('failed');
+});
+
 test('what was left out is taken back when nothing else is followed any more: there is nobody to be spared', async () => {
   const other = kc.watch(jobs);
   const past = kc.follow(transitions(jobs, {}));
