@@ -346,6 +346,34 @@ describe('who closes ends', () => {
   });
 });
 
+test('what was denied is not shown again before it is known to be allowed, however the gateway is meanwhile', async () => {
+  const watch = kc.watch(jobs);
+  const seen: string[] = [];
+  watch.subscribe(() => seen.push(`${watch.getSnapshot().status} ${watch.getSnapshot().data.length}`));
+  await pass();
+  const body = server.last.accept(added('w0', 'a'), synced('w0', 'e.w0-1'));
+  await pass();
+  body.break();
+  await pass(1_000);
+  server.last.refuse(403);
+  await pass();
+  server.last.refuse(403);
+  await pass();
+  expect(watch.getSnapshot()).toMatchObject({ status: 'denied', data: [] });
+  seen.length = 0;
+  watch.retry();
+  await pass();
+  const from = server.requests.length;
+  server.last.refuse(503);
+  await pass(100);
+  expect(server.requests.length).toBeGreaterThan(from);
+  expect(watch.getSnapshot()).toMatchObject({ status: 'loading', data: [], error: { reason: 'http:503' } });
+  expect(seen.filter((text) => text.endsWith(' 1'))).toEqual([]);
+  server.last.accept(frame('w0.bookmark', 'e.w0-2', { resourceVersion: '2' }));
+  await pass();
+  expect(watch.getSnapshot()).toMatchObject({ status: 'live', data: [{ metadata: { name: 'a' } }] });
+});
+
 test('all that is watched is refused: so it is told of the connection, too', async () => {
   const one = kc.watch(jobs);
   one.subscribe(() => undefined);

@@ -76,6 +76,7 @@ export interface Entry {
   snapshot: WatchSnapshot<unknown>;
   /** What a server has rendered, or is to. */
   server: WatchSnapshot<unknown>;
+  /** Why it is refused; null: it was, and it is not known yet whether it still is. */
   refused?: Trouble | null | undefined;
   /** As of when it was what it still shows, since that is told anew, or what was missed; undefined: it is as new as the connection. */
   since: number | undefined;
@@ -215,7 +216,7 @@ export class Kubecast {
       getServerSnapshot: () => this.#entries.get(path)?.server ?? nothing,
       retry: () => {
         if (this.#closed) return;
-        at().refused = undefined;
+        at().refused &&= null;
         this.wake();
         this.#settle();
       },
@@ -310,7 +311,10 @@ export class Kubecast {
 
   /** From here on what is heard does not make what these watches show any newer, until they have what was missed. */
   #toldAnew(name?: string): void {
-    for (const entry of this.#entries.values()) if (name === undefined || entry.name === name) entry.since ??= this.#client?.asOf;
+    for (const entry of this.#entries.values()) {
+      if (name === undefined || entry.name === name) entry.since ??= this.#client?.asOf;
+      if (this.#carried?.includes(entry.name)) entry.refused = undefined;
+    }
   }
 
   /** Goes on without what may have ended the stream, unless there is nothing else. */
@@ -355,7 +359,10 @@ export class Kubecast {
       await sleep(backoff({ failures: 4 }, this.#options.random), (this.#again = new AbortController()).signal);
     } else if (found || asked.every(({ subscribers }) => subscribers)) {
       // If it was one of them, it was in these words. If it was none, it was what they are together.
-      asked.forEach((entry, n) => (entry.refused = found && (several || !answers[n]) ? answers[n] : refused));
+      asked.forEach((entry, n) => {
+        const answer = found && (several || !answers[n]) ? answers[n] : refused;
+        if (answer !== null) entry.refused = answer;
+      });
     }
     if (this.#closed) return;
     this.#state = this.#client?.state;
@@ -371,7 +378,7 @@ export class Kubecast {
     if (entry.since && !this.#client && !this.#closed) return; // nothing is more recent
     const { items, phase, stale, ...more } = entry.collection.getSnapshot();
     if (phase === 'current') entry.since = undefined;
-    const next = { ...nothing, ...(!entry.refused && { ...more, data: items }), ...describe(entry, phase, stale, this.#state) };
+    const next = { ...nothing, ...(entry.refused === undefined && { ...more, data: items }), ...describe(entry, phase, stale, this.#state) };
     if (isSame(next, entry.snapshot)) return;
     entry.snapshot = next;
     entry.listeners.tell();
@@ -390,7 +397,7 @@ function describe(
   const all = { ...nothing, ...state };
   if (isFinal(all)) return { status: all.status, error: all.error };
   const { status, reason = 'reconnecting', asOf, error } = { ...all, ...(aside && leftOut) };
-  if (phase === 'loading') return { error };
+  if (refused === null || phase === 'loading') return { error };
   // Another watch may be stale by the gateway's word, and this one not.
   if (status !== 'live' && /reconnecting|paused/.test(reason)) return { status: 'stale', reason, asOf: since ?? asOf, error };
   if (stale) return { status: 'stale', reason: stale.reason, asOf: Math.min(since ?? Infinity, stale.since) };
