@@ -44,11 +44,13 @@ export class Latest<T> implements Sink<T> {
 
   left(): void {
     this.#awaited = true;
+    this.#circumstances.opened(true, false); // nothing is missed any more once all is told, behind which a stream that tabs share has no bookmark
     this.#changed();
   }
 
   apply(event: StreamEvent): boolean {
     if (this.#circumstances.apply(event)) this.#changed();
+    if (event.type === 'reset') this.left();
     if (event.type !== 'unknown' || event.name !== this.#options.name) return true;
     const data = parse(event.data);
     const items = data && this.#options.read(data);

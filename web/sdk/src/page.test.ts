@@ -148,3 +148,24 @@ test('a page that is told anew is old until then, and live behind that without a
   await pass();
   expect(watch.getSnapshot().status).toBe('live');
 });
+
+test('counts that are told anew are old until then, and live behind that without another word', async () => {
+  const watch = kc.follow(counts(jobs, ['status.phase']));
+  watch.subscribe(() => undefined);
+  await pass();
+  const all = (n: number): string => frame('w0.counts', `e.w0-${n}`, { counts: [{ value: 'Running', count: n }] });
+  const body = server.last.accept(all(1));
+  await pass();
+  expect(watch.getSnapshot().status).toBe('live');
+  body.break();
+  await pass(30_000);
+  const again = server.last.accept(frame('w0.reset', 'e', { reason: 'tabs' }));
+  await pass();
+  expect(watch.getSnapshot()).toMatchObject({ status: 'stale', reason: 'catching-up' });
+  again.push(all(2));
+  await pass();
+  expect(watch.getSnapshot()).toMatchObject({ status: 'live', data: [{ count: 2 }] });
+  again.push(frame('w0.reset', 'e', { reason: 'tabs' }));
+  await pass();
+  expect(watch.getSnapshot()).toMatchObject({ status: 'stale', data: [{ count: 2 }] });
+});

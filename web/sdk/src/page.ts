@@ -78,6 +78,7 @@ class Page implements Sink<KubeObject, PagePlace> {
 
   left(): void {
     this.#awaited = true;
+    this.#circumstances.opened(true, false); // nothing is missed any more once all is told, behind which a stream that tabs share has no bookmark
     this.#changed();
   }
 
@@ -102,10 +103,7 @@ class Page implements Sink<KubeObject, PagePlace> {
         this.#objects.delete(event.object.metadata.uid);
         return true;
       case 'reset':
-        this.#awaited = true;
-        // Nothing is missed any more once all is told, behind which a stream that tabs share has no bookmark.
-        this.#circumstances.apply({ ...event, type: 'bookmark', resourceVersion: '' });
-        this.#changed();
+        this.left();
         return true;
       case 'unknown':
         return event.name !== 'page' || this.#turn(event.data);
