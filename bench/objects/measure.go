@@ -170,7 +170,7 @@ func (b *bench) changes(s *server, size int, t *figures.Table, name string, mean
 	emitted := make(chan error, 1)
 	go func() { emitted <- s.source.Call("Emit", source.Emit{Rate: b.rate, Count: count}, nil) }()
 	if b.profile != "" {
-		go b.save(s, fmt.Sprintf("%d%s", size, name), map[string]string{".cpu": fmt.Sprintf("/debug/pprof/profile?seconds=%d", int(b.during.Seconds()))})
+		go b.save(s, fmt.Sprintf("%d%s", size, name), map[string]string{".cpu": fmt.Sprintf("/debug/pprof/profile?seconds=%d", int((b.during * 3 / 4).Seconds()))})
 	}
 	time.Sleep(b.during / 4)
 	if meanwhile != nil {

@@ -20,6 +20,7 @@ type measured struct {
 	name    string
 	servers []int            // the processes that are measured
 	core    int              // 0: there is none
+	edge    *gateway.Gateway // of which profiles are taken; nil: of none
 	source  *process.Child   // of the events
 	more    []*process.Child // sources of the other servers, which make the same events
 	crowd   *crowd
@@ -80,7 +81,9 @@ func (m *measured) open() (idle usage, err error) {
 	if err != nil {
 		return idle, err
 	}
-	time.Sleep(m.settle)
+	began := time.Now()
+	m.save(m.edge, m.name+"-idle", map[string]string{".cpu": fmt.Sprintf("/debug/pprof/profile?seconds=%d", int(m.settle.Seconds()))})
+	time.Sleep(time.Until(began.Add(m.settle)))
 	to, err := m.used()
 	idle = to.since(from)
 	idle.memory, idle.kernel = to.memory-before.memory, to.kernel-before.kernel
@@ -126,7 +129,7 @@ func (m *measured) during(each int, rate float64, meanwhile func() error) (s sam
 
 // save saves profiles of a gateway.
 func (b *bench) save(g *gateway.Gateway, name string, paths map[string]string) {
-	if b.profile == "" {
+	if b.profile == "" || g == nil {
 		return
 	}
 	err := os.MkdirAll(b.profile, 0o755)

@@ -69,7 +69,7 @@ func (b *bench) edges(all bool) (err error) {
 		return err
 	}
 	defer f.stop()
-	m.source, m.core = f.source, f.core.Pid
+	m.source, m.core, m.edge = f.source, f.core.Pid, f.edges[0]
 	servers := make([]server, b.sizes.edges)
 	next := 0
 	for i, g := range f.edges {

@@ -205,30 +205,43 @@ func (o Order) values(object *cluster.Object) []SortValue {
 		return nil
 	}
 	values := make([]SortValue, len(o.terms))
-	for i := range o.terms {
-		values[i] = o.terms[i].sortValue(object)
-	}
+	o.read(values, object)
 	return values
+}
+
+// read reads an object's values, one for each path.
+func (o Order) read(into []SortValue, object *cluster.Object) {
+	for i := range o.terms {
+		into[i] = o.terms[i].sortValue(object)
+	}
+}
+
+func (o Order) compareEntries(a, b sortEntry) int {
+	return o.compare(a, b.values, b.object.GetNamespace(), b.object.GetName())
 }
 
 // Sort puts objects in order. Before each read and each comparison it calls step, unless that is nil, with about how
 // many bytes it is going to look at. Once step returns false, Sort gives up: its result is then of no use.
 func (o Order) Sort(objects iter.Seq[*cluster.Object], step func(bytes int) bool) *Sorted {
 	s := &Sorted{order: o}
-	more := true
 	for object := range objects {
-		if more = step == nil || step(object.Size()); !more {
-			break
+		if step != nil && !step(object.Size()) {
+			return s
 		}
 		s.entries = append(s.entries, sortEntry{o.values(object), object})
 	}
-	slices.SortFunc(s.entries, func(a, b sortEntry) int {
+	o.sort(s.entries, step)
+	return s
+}
+
+func (o Order) sort(entries []sortEntry, step func(bytes int) bool) {
+	more := true
+	slices.SortFunc(entries, func(a, b sortEntry) int {
 		if more = more && (step == nil || step(comparedBytes)); !more {
 			return 0
 		}
-		return o.compare(a, b.values, b.object.GetNamespace(), b.object.GetName())
+		return o.compareEntries(a, b)
 	})
-	return s
 }
 
 // comparedBytes is what one comparison costs, as the number of bytes that could be looked at in that time.

@@ -2,6 +2,7 @@ package cache
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -25,60 +26,111 @@ func ranked(t *testing.T, random *rand.Rand, number, version int) *cluster.Objec
 	return o
 }
 
-// A ranking is what sorting everything anew would be, whatever comes, changes and goes, and a copy stays as it was.
+// A ranking is what sorting everything anew would be, whatever comes, changes and goes, as far as it holds objects, and a
+// copy stays as it was.
 func TestARankingIsWhatSortingWouldBe(t *testing.T) {
 	for _, text := range []string{"", "a", "-a", "a,-b", "-b,a", "metadata.name", "-metadata.namespace,a"} {
-		t.Run(text, func(t *testing.T) {
-			random := rand.New(rand.NewPCG(7, 1))
-			order, err := Paths{}.Order(text)
-			if err != nil {
-				t.Fatal(err)
-			}
-			held := map[int]*cluster.Object{}
-			all := func() []*cluster.Object {
-				objects := make([]*cluster.Object, 0, len(held))
-				for _, o := range held {
-					objects = append(objects, o)
+		for _, keep := range []int{1, 3, 1000} {
+			t.Run(fmt.Sprintf("%s/%d", text, keep), func(t *testing.T) {
+				order, err := Paths{}.Order(text)
+				if err != nil {
+					t.Fatal(err)
 				}
-				slices.SortFunc(objects, compareObjects)
-				return objects
-			}
-			sorted := func() (objects []*cluster.Object) {
-				s := order.Sort(slices.Values(all()), nil)
-				for i := range s.Len() {
-					objects = append(objects, s.At(i))
+				r := &rankings{T: t, random: rand.New(rand.NewPCG(7, uint64(keep))), order: order, keep: keep, held: map[int]*cluster.Object{}}
+				for number := range 40 {
+					r.held[number] = ranked(t, r.random, number, number+1)
 				}
-				return objects
-			}
-			for number := range 40 {
-				held[number] = ranked(t, random, number, number+1)
-			}
-			r := order.Ranking(slices.Values(all()), nil)
-			copied, then := r, sorted()
-			for step := range 3000 {
-				number := random.IntN(60)
-				switch o := held[number]; {
-				case random.IntN(3) > 0:
-					held[number] = ranked(t, random, number, 100+step)
-					r.Put(held[number])
-				case r.Remove(ranked(t, random, number, 100+step)) != (o != nil):
-					t.Fatalf("step %d: whether there was number %d is told wrong", step, number)
-				default:
-					delete(held, number)
+				r.begin()
+				for step := range 3000 {
+					r.change(step)
 				}
-				if got := r.Get(fmt.Sprintf("ns%d", number%3), fmt.Sprintf("n%d", number)); got != held[number] {
-					t.Fatalf("step %d: number %d is %v, want %v", step, number, got, held[number])
+				if r.keep < 10 && (r.anew < 3 || r.all > 2900 || r.shortened < 3) {
+					t.Errorf("made anew %d times, shortened %d times, all objects held %d times: this run shows little", r.anew, r.shortened, r.all)
 				}
-				if want := sorted(); r.Len() != len(want) || !slices.Equal(r.Window(nil, 0, len(want)+1), want) {
-					t.Fatalf("step %d: the ranking is not in order", step)
-				}
-				if step%50 == 0 {
-					if !slices.Equal(copied.Window(nil, 0, 100), then) && step > 0 {
-						t.Fatalf("step %d: a copy has changed", step)
-					}
-					copied, then = r.Copy(), sorted()
-				}
-			}
-		})
+			})
+		}
+	}
+}
+
+// rankings compares a ranking with what sorting would be.
+type rankings struct {
+	*testing.T
+	random               *rand.Rand
+	order                Order
+	keep                 int
+	held                 map[int]*cluster.Object
+	ranking              *Ranking
+	copied               *Ranking
+	then                 []*cluster.Object // what was sorted when it was copied
+	anew, all, shortened int
+}
+
+func (r *rankings) begin() {
+	r.ranking = r.order.Ranking(slices.Values(r.objects()), r.keep, nil)
+	r.copied, r.then = r.ranking.Copy(), r.sorted()
+}
+
+func (r *rankings) objects() []*cluster.Object {
+	return slices.SortedFunc(maps.Values(r.held), compareObjects)
+}
+
+func (r *rankings) sorted() (objects []*cluster.Object) {
+	s := r.order.Sort(slices.Values(r.objects()), nil)
+	for i := range s.Len() {
+		objects = append(objects, s.At(i))
+	}
+	return objects
+}
+
+func (r *rankings) change(step int) {
+	r.Helper()
+	// For a while more come, and then more go.
+	number, grows := r.random.IntN(60), step/150%2 == 0
+	was, before := r.held[number], r.ranking.ranked.Len()
+	if r.random.IntN(5) < 2 == grows {
+		if r.ranking.Remove(ranked(r.T, r.random, number, 100+step), was != nil) != (was != nil) {
+			r.Fatalf("step %d: whether there was number %d is told wrong", step, number)
+		}
+		delete(r.held, number)
+	} else {
+		r.held[number] = ranked(r.T, r.random, number, 100+step)
+		r.ranking.Put(r.held[number], was != nil)
+	}
+	if r.ranking.ranked.Len() < before-1 {
+		r.shortened++
+	}
+	want := r.sorted()
+	r.same(step, r.ranking, want)
+	holds := r.ranking.ranked.Len()
+	got := r.ranking.Get(fmt.Sprintf("ns%d", number%3), fmt.Sprintf("n%d", number))
+	if now := r.held[number]; got != now && (got != nil || now == nil || slices.Index(want, now) < holds) {
+		r.Fatalf("step %d: number %d is %v, want %v", step, number, got, now)
+	}
+	if r.ranking.HoldsAll() {
+		r.all++
+	}
+	if step%50 == 0 {
+		r.same(step, r.copied, r.then)
+		r.copied, r.then = r.ranking.Copy(), want
+	}
+	if !r.ranking.Holds(r.keep) {
+		r.anew++
+		r.begin()
+		r.same(step, r.ranking, want)
+		if !r.ranking.Holds(min(len(want), heldAtFirst*r.keep)) {
+			r.Fatalf("step %d: one that is new holds %d of %d", step, r.ranking.ranked.Len(), len(want))
+		}
+	}
+}
+
+// same compares what a ranking holds, and how many objects it has, with what was sorted.
+func (r *rankings) same(step int, ranking *Ranking, want []*cluster.Object) {
+	r.Helper()
+	holds := ranking.ranked.Len()
+	if ranking.Len() != len(want) || holds > heldAtMost*r.keep || ranking.HoldsAll() != (holds == len(want)) {
+		r.Fatalf("step %d: it holds %d of %d, want %d", step, holds, ranking.Len(), len(want))
+	}
+	if !slices.Equal(ranking.Window(nil, 0, holds+1), want[:holds]) {
+		r.Fatalf("step %d: the ranking is not in order", step)
 	}
 }

@@ -11,6 +11,7 @@
 package http
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -72,6 +73,7 @@ type Options struct {
 	Stream        StreamOptions
 	Limits        Limits
 	LogRing       int           // bytes kept of each log that streams follow
+	orderKeep     int           // of livequery.Options.Keep; 0: the default. Tests keep less
 	Drain         time.Duration // within which streams end once Drain was called
 	Compress      []string      // the codings that are offered, the best first (coding.Names); may be empty
 	// BasePath is the path below which everything stands, such as /tools/kubecast (config.IsBasePath). Empty: the root, or
@@ -163,7 +165,7 @@ func New(opts Options) (*Server, error) {
 	}
 	s.turns = ratelimit.NewTurns(opts.Limits.RequestsPerUser, s.rates)
 	s.queries = livequery.New(livequery.Options{
-		Queries: keptQuestions, Bytes: questionBytes, Linger: questionLinger, Processors: s.processors, Registerer: opts.Registerer,
+		Queries: keptQuestions, Bytes: questionBytes, Linger: questionLinger, Keep: cmp.Or(opts.orderKeep, questionKeep), Processors: s.processors, Registerer: opts.Registerer,
 	})
 	s.rest = rest.New(rest.Options{
 		Access: s.access, Processors: s.processors, Memory: s.memory, Queries: s.queries, Turns: s.turns,
@@ -341,6 +343,7 @@ const (
 	keptQuestions  = 1024
 	questionBytes  = 128 << 20
 	questionLinger = 5 * time.Second
+	questionKeep   = 8192 // objects at the beginning of an order: a page has up to 500 places
 )
 
 // unlimited makes a limit of which 0 means none one that is never reached.

@@ -125,7 +125,7 @@ func onPods(t *testing.T, test func(*apitest.API, *page)) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b := livequery.New(livequery.Options{Queries: 8, Bytes: 1 << 20, Linger: 5 * time.Second, Processors: budget.NewQueue(2, 0, 0), Registerer: prometheus.NewRegistry()})
+		b := livequery.New(livequery.Options{Queries: 8, Bytes: 1 << 20, Linger: 5 * time.Second, Keep: 100, Processors: budget.NewQueue(2, 0, 0), Registerer: prometheus.NewRegistry()})
 		ctx, cancel := context.WithCancel(context.Background())
 		var running sync.WaitGroup
 		defer running.Wait()

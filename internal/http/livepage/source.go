@@ -73,7 +73,7 @@ func (h *Handler) open(ctx context.Context, id auth.Identity, name string, req r
 // ask asks the question for what may be seen now.
 func (s *source) ask() (*livequery.Reader, error) {
 	reader, err := s.queries.Ask(s.in.Kinds, s.in.Store, livequery.Query{
-		Part: access.Part{Target: s.target, Visible: s.Visible}, Selector: s.selector, Order: s.order, By: s.by,
+		Part: access.Part{Target: s.target, Visible: s.Visible}, Selector: s.selector, Order: s.order, By: s.by, Places: s.offset + s.limit,
 	}, s.quotaOwner)
 	switch {
 	case errors.Is(err, livequery.ErrFull):

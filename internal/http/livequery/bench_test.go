@@ -19,11 +19,12 @@ import (
 // BenchmarkChange is what a change costs each of the queries about many pods, with the snapshot that is made after so many
 // changes. Of a change all queries see both states, and a third of them select it.
 func BenchmarkChange(b *testing.B) {
-	b.Run("20000 pods", func(b *testing.B) { change(b, 20_000, 50, 2500, 1) })
-	b.Run("a million pods, ten a snapshot", func(b *testing.B) { change(b, 1_000_000, 5, 300, 10) })
+	b.Run("20000 pods", func(b *testing.B) { change(b, 20_000, 50, 2500, 1, 8192) })
+	b.Run("a million pods, all kept, ten a snapshot", func(b *testing.B) { change(b, 1_000_000, 5, 300, 10, 1_000_000) })
+	b.Run("a million pods, ten a snapshot", func(b *testing.B) { change(b, 1_000_000, 5, 300, 10, 8192) })
 }
 
-func change(b *testing.B, pods, queries, size, each int) {
+func change(b *testing.B, pods, queries, size, each, keep int) {
 	random := rand.New(rand.NewPCG(1, 1))
 	pod := func(i, version int) *cluster.Object {
 		o, err := cluster.NewObject(fmt.Sprintf(`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web-%x-%d","namespace":"team-%d","uid":"%x","resourceVersion":"%d",`+
@@ -51,7 +52,7 @@ func change(b *testing.B, pods, queries, size, each int) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		q := newQuery(Query{Part: access.Part{Target: access.Target{Resource: "pods"}}, Selector: selector, Order: order}, nil, nil)
+		q := newQuery(Query{Part: access.Part{Target: access.Target{Resource: "pods"}}, Selector: selector, Order: order}, nil, keep, nil)
 		q.ownership.Store(&ownership{charge: registry.memory.Enter("ann", time.Hour, func() {})})
 		q.ranking = order.Ranking(func(yield func(*cluster.Object) bool) {
 			for _, o := range all {
@@ -59,7 +60,7 @@ func change(b *testing.B, pods, queries, size, each int) {
 					return
 				}
 			}
-		}, nil)
+		}, keep, nil)
 		asked = append(asked, q)
 	}
 	version := pods

@@ -61,6 +61,9 @@ type query struct {
 	askers  map[string]int // readers by user
 	idle    *time.Timer    // ends it; nil while it is asked
 
+	keep   int          // how many objects at the beginning of an order are kept at least
+	places atomic.Int64 // how many places readers look at; it is changed with the registry's lock only
+
 	mu         sync.Mutex
 	waiting    map[*Reader]awaited
 	subscribed map[Window]*subscription // by those who wait
@@ -78,13 +81,14 @@ type query struct {
 	upstreamStatus   upstreamStatus
 	pendingRefreshes []chan struct{} // taken over from asked
 	due              stream.Place    // what is before it is in the answer that they were promised
+	read             []batch         // events that came while the answer was made
 	space            [batchSize]*cache.Event
 	window           []*cluster.Object // likewise
 }
 
-func newQuery(asked Query, store *cache.Store, drop func(error)) *query {
+func newQuery(asked Query, store *cache.Store, keep int, drop func(error)) *query {
 	return &query{
-		Query: asked, store: store, match: asked.Selector.Match(), drop: drop, wakes: stream.NewWakeChannel(), waiting: map[*Reader]awaited{}, subscribed: map[Window]*subscription{}, askers: map[string]int{},
+		Query: asked, keep: keep, store: store, match: asked.Selector.Match(), drop: drop, wakes: stream.NewWakeChannel(), waiting: map[*Reader]awaited{}, subscribed: map[Window]*subscription{}, askers: map[string]int{},
 	}
 }
 
@@ -117,8 +121,16 @@ func (q *query) run(ctx context.Context, processors *budget.Queue, user string) 
 // build makes the answer from the present state. It is false if the context has ended.
 func (q *query) build(task *budget.Task) bool {
 	snapshot, changed := q.store.View(q.Part.Scope())
-	q.cursor = q.store.Topic().From(snapshot.Head, q.Part.Scope())
-	objects := q.Part.List(snapshot, q.Selector.Stepping(task.Step), "", "")
+	q.cursor, q.read = q.store.Topic().From(snapshot.Head, q.Part.Scope()), nil
+	seen := 0
+	step := func(bytes int) bool {
+		if seen += bytes; seen > readAfter {
+			seen = 0
+			q.readAhead()
+		}
+		return task.Step(bytes)
+	}
+	objects := q.Part.List(snapshot, q.Selector.Stepping(step), "", "")
 	named := func(yield func(*cluster.Object) bool) {
 		for o := range objects {
 			if (q.Part.Name == "" || o.GetName() == q.Part.Name) && !yield(o) {
@@ -129,13 +141,13 @@ func (q *query) build(task *budget.Task) bool {
 	if q.By.String() != "" {
 		q.tally = q.By.Tally()
 		for o := range named {
-			if !task.Step(o.Size()) {
+			if !step(o.Size()) {
 				break
 			}
 			q.tally.Add(o)
 		}
 	} else {
-		q.ranking = q.Order.Ranking(named, task.Step)
+		q.ranking = q.Order.Ranking(named, max(q.keep, int(q.places.Load())), step)
 	}
 	q.now, q.all, q.changed, q.at = snapshot.Revision(), snapshot.Head.Known().All, changed, time.Time{}
 	return task.Err() == nil
@@ -143,6 +155,43 @@ func (q *query) build(task *budget.Task) bool {
 
 // batchSize is how many events are read at a time.
 const batchSize = 128
+
+// batch is events, and up to which version the answer has everything once it has them.
+type batch struct {
+	events   []*cache.Event
+	position uint64
+}
+
+const (
+	// readAfter is after how many bytes that were looked at for an answer the events that came meanwhile are read. The ring
+	// may not hold them until an answer about a million objects is made.
+	readAfter = 8 << 20
+	// mostAhead is how many batches are read ahead at most.
+	mostAhead = 512
+)
+
+// readAhead reads what has come since the state of which the answer is made. That the cursor was overtaken is found out by
+// follow.
+func (q *query) readAhead() {
+	for len(q.read) < mostAhead {
+		events, position, err := q.cursor.Next(make([]*cache.Event, 0, batchSize), nil)
+		if err != nil || len(events) == 0 {
+			return
+		}
+		q.read = append(q.read, batch{events, position})
+	}
+}
+
+// next is what follows, and whether more was read already. If there is no more, the next event wakes the query.
+func (q *query) next() (_ batch, more bool, err error) {
+	if len(q.read) > 0 {
+		b := q.read[0]
+		q.read = q.read[1:]
+		return b, true, nil
+	}
+	events, position, err := q.cursor.Next(q.space[:0], q.wakes)
+	return batch{events, position}, len(events) == batchSize, err
+}
 
 // sameRevision is for how long the rest of a revision is waited for that deletes something. There
 // may be more of it, which mostly comes with it, and nothing says where it ends. What comes later
@@ -160,27 +209,30 @@ func (q *query) follow(ctx context.Context, task *budget.Task) bool {
 	upstreamStatus := statusOf(q.store) // before the events are read: once the store is live, what it had missed is among them
 	before, events, awaited := q.changed, 0, false
 	for more := true; more; {
-		batch, position, err := q.cursor.Next(q.space[:0], q.wakes)
-		if err != nil {
+		var b batch
+		var err error
+		if b, more, err = q.next(); err != nil {
 			return false
 		}
-		for _, event := range batch {
+		for _, event := range b.events {
 			task.Step(2 * q.Selector.Cost(event.Object))
 			if q.apply(event) {
 				q.changed, q.at = event.Revision(), event.At
 			}
 			q.now = q.now.Later(event.Revision())
 		}
-		q.all = max(q.all, position)
-		q.now = q.now.Later(stream.Revision{Version: position, Part: 1})
-		events += len(batch)
-		more = len(batch) == batchSize
-		if more && events >= mostUntold && position >= q.now.Version {
+		q.all = max(q.all, b.position)
+		q.now = q.now.Later(stream.Revision{Version: b.position, Part: 1})
+		events += len(b.events)
+		if !q.holds() {
+			return false
+		}
+		if more && events >= mostUntold && b.position >= q.now.Version {
 			q.tell(task, before, q.upstreamStatus, q.hasDue())
 			before, events = q.changed, 0
 			q.workFor(task)
 		}
-		if !more && !awaited && position < q.now.Version {
+		if !more && !awaited && b.position < q.now.Version {
 			awaited, more = true, true
 			select {
 			case <-time.After(sameRevision):
@@ -190,6 +242,12 @@ func (q *query) follow(ctx context.Context, task *budget.Task) bool {
 	}
 	q.tell(task, before, upstreamStatus, true)
 	return true
+}
+
+// holds reports whether the answer has all places that readers look at. So many objects may have left the beginning of an
+// order that it has to be looked for what stands there now.
+func (q *query) holds() bool {
+	return q.ranking == nil || q.ranking.Holds(int(q.places.Load()))
 }
 
 // hasDue reports whether the answer has what was promised.
@@ -265,18 +323,19 @@ const queryBytes = 8 << 10
 // apply brings an event into the answer, and reports whether that changed it.
 func (q *query) apply(event *cache.Event) bool {
 	o := event.Object
-	if !q.Part.Visible.Sees(o) || q.Part.Namespace != "" && o.GetNamespace() != q.Part.Namespace || q.Part.Name != "" && o.GetName() != q.Part.Name {
+	if !q.covers(o) {
 		return false
 	}
-	is := event.Type != stream.Deleted && (q.match == nil || q.match(o))
+	is := event.Type != stream.Deleted && q.matches(o)
 	if q.tally == nil {
+		was := !q.ranking.HoldsAll() && event.Old != nil && q.matches(event.Old)
 		if is {
-			q.ranking.Put(o)
+			q.ranking.Put(o, was)
 			return true
 		}
-		return q.ranking.Remove(o)
+		return q.ranking.Remove(o, was)
 	}
-	was := event.Old != nil && (q.match == nil || q.match(event.Old))
+	was := event.Old != nil && q.matches(event.Old)
 	switch {
 	case was && is:
 		return q.tally.Replace(event.Old, o)
@@ -287,6 +346,13 @@ func (q *query) apply(event *cache.Event) bool {
 	}
 	return was || is
 }
+
+// covers reports whether an object is of the part of its kind that the query is about.
+func (q *query) covers(o *cluster.Object) bool {
+	return q.Part.Visible.Sees(o) && (q.Part.Namespace == "" || o.GetNamespace() == q.Part.Namespace) && (q.Part.Name == "" || o.GetName() == q.Part.Name)
+}
+
+func (q *query) matches(o *cluster.Object) bool { return q.match == nil || q.match(o) }
 
 // refresh asks for a snapshot that is made from now on. The channel is closed once it is there, or will never be.
 func (q *query) refresh() <-chan struct{} {

@@ -3,6 +3,7 @@ package livequery
 import (
 	"context"
 
+	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
@@ -68,6 +69,9 @@ func (r *Reader) snapshot(a awaited, of *Window) (*Snapshot, error) {
 
 // Refresh asks anew: the next snapshot is one of everything that the store knows now.
 func (r *Reader) Refresh() { r.fresh = r.query.refresh() }
+
+// Selects reports whether the query selects an object in a state of it.
+func (r *Reader) Selects(o *cluster.Object) bool { return r.query.covers(o) && r.query.matches(o) }
 
 // Touch brings the snapshot up to what the store knows, which is more than the answer's last
 // change. Nobody waits for that.

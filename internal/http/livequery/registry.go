@@ -24,6 +24,7 @@ type Options struct {
 	Queries    int           // kept at once
 	Bytes      int64         // that their answers may occupy together, beside the objects
 	Linger     time.Duration // for how long a query is kept once nobody asks it
+	Keep       int           // how many objects at the beginning of an order are kept at least; more if somebody looks further
 	Processors *budget.Queue // turns for making an answer from a whole state
 	Registerer prometheus.Registerer
 }
@@ -41,6 +42,7 @@ type Query struct {
 	Selector cache.Selector
 	Order    cache.Order
 	By       cache.Grouping // counts by it are asked for, unless it is the zero value
+	Places   int            // how many places of the order, from its beginning on, are looked at; it makes no other query
 }
 
 // key identifies a query.
@@ -128,12 +130,16 @@ func (b *Registry) ask(kinds *cache.Kinds, store *cache.Store, asked Query, user
 	}
 	q.readers++
 	q.askers[user]++
+	q.places.Store(max(q.places.Load(), int64(min(asked.Places, mostPlaces))))
 	if q.idle != nil {
 		q.idle.Stop()
 		q.idle = nil
 	}
 	return &Reader{registry: b, key: of, query: q, user: user}, nil
 }
+
+// mostPlaces bounds what is made of numbers that clients send. No kind has so many objects.
+const mostPlaces = 1 << 40
 
 // Find is the snapshot of a query if it is kept already, and the same as at all revisions between
 // two; nil if it is not. A nil registry keeps nothing.
@@ -158,7 +164,7 @@ func (b *Registry) Find(store *cache.Store, asked Query, first, last stream.Revi
 func (b *Registry) begin(of key, asked Query, store *cache.Store, release func(), user string) *query {
 	ctx, cancel := context.WithCancel(b.life)
 	var q *query
-	q = newQuery(asked, store, func(err error) { b.drop(of, q, err) })
+	q = newQuery(asked, store, b.opts.Keep, func(err error) { b.drop(of, q, err) })
 	q.cancel = cancel
 	b.kept[of] = q
 	b.pay(q, user)

@@ -36,11 +36,11 @@ type asked struct {
 
 // inBubble gives a registry that keeps so many queries, in so many bytes.
 func inBubble(t *testing.T, queries int, bytes int64, test func(*asked)) {
-	withRing(t, 8, queries, bytes, test)
+	withRing(t, 8, 100, queries, bytes, test)
 }
 
-// withRing does so on a kind of which so many events are kept.
-func withRing(t *testing.T, events, queries int, bytes int64, test func(*asked)) {
+// withRing does so on a kind of which so many events are kept, and of each order so many objects.
+func withRing(t *testing.T, events, keep, queries int, bytes int64, test func(*asked)) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &asked{T: t, api: apitest.New(pods)}
 		for _, key := range []string{"a/1", "a/2", "b/1"} {
@@ -52,7 +52,7 @@ func withRing(t *testing.T, events, queries int, bytes int64, test func(*asked))
 		if err != nil {
 			t.Fatal(err)
 		}
-		a.registry = New(Options{Queries: queries, Bytes: bytes, Linger: 5 * time.Second, Processors: budget.NewQueue(2, 0, 0), Registerer: prometheus.NewRegistry()})
+		a.registry = New(Options{Queries: queries, Bytes: bytes, Linger: 5 * time.Second, Keep: keep, Processors: budget.NewQueue(2, 0, 0), Registerer: prometheus.NewRegistry()})
 		ctx, cancel := context.WithCancel(context.Background())
 		var running sync.WaitGroup
 		running.Go(func() { _ = a.kinds.Run(ctx) })
@@ -70,12 +70,15 @@ func withRing(t *testing.T, events, queries int, bytes int64, test func(*asked))
 }
 
 // ask asks for the order by a path.
-func (a *asked) ask(sort, user string) (*Reader, error) {
+func (a *asked) ask(sort, user string) (*Reader, error) { return a.places(0, sort, user) }
+
+// places asks for the order by a path, of which so many places are looked at.
+func (a *asked) places(places int, sort, user string) (*Reader, error) {
 	order, err := cache.Paths{}.Order(sort)
 	if err != nil {
 		a.Fatal(err)
 	}
-	return a.registry.Ask(a.kinds, a.store, Query{Part: access.Part{Target: access.Target{Version: "v1", Resource: "pods"}}, Order: order}, user)
+	return a.registry.Ask(a.kinds, a.store, Query{Part: access.Part{Target: access.Target{Version: "v1", Resource: "pods"}}, Order: order, Places: places}, user)
 }
 
 func (a *asked) snapshot(r *Reader, w stream.Waiter) *Snapshot {
@@ -222,7 +225,7 @@ func TestAQuestionIsPaidForByThoseWhoAskIt(t *testing.T) {
 
 // TestNobodyHoldsUpAQuestionByOtherWork: who has asked it first, and then much else, does not make the others wait.
 func TestNobodyHoldsUpAQuestionByOtherWork(t *testing.T) {
-	q := newQuery(Query{}, nil, nil)
+	q := newQuery(Query{}, nil, 1, nil)
 	for _, user := range []string{"ann", "bob"} {
 		q.waiting[&Reader{user: user}] = awaited{}
 	}
@@ -303,7 +306,7 @@ func (w *watcher) Wake() { w.snapshots = append(w.snapshots, w.snapshot(w.reader
 // that goes on for ever looks the same to it.
 func TestChangesThatDoNotEndAreShownMeanwhile(t *testing.T) {
 	const burst = 5 * mostUntold
-	withRing(t, 2*burst, 10, 16<<20, func(a *asked) {
+	withRing(t, 2*burst, 100, 10, 16<<20, func(a *asked) {
 		r, _ := a.ask("", "ann")
 		defer r.Close()
 		w := &watcher{asked: a, reader: r}
@@ -335,6 +338,37 @@ func TestChangesThatDoNotEndAreShownMeanwhile(t *testing.T) {
 			if before := w.snapshots[n]; v.Version < before.Version || v.Ranking.Len() < before.Ranking.Len() {
 				t.Errorf("%+v after %+v", v, before)
 			}
+		}
+	})
+}
+
+// TestWhatComesWhileAnAnswerIsMadeIsReadMeanwhile, since the ring may forget it before the answer about many objects is there.
+func TestWhatComesWhileAnAnswerIsMadeIsReadMeanwhile(t *testing.T) {
+	withRing(t, 8, 100, 10, 16<<20, func(a *asked) {
+		q := newQuery(Query{Part: access.Part{Target: access.Target{Version: "v1", Resource: "pods"}}}, a.store, 100, nil)
+		q.ownership.Store(&ownership{charge: a.registry.memory.Enter("ann", time.Hour, func() {})})
+		defer q.ownership.Load().charge.Release()
+		task := budget.NewTask(a.Context(), a.registry.opts.Processors, "ann")
+		defer task.Rest()
+		if err := a.store.WaitSynced(a.Context()); err != nil || !q.build(task) {
+			t.Fatal(err)
+		}
+		defer func() { q.cursor.Disarm() }()
+		const many = 3*batchSize + 5
+		for n := range many {
+			a.api.Put("pods", fmt.Sprintf("meanwhile/%d", n))
+			synctest.Wait()
+			if n%7 == 0 {
+				q.readAhead()
+			}
+		}
+		last := a.api.Put("pods", "meanwhile/0", "spec.n=2")
+		synctest.Wait()
+		if !q.follow(a.Context(), task) {
+			t.Fatal("the answer has to be made anew")
+		}
+		if s := q.snapshot.Load(); s.Ranking.Len() != 3+many || s.Version != last || s.Known().All != last {
+			t.Errorf("%d objects at %d, all up to %d; want %d at %d", s.Ranking.Len(), s.Version, s.Known().All, 3+many, last)
 		}
 	})
 }
@@ -380,7 +414,7 @@ func TestWhoWasPromisedAnAnswerLearnsThatThereWillBeNone(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer release()
-		q := newQuery(Query{}, store, func(error) {})
+		q := newQuery(Query{}, store, 1, func(error) {})
 		q.cancel = cancel
 		r := &Reader{query: q, fresh: q.refresh()}
 		q.take() // takes the promise over, which the end of the query finds nowhere else

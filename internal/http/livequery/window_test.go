@@ -40,18 +40,24 @@ func (p *placed) look() {
 
 // TestWhoWaitsForPlacesIsWokenByWhatChangesThere, at once, and seldom by anything else.
 func TestWhoWaitsForPlacesIsWokenByWhatChangesThere(t *testing.T) {
-	withRing(t, 1000, 10, 16<<20, func(a *asked) {
+	t.Run("all kept", func(t *testing.T) { whoWaitsIsWoken(t, 100) })
+	t.Run("some kept", func(t *testing.T) { whoWaitsIsWoken(t, 1) })
+}
+
+func whoWaitsIsWoken(t *testing.T, keep int) {
+	withRing(t, 1000, keep, 10, 16<<20, func(a *asked) {
 		random := rand.New(rand.NewPCG(1, 2))
 		var all []*placed
 		for n := range 12 {
-			reader, err := a.ask([]string{"spec.n", "-spec.n"}[n%2], "ann")
+			window := Window{Offset: random.IntN(3) * 4, Limit: 1 + random.IntN(5)}
+			reader, err := a.places(window.Offset+window.Limit, []string{"spec.n", "-spec.n"}[n%2], "ann")
 			if err != nil {
 				t.Fatal(err)
 			}
 			if err := reader.Ready(a.Context()); err != nil {
 				t.Fatal(err)
 			}
-			p := &placed{asked: a, reader: reader, window: Window{Offset: random.IntN(3) * 4, Limit: 1 + random.IntN(5)}, slow: n%3 == 0}
+			p := &placed{asked: a, reader: reader, window: window, slow: n%3 == 0}
 			p.look()
 			all = append(all, p)
 		}

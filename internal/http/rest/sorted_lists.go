@@ -97,7 +97,7 @@ func (l *sortedLists) sort(ctx context.Context, key sortedKey, into *sortedList,
 		close(into.done)
 	}()
 	asked := livequery.Query{Part: page.part, Selector: req.selector, Order: req.order}
-	if kept := l.queries.Find(page.store, asked, page.changed, page.snapshot.Revision()); kept != nil {
+	if kept := l.queries.Find(page.store, asked, page.changed, page.snapshot.Revision()); kept != nil && kept.Ranking.HoldsAll() {
 		into.list = kept.Ranking.Sorted()
 		into.charge.Set(int64(into.list.Size()))
 		return nil
