@@ -22,8 +22,8 @@ import (
 type Ranking struct {
 	order  Order
 	keep   int
-	byName *btree.BTreeG[*sortEntry]
-	ranked *btree.BTreeG[*sortEntry] // the same as byName in the order of Kubernetes' lists
+	ranked *btree.BTreeG[*sortEntry]
+	held   map[*cluster.Object]*sortEntry // nil in a copy
 	last   *sortEntry
 	beyond int
 }
@@ -38,20 +38,13 @@ const (
 // Ranking puts objects, which come in the order of Kubernetes' lists, in order. It is to keep the first so many of them, at
 // least 1. It calls step as Sort does.
 func (o Order) Ranking(objects iter.Seq[*cluster.Object], keep int, step func(bytes int) bool) *Ranking {
-	r := &Ranking{order: o, keep: max(keep, 1), byName: btree.NewBTreeGOptions(func(a, b *sortEntry) bool { return lessObject(a.object, b.object) }, treeOptions)}
+	r := &Ranking{order: o, keep: max(keep, 1)}
+	r.ranked = btree.NewBTreeGOptions(func(a, b *sortEntry) bool { return o.compareEntries(*a, *b) < 0 }, treeOptions)
 	first := r.first(objects, step)
-	entries := make([]*sortEntry, len(first))
-	for i, e := range first {
-		entries[i] = &e // each by itself: together, one that stays would keep all
-	}
-	if r.ranked = r.byName; len(o.terms) > 0 {
-		r.ranked = btree.NewBTreeGOptions(func(a, b *sortEntry) bool { return o.compareEntries(*a, *b) < 0 }, treeOptions)
-		for _, e := range entries {
-			r.ranked.Load(e)
-		}
-	}
-	for _, e := range entries {
-		r.byName.Set(e)
+	r.held = make(map[*cluster.Object]*sortEntry, len(first))
+	for _, e := range first { // each by itself: together, one that stays would keep all
+		r.ranked.Load(&e)
+		r.held[e.object] = &e
 	}
 	return r
 }
@@ -96,70 +89,51 @@ func (r *Ranking) ends(e sortEntry) {
 	r.last = &sortEntry{e.values, cluster.Probe(e.object.GetNamespace(), e.object.GetName())}
 }
 
-// Put adds an object, or replaces the one of its name. If not all objects are held, it has to be told whether there was one.
-func (r *Ranking) Put(o *cluster.Object, was bool) {
-	e := &sortEntry{values: r.order.values(o), object: o}
-	if r.isBeyond(*e) {
-		if r.take(e) || !was {
-			r.beyond++
-		}
-		return
+// Change replaces a state of an object by the next one of the same name. Either is nil where there is none, or it is not
+// selected. It reports whether there was one, or is one now. The former state must be the same pointer as when it came; if
+// all objects are held, it may also be one that was never there.
+func (r *Ranking) Change(old, now *cluster.Object) bool {
+	before := r.held[old]
+	if before != nil {
+		delete(r.held, old)
 	}
-	old, replaced := r.byName.Set(e)
-	if !replaced && was && r.last != nil {
-		r.leftBeyond()
+	wasBeyond := before == nil && old != nil && r.last != nil
+	var e *sortEntry
+	if now != nil {
+		e = &sortEntry{values: r.order.values(now), object: now}
 	}
-	if r.ranked != r.byName {
-		if replaced && r.order.compareValues(old.values, e.values) != 0 {
-			r.ranked.Delete(old)
-		}
+	isBeyond := e != nil && r.isBeyond(*e)
+	if before != nil && (e == nil || r.order.compareEntries(*before, *e) != 0) {
+		r.ranked.Delete(before)
+	}
+	switch {
+	case isBeyond:
+		r.beyond++
+	case e != nil:
 		r.ranked.Set(e)
+		r.held[now] = e
+	}
+	if wasBeyond {
+		r.beyond--
+	}
+	if r.beyond == 0 {
+		r.last = nil
 	}
 	if r.ranked.Len() > heldAtMost*r.keep {
 		r.shorten()
 	}
+	return before != nil || wasBeyond || now != nil
 }
 
 // shorten holds fewer objects.
 func (r *Ranking) shorten() {
 	for r.ranked.Len() > heldAtFirst*r.keep {
 		e, _ := r.ranked.PopMax()
-		if r.ranked != r.byName {
-			r.byName.Delete(e)
-		}
+		delete(r.held, e.object)
 		r.beyond++
 	}
 	e, _ := r.ranked.Max()
 	r.ends(*e)
-}
-
-// Remove takes out the object of the name of another one, and reports whether there was one. If not all objects are held, it
-// has to be told.
-func (r *Ranking) Remove(o *cluster.Object, was bool) bool {
-	if r.take(&sortEntry{object: o}) {
-		return true
-	}
-	if was && r.last != nil {
-		r.leftBeyond()
-		return true
-	}
-	return false
-}
-
-// take takes out what is held by the name of an entry.
-func (r *Ranking) take(e *sortEntry) bool {
-	old, found := r.byName.Delete(e)
-	if found && r.ranked != r.byName {
-		r.ranked.Delete(old)
-	}
-	return found
-}
-
-// leftBeyond counts one less of those that are not held.
-func (r *Ranking) leftBeyond() {
-	if r.beyond--; r.beyond == 0 {
-		r.last = nil
-	}
 }
 
 // HoldsAll reports whether all objects are held.
@@ -167,14 +141,6 @@ func (r *Ranking) HoldsAll() bool { return r.last == nil }
 
 // Holds reports whether it is known what stands on the first so many places.
 func (r *Ranking) Holds(places int) bool { return r.last == nil || r.ranked.Len() >= places }
-
-// Get finds an object that is held, or nil.
-func (r *Ranking) Get(namespace, name string) *cluster.Object {
-	if e, found := r.byName.Get(&sortEntry{object: cluster.Probe(namespace, name)}); found {
-		return e.object
-	}
-	return nil
-}
 
 // Len is the number of objects, of which not all need be held.
 func (r *Ranking) Len() int { return r.ranked.Len() + r.beyond }
@@ -193,13 +159,10 @@ func (r *Ranking) Window(to []*cluster.Object, offset, places int) []*cluster.Ob
 	return to
 }
 
-// Copy is the ranking at this moment; it costs the same however many objects there are.
+// Copy is the ranking at this moment; it costs the same however many objects there are. It takes no changes.
 func (r *Ranking) Copy() *Ranking {
 	c := *r
-	c.byName = r.byName.Copy()
-	if c.ranked = c.byName; r.ranked != r.byName {
-		c.ranked = r.ranked.Copy()
-	}
+	c.ranked, c.held = r.ranked.Copy(), nil
 	return &c
 }
 
@@ -208,10 +171,10 @@ func (r *Ranking) Sorted() *Sorted { return &Sorted{order: r.order, ranking: r} 
 
 // Size is about how many bytes the ranking occupies beside its objects.
 func (r *Ranking) Size() int64 {
-	const place = 12 // bytes of a pointer in a tree, whose nodes are not full
-	entry := int64(unsafe.Sizeof(sortEntry{})+uintptr(len(r.order.terms))*unsafe.Sizeof(SortValue{})) + place
-	if r.ranked != r.byName {
-		entry += place
-	}
-	return int64(r.ranked.Len()) * entry
+	const (
+		inTree = 12 // bytes of a pointer in a tree, whose nodes are not full
+		inMap  = 24 // bytes of two pointers in a map, which is not full
+	)
+	entry := unsafe.Sizeof(sortEntry{}) + uintptr(len(r.order.terms))*unsafe.Sizeof(SortValue{})
+	return int64(r.ranked.Len()) * (int64(entry) + inTree + inMap)
 }

@@ -128,22 +128,17 @@ func (p *page) tell(to eventstream.Sink, c change, view *livequery.Snapshot) {
 		return
 	}
 	lost := eventstream.IdentityOf(p.in.Store.Kind(), c.object, view.Version)
-	if p.isSelected(c.object, view) {
+	if p.isSelected(c.object) {
 		lost.Reason = "moved"
 	}
 	to.Emit(p.prefix, stream.Deleted.String(), reply.MustJSON(lost))
 }
 
-// isSelected reports whether an object that has left the page is still selected. If the ranking does not hold it, it is asked
-// whether it is so now, which may be a moment later.
-func (p *page) isSelected(o *cluster.Object, view *livequery.Snapshot) bool {
-	still := view.Ranking.Get(o.GetNamespace(), o.GetName())
-	if still == nil && !view.Ranking.HoldsAll() {
-		if still = p.in.Store.Snapshot().Get(o.GetNamespace(), o.GetName()); still != nil && !p.asked.Selects(still) {
-			return false
-		}
-	}
-	return still != nil && isSame(still, o)
+// isSelected reports whether an object that has left the page is still selected. The store says so, which may know more than
+// the page: a view holds only the beginning of the order.
+func (p *page) isSelected(o *cluster.Object) bool {
+	still := p.in.Store.Snapshot().Get(o.GetNamespace(), o.GetName())
+	return still != nil && isSame(still, o) && p.asked.Selects(still)
 }
 
 // pageData is the data of the event page.

@@ -328,12 +328,14 @@ func (q *query) apply(event *cache.Event) bool {
 	}
 	is := event.Type != stream.Deleted && q.matches(o)
 	if q.tally == nil {
-		was := !q.ranking.HoldsAll() && event.Old != nil && q.matches(event.Old)
-		if is {
-			q.ranking.Put(o, was)
-			return true
+		old, now := event.Old, o
+		if old != nil && !q.ranking.HoldsAll() && !q.matches(old) {
+			old = nil
 		}
-		return q.ranking.Remove(o, was)
+		if !is {
+			now = nil
+		}
+		return q.ranking.Change(old, now)
 	}
 	was := event.Old != nil && q.matches(event.Old)
 	switch {
