@@ -161,14 +161,32 @@ describe.skipIf(lacking !== undefined)(`a scripted world${lacking ? ` (${lacking
       await part(/^Nodes$/).locator('li').filter({ has: page.getByRole('link', { name: of, exact: true }) }).locator('.wrong-count', { hasText: count }).waitFor();
     }
     await part(/^Why jobs failed/).locator('li', { hasText: 'OOM-killed' }).waitFor();
+  });
 
-    // On a wall as well, where nobody scrolls.
-    await page.setViewportSize({ width: 1920, height: 1080 });
+  test('on a wall, where nobody scrolls, nothing is hidden on screens of any usual size, also when more goes wrong', async () => {
+    await open('#overview');
     await page.getByRole('link', { name: 'Wall' }).click();
-    await part(/^GPUs.*of 80/).locator('li', { hasText: 'team-nlp' }).waitFor();
+    await page.getByRole('region', { name: /^GPUs.*of 80/ }).locator('li', { hasText: 'team-nlp' }).waitFor();
+    const warnings = page.getByRole('region', { name: /^Warnings/ }).locator('li');
+    const hidden = (): Promise<number> => page.locator('.wall').evaluate((wall) => wall.scrollHeight - wall.clientHeight);
+    const textSize = (): Promise<number> => page.locator('.wrong-part').first().evaluate((one) => parseFloat(getComputedStyle(one).fontSize));
+    const sizes = [[1920, 1080, 22], [1366, 768, 14], [1280, 720, 14], [1024, 768, 12], [3840, 2160, 40]] as const;
+    const fits = async (): Promise<void> => {
+      for (const [width, height, readable] of sizes) {
+        await page.setViewportSize({ width, height });
+        await expect.poll(hidden, { message: `${width}x${height}` }).toBe(0);
+        expect(await textSize(), `${width}x${height}`).toBeGreaterThanOrEqual(readable);
+        expect((await page.locator('.chart svg').boundingBox())?.height, `${width}x${height}`).toBeGreaterThan(20);
+      }
+    };
     await page.locator('.chart').waitFor();
-    expect(await page.locator('.wall').evaluate((wall) => wall.scrollHeight - wall.clientHeight)).toBe(0);
+    await fits();
     expect(new Set(await page.locator('.tile').evaluateAll((tiles) => tiles.map((tile) => tile.getBoundingClientRect().height))).size).toBe(1);
+    await page.setViewportSize({ width: 1280, height: 720 });
+    const reasons = ['BackOff', 'FailedMount', 'Unhealthy', 'NodeNotReady', 'Evicted', 'FailedCreatePodSandBox'];
+    for (const reason of reasons) world.event('Pod', 'team-nlp', 'held-a', reason, `${reason} of a test`);
+    await expect.poll(() => warnings.count()).toBe(6);
+    await fits();
   });
 
   test('by keyboard alone: why a job failed, the run of last week, who has the GPUs and what is broken', async () => {

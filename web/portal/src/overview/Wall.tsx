@@ -1,12 +1,13 @@
 // The overview on a screen that hangs somewhere: nothing but what is there now, large, the time, and at once whether it is of now.
 
 import { useConnection } from '@kubecast/sdk/react';
-import { useEffect, useLayoutEffect, type ReactNode } from 'react';
+import { useEffect, useLayoutEffect, useRef, type ReactNode } from 'react';
 import { useNow } from '../age/clock.ts';
 import { useServed } from '../clusters/served.ts';
 import { describe, isStarting } from '../connection/describe.ts';
 import { formatDay, formatTime } from '../texts/format.ts';
 import { formatView, type View } from '../view/view.ts';
+import { fit } from './fit.ts';
 import { t } from './texts.ts';
 import './wall.css';
 
@@ -21,11 +22,13 @@ export function Wall({ view, why, children }: { readonly view: View; /** Why a p
     };
   }, []);
   useEffect(keepAwake, []);
+  const wall = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => (wall.current ? fit(wall.current) : undefined), []);
   const served = useServed();
   // The header, which has the choice of clusters, is not there.
   const cluster = served.length > 1 ? view.cluster || served.find((one) => one.default)?.name : undefined;
   return (
-    <div className="wall">
+    <div className="wall" ref={wall}>
       <header className="wall-top">
         <h1>
           {view.namespace === '' ? t.title : <span translate="no">{view.namespace}</span>}
