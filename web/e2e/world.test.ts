@@ -89,7 +89,12 @@ describe.skipIf(lacking !== undefined)(`a scripted world${lacking ? ` (${lacking
     await page.evaluate((to) => (location.hash = to), `#jobs?ns=${team}`);
     const said = page.locator('.table-row[data-name="llama-finetune"] .state-detail');
     await said.getByText(why).waitFor();
-    expect(await said.evaluate((one) => one.scrollWidth - one.clientWidth)).toBeLessThanOrEqual(0); // all of it
+    const cut = (): Promise<boolean> => said.evaluate((one) => one.scrollWidth > one.clientWidth || one.scrollHeight > one.clientHeight);
+    expect(await cut()).toBe(false);
+    await page.setViewportSize({ width: 360, height: 740 });
+    await expect.poll(cut).toBe(false);
+    const [name, sentence] = await Promise.all([page.locator('.table-row[data-name="llama-finetune"] .row-link'), said].map((one) => one.boundingBox()));
+    expect((name?.y ?? NaN) + (name?.height ?? NaN)).toBeLessThanOrEqual(sentence?.y ?? NaN);
   });
 
   test('a progress bar that is written over and over is one line, of what a terminal would show, as it moves', async () => {
@@ -157,9 +162,10 @@ describe.skipIf(lacking !== undefined)(`a scripted world${lacking ? ` (${lacking
     const part = (name: RegExp) => page.getByRole('region', { name });
     await part(/^GPUs.*of 80/).locator('li', { hasText: 'team-nlp' }).locator('.wrong-count', { hasText: /^4$/ }).waitFor();
     await part(/^GPUs by node/).locator('li', { hasText: 'node-2' }).waitFor();
-    for (const [of, count] of [['Not ready', '1'], ['Ready,SchedulingDisabled', '1'], ['node-5', 'DiskPressure']] as const) {
+    for (const [of, count] of [['NotReady', '1'], ['Ready,SchedulingDisabled', '1'], ['node-5', 'DiskPressure']] as const) {
       await part(/^Nodes$/).locator('li').filter({ has: page.getByRole('link', { name: of, exact: true }) }).locator('.wrong-count', { hasText: count }).waitFor();
     }
+    await part(/^Nodes$/).locator('li', { hasText: 'NotReady' }).getByText('node-3', { exact: true }).waitFor();
     await part(/^Why jobs failed/).locator('li', { hasText: 'OOM-killed' }).waitFor();
   });
 
@@ -189,6 +195,20 @@ describe.skipIf(lacking !== undefined)(`a scripted world${lacking ? ` (${lacking
     await fits();
   });
 
+  test('a node is in one state in the table of nodes, its chips and its own page, in the words of kubectl', async () => {
+    await open('#kinds/nodes');
+    const states = page.locator('.plain-table tbody .state-mark');
+    await expect.poll(() => states.count()).toBe(10);
+    for (const [node, state] of [['node-3', 'NotReady'], ['node-7', 'Ready,SchedulingDisabled']] as const) {
+      const row = page.locator('.plain-table tbody tr', { hasText: node });
+      expect(await row.locator('.state-mark').textContent()).toBe(state);
+      await page.getByRole('button', { name: `${state} 1`, exact: true }).waitFor();
+      await row.getByRole('link').click();
+      await page.locator('.job-head .state-name', { hasText: new RegExp(`^${state}$`) }).waitFor();
+      await page.goBack();
+    }
+  });
+
   test('by keyboard alone: why a job failed, the run of last week, who has the GPUs and what is broken', async () => {
     await open('#mine');
     await mine('llama-finetune').getByText(why).waitFor();
@@ -206,7 +226,7 @@ describe.skipIf(lacking !== undefined)(`a scripted world${lacking ? ` (${lacking
     await page.getByRole('option', { name: 'Overview', selected: true }).waitFor();
     await page.keyboard.press('Enter');
     await page.getByRole('region', { name: /^GPUs.*of 80/ }).locator('li', { hasText: 'team-nlp' }).waitFor();
-    await keysTo('Tab', 'Not ready');
+    await keysTo('Tab', 'NotReady');
     await page.keyboard.press('Enter');
     await page.getByRole('link', { name: 'node-3' }).waitFor();
   });

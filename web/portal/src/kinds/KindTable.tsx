@@ -18,6 +18,7 @@ import { timeOf } from '../jobs/job.ts';
 import { CutName } from '../listing/CutName.tsx';
 import { PlainTable, type PlainColumn } from '../listing/PlainTable.tsx';
 import { useReading } from '../polling/polling.ts';
+import { StateMark } from '../state/StateMark.tsx';
 import { linkTo, linkToObject, setView, type View } from '../view/view.ts';
 import { ViewMenu } from '../viewmenu/ViewMenu.tsx';
 import { exactAnswerTo } from '../exact/exact.ts';
@@ -25,7 +26,10 @@ import { cellsOf, tableForm } from './columns.ts';
 import type { Kind } from './discovery.ts';
 import { t } from './texts.ts';
 
-const fields = ['metadata.creationTimestamp'];
+const fields = ['metadata.creationTimestamp', statusPath];
+
+/** With its status as the gateway derives it, which is what chips count. */
+type Listed = KubeObject & { readonly $status?: string };
 /** So many at first, and so many more at a time, as many as a live page may have; beyond that one leafs. */
 const some = 100;
 const most = 500;
@@ -43,6 +47,7 @@ interface KindRow {
   readonly name: string;
   readonly namespace: string;
   readonly created: number | undefined;
+  readonly status: string;
   readonly cells: readonly string[] | undefined;
 }
 
@@ -50,7 +55,7 @@ export function KindTable({ kind, view }: { kind: Kind; view: View }): ReactNode
   const kc = useKubecast();
   const search = useDeferredValue(view.search);
   const namespace = kind.namespaced ? view.namespace : '';
-  const resource = useMemo(() => defineResource<KubeObject>()(kind), [kind]);
+  const resource = useMemo(() => defineResource<Listed>()(kind), [kind]);
   const sort = order(view.sort).join();
   const by = kind.id === 'events' ? 'reason' : statusPath;
   const where = whereIs(by, view.state);
@@ -70,14 +75,14 @@ export function KindTable({ kind, view }: { kind: Kind; view: View }): ReactNode
   const known = table.data;
   const rows = useMemo(
     () =>
-      data.map(({ metadata }): KindRow => ({ uid: metadata.uid, name: metadata.name, namespace: metadata.namespace ?? '', created: timeOf(metadata.creationTimestamp), cells: known?.rows.get(metadata.uid)?.cells })),
+      data.map(({ metadata, $status = '' }): KindRow => ({ status: $status, uid: metadata.uid, name: metadata.name, namespace: metadata.namespace ?? '', created: timeOf(metadata.creationTimestamp), cells: known?.rows.get(metadata.uid)?.cells })),
     [data, known],
   );
   const columns = useMemo(
     (): readonly (PlainColumn<KindRow> & Choosable)[] => [
       { id: 'name', header: t.name, sortable: true, cell: ({ name }) => <CutName text={name} /> },
       ...(kind.namespaced && namespace === '' ? [{ id: 'namespace', header: t.namespace, sortable: true, cell: (row: KindRow) => <span translate="no">{row.namespace}</span> }] : []),
-      ...(known?.columns ?? []).map(({ id, name, numeric, wide }, n) => ({ id, header: name, foreign: true, extra: wide, numeric, cell: ({ cells }: KindRow) => <Cell text={cells?.[n]} /> })),
+      ...(known?.columns ?? []).map(({ id, name, numeric, wide }, n) => ({ id, header: name, foreign: true, extra: wide, numeric, cell: ({ cells, status: state }: KindRow) => <Cell text={cells?.[n]} state={id === 'status' ? state : ''} /> })),
       { id: 'age', header: t.age, sortable: true, cell: ({ created }) => <Age since={created} /> },
     ],
     [known?.columns, kind.namespaced, namespace],
@@ -143,10 +148,11 @@ function LeafButton({ text, onTurn }: { text: string; onTurn: () => void }): Rea
   );
 }
 
-/** A cell that is not there yet is not the same as one that is empty. */
-function Cell({ text }: { text: string | undefined }): ReactNode {
+/** A cell that is not there yet is not the same as one that is empty. One that says the state that chips count says it as they do. */
+function Cell({ text, state }: { text: string | undefined; state: string }): ReactNode {
   if (text === undefined) return <span className="none">…</span>;
   if (text === '') return <span className="none">–</span>;
+  if (text === state) return <StateMark state={state} detail="" message="" />;
   return (
     <span title={text} translate="no">
       {text}

@@ -33,12 +33,13 @@ interface Node extends KubeObject {
 const nodes = defineResource<Node>()({ version: 'v1', plural: 'nodes' });
 const onNode = [...podFields, 'spec.containers.resources', 'spec.initContainers.resources', 'spec.initContainers.restartPolicy', 'spec.overhead'];
 
-/** Whether a node takes pods. */
+/** Whether a node takes pods, in kubectl's words but for what presses it, which kubectl does not tell. */
 export function nodeState(node: Node): { readonly state: string; readonly detail: string; readonly message: string } {
   const ready = conditionsOf(node).find(({ type }) => type === 'Ready');
-  if (ready?.status !== 'True') return { state: 'NotReady', detail: ready?.reason ?? '', message: ready?.message ?? '' };
+  const closed = node.spec?.unschedulable ? ',SchedulingDisabled' : '';
+  if (ready?.status !== 'True') return { state: `NotReady${closed}`, detail: ready?.reason ?? '', message: ready?.message ?? '' };
   const pressed = conditionsOf(node).filter(isTrouble);
-  return { state: node.spec?.unschedulable ? 'Unschedulable' : pressed.length > 0 ? 'Pressed' : 'Ready', detail: pressed.map(({ type }) => type).join(', '), message: pressed[0]?.message ?? '' };
+  return { state: closed ? `Ready${closed}` : pressed.length > 0 ? 'Pressed' : 'Ready', detail: pressed.map(({ type }) => type).join(', '), message: pressed[0]?.message ?? '' };
 }
 
 export function NodePage({ view, name }: { view: View; name: string }): ReactNode {

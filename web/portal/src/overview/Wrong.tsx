@@ -86,7 +86,14 @@ export function Line({ state, href, name, own, detail, count }: LineProps): Reac
   );
 }
 
-const lineOf = (state: string, count: number, href: string): ReactNode => <Line key={state} state={state} name={stateName(state)} own={isNamed(state)} href={href} count={formatNumber(count)} />;
+const lineOf = (state: string, count: number, href: string, detail?: ReactNode): ReactNode => <Line key={state} state={state} name={stateName(state)} own={isNamed(state)} href={href} detail={detail} count={formatNumber(count)} />;
+
+/** As many names as there is room for: who looks at a wall does not click. */
+const namesOf = (names: readonly string[]): ReactNode => (
+  <span className="wrong-detail" translate="no">
+    {names.slice(0, most).join(', ')}
+  </span>
+);
 
 /** What is broken of all that was counted: what needs somebody first, then what is more. */
 export function brokenOf(counts: readonly { readonly value: string; readonly count: number }[]): readonly { readonly value: string; readonly count: number }[] {
@@ -96,16 +103,15 @@ export function brokenOf(counts: readonly { readonly value: string; readonly cou
 
 function Nodes({ nodes: all, loading, view }: { readonly nodes: readonly OverviewNode[]; readonly loading: boolean; readonly view: View }): ReactNode {
   const states = useMemo(() => {
-    const counts = new Map<string, number>();
-    for (const { $status = '' } of all) counts.set($status, (counts.get($status) ?? 0) + 1);
-    counts.delete('Ready');
-    return [...counts].sort(([a], [b]) => urgency(a) - urgency(b));
+    const named = new Map<string, string[]>();
+    for (const { $status = '', metadata } of all) if ($status !== 'Ready') named.set($status, [...(named.get($status) ?? []), metadata.name]);
+    return [...named].sort(([a], [b]) => urgency(a) - urgency(b));
   }, [all]);
   const pressed = useMemo(() => all.flatMap(({ metadata, status }) => (status?.conditions ?? []).filter(isTrouble).map(({ type }) => ({ type, name: metadata.name }))), [all]);
   return (
     <Part title={t.nodes} loading={loading} none={t.nodesWell(all.length)}>
       {[
-        ...states.map(([state, count]) => lineOf(state, count, formatView({ ...viewAt('#kinds/nodes', view), state }))),
+        ...states.map(([state, names]) => lineOf(state, names.length, formatView({ ...viewAt('#kinds/nodes', view), state }), namesOf(names))),
         ...pressed.slice(0, most).map(({ type, name }) => <Line key={`${type} ${name}`} state="Pressed" name={name} href={linkToObject('nodes', '', name, view)} count={<span translate="no">{type}</span>} />),
         ...(pressed.length > most ? [<Line key="more" name={t.more(pressed.length - most)} own href={formatView(viewAt('#kinds/nodes', view))} count="" />] : []),
       ]}

@@ -1,7 +1,7 @@
 import { texts } from '../texts/texts.ts';
 
 const names = texts<Readonly<Record<string, string>>>({
-  en: { NotReady: 'Not ready', Pressed: 'Under pressure', Unschedulable: 'Closed to new pods' },
+  en: { Pressed: 'Under pressure' },
   'zh-CN': {
     Completed: '已完成',
     Terminating: '删除中',
@@ -9,6 +9,7 @@ const names = texts<Readonly<Record<string, string>>>({
     PodInitializing: '正在初始化',
     SchedulingGated: '调度受限',
     'Ready,SchedulingDisabled': '就绪，不接收新 Pod',
+    'NotReady,SchedulingDisabled': '未就绪，不接收新 Pod',
     Available: '可用',
     Unavailable: '不可用',
     Active: '活动',
@@ -32,7 +33,6 @@ const names = texts<Readonly<Record<string, string>>>({
     Ready: '就绪',
     NotReady: '未就绪',
     Pressed: '资源紧张',
-    Unschedulable: '不接收新 Pod',
   },
 });
 

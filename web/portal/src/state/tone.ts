@@ -4,7 +4,7 @@ import type { PodPhase } from '../pods/pod.ts';
 /** What a state means to the eye. Each has a shape of its own, so that colour is never the only sign. */
 export type Tone = 'failed' | 'warning' | 'waiting' | 'running' | 'paused' | 'done' | 'ending';
 
-type NodeState = 'Ready' | 'NotReady' | 'Unschedulable' | 'Pressed';
+type NodeState = 'Ready' | 'NotReady' | 'Pressed';
 
 const tones: Record<JobState | PodPhase | 'Submitted' | 'Queued' | 'Cancelled' | 'Deleted' | NodeState, Tone> = {
   Submitted: 'waiting',
@@ -22,7 +22,6 @@ const tones: Record<JobState | PodPhase | 'Submitted' | 'Queued' | 'Cancelled' |
   Unknown: 'warning',
   Ready: 'done',
   NotReady: 'failed',
-  Unschedulable: 'paused',
   Pressed: 'warning',
 };
 
