@@ -1,16 +1,18 @@
 import type { ReactNode } from 'react';
 import { firstRow } from '../shortcuts/rows.ts';
+import { useMediaQuery } from '../table/useMediaQuery.ts';
 import { setView } from '../view/view.ts';
 
-/** Text search. `/` from anywhere goes there (../shortcuts/shortcuts.ts), Escape empties it, Enter and the arrow that points down lead on to what was found. */
+/** Text search. `/` from anywhere goes there (../shortcuts/shortcuts.ts), which is told where there is a keyboard, Escape empties it, Enter and the arrow that points down lead on to what was found. */
 export function Search({ value, label }: { value: string; label: string }): ReactNode {
+  const touched = useMediaQuery('(hover: none) and (pointer: coarse)');
   return (
     <input
       type="search"
       className="field search"
       aria-label={label}
       aria-keyshortcuts="/"
-      placeholder={`${label}  ( / )`}
+      placeholder={touched ? label : `${label}  ( / )`}
       value={value}
       spellCheck={false}
       autoComplete="off"

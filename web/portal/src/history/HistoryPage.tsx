@@ -64,24 +64,34 @@ function after(job: PastJob, next: Transition): PastJob {
   return { ...job, state: to, since: at, reason, message, cause: to === 'Deleted' ? job.cause : cause, attempt, durations, ...timesAfter(job, next), startedAt: to === 'Running' ? (job.startedAt ?? at) : job.startedAt };
 }
 
-const columns: readonly PlainColumn<PastJob>[] = [
+type PastColumn = PlainColumn<PastJob> & { /** Whether a job has something of it, of a column that is not worth its place if none has. */ readonly has?: (job: PastJob) => boolean };
+
+const hasProgress = ({ progress }: PastJob): boolean => (progress?.of ?? 0) > 1;
+
+export const columns: readonly PastColumn[] = [
   { id: 'name', header: t.name, cell: (job) => <Name job={job} /> },
   { id: 'state', header: t.state, cell: (job) => <Outcome job={job} /> },
-  { id: 'progress', header: t.progress, cell: ({ progress }) => (progress && progress.of > 1 ? <Progress succeeded={progress.done} completions={progress.of} /> : <span className="none">–</span>) },
+  { id: 'progress', header: t.progress, has: hasProgress, cell: (job) => (job.progress && hasProgress(job) ? <Progress succeeded={job.progress.done} completions={job.progress.of} /> : <span className="none">–</span>) },
   { id: 'namespace', header: t.namespace, cell: ({ namespace }) => <span translate="no">{namespace}</span> },
   { id: 'owner', header: t.owner, cell: ({ owner }) => <span translate="no">{owner || '–'}</span> },
-  { id: 'queue', header: t.queue, cell: ({ queue }) => <span translate="no">{queue || '–'}</span> },
+  { id: 'queue', header: t.queue, has: ({ queue }) => queue !== '', cell: ({ queue }) => <span translate="no">{queue || '–'}</span> },
   { id: 'waited', header: t.waited, numeric: true, cell: ({ waited }) => <Lasted of={waited} /> },
   { id: 'ran', header: t.ran, numeric: true, cell: ({ ran }) => <Lasted of={ran} /> },
   { id: 'created', header: t.created, numeric: true, cell: ({ createdAt }) => <Age since={createdAt} in={t.ago} /> },
 ];
 
 /** The same, where there are several clusters. */
-const withClusters: readonly PlainColumn<PastJob>[] = [
+const withClusters: readonly PastColumn[] = [
   ...columns.slice(0, 1),
   { id: 'cluster', header: ofClusters.cluster, cell: ({ cluster }) => <span translate="no">{cluster}</span> },
   ...columns.slice(1),
 ];
+
+/** Those of a table that has these rows: what was chosen, or else what one of them has. */
+export function columnsFor(all: readonly PastColumn[], rows: readonly PastJob[], chosen: string): readonly PastColumn[] {
+  const shown = shownColumns(all, chosen);
+  return all.filter(({ id, has }) => shown.has(id) && (chosen !== '' || !has || rows.some(has)));
+}
 
 /** What asks for the list again. */
 const signalOf = (told: WatchSnapshot<Transition>): string | undefined => (told.status === 'live' ? (told.data.at(-1)?.seq ?? 'live') : isFinal(told) ? 'denied' : undefined);
@@ -119,10 +129,7 @@ export function HistoryPage({ view }: { view: View }): ReactNode {
   const among = useMemo(() => causesAmong(rows ?? [], cause), [rows, cause]);
 
   const all = served.length > 1 ? withClusters : columns;
-  const chosen = useMemo(() => {
-    const shown = shownColumns(all, view.columns);
-    return all.filter(({ id }) => shown.has(id));
-  }, [all, view.columns]);
+  const chosen = useMemo(() => columnsFor(all, rows ?? [], view.columns), [all, rows, view.columns]);
 
   const more = (): void => {
     setLeafing(true);

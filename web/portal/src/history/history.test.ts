@@ -1,6 +1,6 @@
 import type { Kubecast, PastJob, Transition } from '@kubecast/sdk';
 import { expect, test } from 'vitest';
-import { causesAmong, patched } from './HistoryPage.tsx';
+import { causesAmong, columns, columnsFor, patched } from './HistoryPage.tsx';
 import { outcomeOf } from './outcome.ts';
 import { JobList } from './JobList.ts';
 import { saidInFull, whyInRow, whyNow, whyOf } from '../state/why.ts';
@@ -112,7 +112,7 @@ test('a line says why in the words of the cause, else in those of the object, wh
   expect(saidInFull({ ...unschedulable, reasons: [told] })).toBe(unschedulable.message);
   // In a row of a table as well; of an end without a cause what its controller says at length is no part of it.
   expect(whyInRow({ ...unschedulable, reasons: [told] })).toBe('Unschedulable: no node fits: too little cpu free (all 3)');
-  expect(whyInRow({ ...unschedulable, state: 'Failed', reason: 'BackoffLimitExceeded', reasons: [] })).toBe('BackoffLimitExceeded');
+  expect(whyInRow({ ...unschedulable, state: 'Failed', reason: 'BackoffLimitExceeded', reasons: [] })).toBe('No retries left');
   expect(whyNow({ ...unschedulable, reasons: [{ ...told, message: 'of before' }] })).toBe(`Unschedulable: ${unschedulable.message}`);
   expect(saidInFull({ ...unschedulable, reasons: [] })).toBe('');
   expect(whyNow({ ...waits, reasons: [{ at: 20, reason: 'Pending', message: 'no quota' }] })).toBe('Pending: no quota · <b>main was OOM-killed</b>');
@@ -145,4 +145,10 @@ test('all that was told since a job was read counts for its times, not only the 
   const failed = patched([job], told);
   expect(failed[0]).toMatchObject({ state: 'Failed', startedAt: 4_000, waited: { over: 3_000 }, ran: { over: 4_000 }, durations: { Pending: 3, Running: 4 } });
   expect(patched(failed, told)).toEqual(failed); // read again, it has all of that
+});
+
+test('a column that no job has anything of is left out, unless it was chosen', () => {
+  const ids = (chosen: string, ...rows: PastJob[]): string => columnsFor(columns, rows, chosen).map(({ id }) => id).filter((id) => id === 'progress' || id === 'queue').join();
+  const plain = { ...job('Failed', 1), queue: '', progress: { done: 0, of: 1 } };
+  expect([ids('', plain), ids('', plain, { ...plain, queue: 'q' }), ids('', { ...plain, progress: { done: 1, of: 4 } }), ids('queue progress', plain)]).toEqual(['', 'queue', 'progress', 'progress,queue']);
 });

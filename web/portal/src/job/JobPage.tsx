@@ -17,6 +17,7 @@ import type { Unwritten } from '../pods/unwritten.ts';
 import { WhyUnwritten } from '../pods/WhyUnwritten.tsx';
 import { JobPlace } from '../queues/JobPlace.tsx';
 import { useShows } from '../inbox/seen.ts';
+import { inWords } from '../jobs/State.tsx';
 import { causeName } from '../state/causes.ts';
 import { StateMark } from '../state/StateMark.tsx';
 import { stateName } from '../state/texts.ts';
@@ -86,7 +87,7 @@ export function JobPage({ view, namespace, name, uid: asked, token }: JobPagePro
       namespace={namespace}
       name={name}
       table={{ href: linkTo('jobs', view), title: t.jobs }}
-      mark={row ? <StateMark {...row} detail={row.state === 'Failed' && kept?.cause?.reason ? causeName(kept.cause.reason) : row.detail} /> : kept && <PastMark past={kept} />}
+      mark={row ? <StateMark {...inWords(row)} {...(row.state === 'Failed' && kept?.cause?.reason && { detail: causeName(kept.cause.reason) })} /> : kept && <PastMark past={kept} />}
       standing={state ? { state, cause: state === 'Failed' ? (kept?.cause?.reason ?? '') : '' } : undefined}
       command="describe job"
       watched={watched}

@@ -3,6 +3,7 @@
 import type { PastJob } from '@kubecast/sdk';
 import type { ReactNode } from 'react';
 import { PlaceOf } from '../queues/places.tsx';
+import { causeName } from '../state/causes.ts';
 import { StateMark } from '../state/StateMark.tsx';
 import { whyNow } from '../state/why.ts';
 import type { JobRow } from './job.ts';
@@ -10,13 +11,21 @@ import { usePast } from './past.tsx';
 
 const explained = new Set(['Failed', 'Retrying', 'Queued', 'Pending']);
 
+const inFull = (...said: readonly string[]): string => said.filter(Boolean).join(' · ');
+
+/** What is told in words is told in the cluster's own beside its message. */
+export function inWords<R extends Pick<JobRow<string>, 'state' | 'detail' | 'message'>>(row: R): R {
+  const words = row.state === 'Failed' ? causeName(row.detail) : row.detail;
+  return words === row.detail ? row : { ...row, detail: words, message: inFull(row.detail, row.message) };
+}
+
 /** All failures have one of three reasons in the words of their controller, so what the history says comes first. */
 function withWhy(row: JobRow<string>, past: PastJob | undefined): Pick<JobRow<string>, 'state' | 'detail' | 'message'> {
   const { state, detail, message } = row;
   const why = past?.state === state && explained.has(state) ? whyNow(past) : '';
-  if (!why) return row;
+  if (!why) return inWords(row);
   if (state !== 'Failed') return { state, detail: [detail, why].filter(Boolean).join(' · '), message };
-  return past?.cause ? { state, detail: why, message: [detail, message].filter(Boolean).join(' · ') } : row;
+  return past?.cause ? { state, detail: why, message: inFull(detail, message) } : inWords(row);
 }
 
 export function State({ row }: { readonly row: JobRow<string> }): ReactNode {

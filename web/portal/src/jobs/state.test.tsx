@@ -42,15 +42,22 @@ test('a job that failed says in the table why, and what its controller makes of 
   expect(pointedAt()).toBe(`Failed · ${outOfMemory.text} · BackoffLimitExceeded · Job has reached the specified backoff limit`);
 });
 
-test('until the history knows why, and where it knows nothing of the job, it is what the object says', async () => {
+test('until the history knows why, and where it knows nothing of the job, it is what the object says, in words, and in its own when it is pointed at', async () => {
+  const words = 'No retries left';
   await show(gaveUp, { uid: 'a', state: 'Running', reason: '', cause: outOfMemory });
-  expect(detail()).toBe('BackoffLimitExceeded');
+  expect(detail()).toBe(words);
   page.unmount();
   await show(gaveUp);
-  expect(detail()).toBe('BackoffLimitExceeded');
+  expect(detail()).toBe(words);
+  expect(pointedAt()).toBe(`Failed · ${words} · BackoffLimitExceeded · Job has reached the specified backoff limit`);
   page.unmount();
   await show(gaveUp, { uid: 'a', state: 'Failed', reason: 'BackoffLimitExceeded' });
-  expect(detail()).toBe('BackoffLimitExceeded');
+  expect(detail()).toBe(words);
+});
+
+test('a reason that nobody has words for is told once, as it is', async () => {
+  await show({ failed: 1, conditions: [{ type: 'Failed', status: 'True', reason: 'OutOfLuck', message: 'so it is' }] });
+  expect([detail(), pointedAt()]).toEqual(['OutOfLuck', 'Failed · OutOfLuck · so it is']);
 });
 
 test('a job that waits says for what, in words', async () => {

@@ -28,7 +28,27 @@ export const causes = texts({
   },
 });
 
-/** Whether a cause is told in the page's language, and not as the gateway names it. */
-export const isCauseNamed = (reason: string): boolean => Object.hasOwn(causes, reason);
+/** What a Job's controller gives as its reason, where nobody knows more. */
+const controllers = texts({
+  en: byKey({
+    BackoffLimitExceeded: 'No retries left',
+    DeadlineExceeded: 'Deadline exceeded',
+    PodFailurePolicy: 'Ended by its pod failure policy',
+    FailedIndexes: 'Some indexes failed',
+    MaxFailedIndexesExceeded: 'Too many indexes failed',
+  }),
+  'zh-CN': {
+    BackoffLimitExceeded: '已无重试次数',
+    DeadlineExceeded: '超过期限',
+    PodFailurePolicy: '按 Pod 失败策略结束',
+    FailedIndexes: '部分索引失败',
+    MaxFailedIndexesExceeded: '失败的索引过多',
+  },
+});
 
-export const causeName = (reason: string): string => (isCauseNamed(reason) ? (causes[reason] ?? reason) : reason);
+const named: Readonly<Record<string, string>> = { ...controllers, ...causes };
+
+/** Whether a cause is told in the page's language, and not as the gateway names it. */
+export const isCauseNamed = (reason: string): boolean => Object.hasOwn(named, reason);
+
+export const causeName = (reason: string): string => (isCauseNamed(reason) ? (named[reason] ?? reason) : reason);
