@@ -22,7 +22,7 @@ const told = (n: number, more: object = {}): string => {
 const marked = (seq: number, data: object): string => frame('w0.read', `e.w0-${seq}`, data);
 const synced = (seq: number): string => frame('w0.synced', `e.w0-${seq}`, { seq: String(seq), count: 0 });
 const inbox = () => inboxOf(kc).getSnapshot();
-const unread = (): string => inbox().items.filter(({ read }) => !read).map(({ id }) => id).join();
+const unread = (): string => inbox().data.filter(({ read }) => !read).map(({ id }) => id).join();
 
 /** Follows them, and is told the first three, of which the first is read. */
 async function open(): Promise<void> {
@@ -36,8 +36,10 @@ async function open(): Promise<void> {
 test('the newest come first, and what is read by another device is read here', async () => {
   await open();
   expect(inbox()).toMatchObject({ unread: 2, status: 'live' });
-  expect(inbox().items.map(({ id }) => id).join()).toBe('3,2,1');
-  expect(inbox().items[0]).toMatchObject({ kind: 'Succeeded', transition: { name: 'job-3' }, digest: [], silent: false });
+  expect(inbox().data.map(({ id }) => id).join()).toBe('3,2,1');
+  // eslint-disable-next-line @typescript-eslint/no-deprecated -- who has written this goes on
+  expect(inbox().items).toBe(inbox().data);
+  expect(inbox().data[0]).toMatchObject({ kind: 'Succeeded', transition: { name: 'job-3' }, digest: [], silent: false });
   body.push(told(4) + marked(5, { ids: ['2'] }));
   await pass();
   expect(unread()).toBe('4,3');
@@ -53,7 +55,7 @@ test('what is read, and came, while the stream was away is so afterwards, and no
   expect(server.last.headers.get('last-event-id')).toBe('e.w0-3');
   body = server.last.accept(told(3), told(4), marked(5, { upTo: '3', ids: null }), told(6));
   await pass();
-  expect(inbox().items.map(({ id }) => id).join()).toBe('6,4,3,2,1');
+  expect(inbox().data.map(({ id }) => id).join()).toBe('6,4,3,2,1');
   expect(unread()).toBe('6,4');
 });
 
@@ -110,7 +112,7 @@ test('a digest has what it gathers', async () => {
   const digest = [{ seq: '7', namespace: 'n', name: 'a', to: 'Failed' }, { seq: '8', namespace: 'n', name: 'b', to: 'Succeeded' }];
   body.push(told(4, { kind: 'Digest', transition: null, digest, more: 110, silent: true }));
   await pass();
-  expect(inbox().items[0]).toMatchObject({ kind: 'Digest', transition: undefined, more: 110, silent: true, digest: [{ name: 'a', to: 'Failed' }, { name: 'b' }] });
+  expect(inbox().data[0]).toMatchObject({ kind: 'Digest', transition: undefined, more: 110, silent: true, digest: [{ name: 'a', to: 'Failed' }, { name: 'b' }] });
 });
 
 test('without a history there are no notifications, and the rest of the page goes on', async () => {

@@ -33,6 +33,8 @@ export type Which = { readonly upTo: string } | { readonly ids: readonly string[
 /** As {@link WatchSnapshot}, and immutable as that is. */
 export interface InboxSnapshot extends Freshness {
   /** The newest first: 200 of what there was, and what has come since. */
+  readonly data: readonly JobNotification[];
+  /** @deprecated It is `data`, as everywhere. */
   readonly items: readonly JobNotification[];
   /** How many of these are unread. */
   readonly unread: number;
@@ -80,7 +82,7 @@ const inboxes = new WeakMap<Kubecast, Inbox>();
  *
  * ```ts
  * const inbox = inboxOf(kc);
- * inbox.subscribe(() => render(inbox.getSnapshot().items));
+ * inbox.subscribe(() => render(inbox.getSnapshot().data));
  * ```
  */
 export function inboxOf(kc: Kubecast): Inbox {
@@ -110,9 +112,10 @@ function make(kc: Kubecast): Inbox {
     }
     // What the gateway has told by now needs no more be remembered.
     marks = marks.filter((mark) => apply(all, mark) || !mark.settled);
-    const items = [...all.values()].reverse();
-    const { data, namespaces, ...freshness } = of;
-    shown = { of, marks, snapshot: { items, unread: items.filter((item) => !item.read).length, ...freshness } };
+    const data = [...all.values()].reverse();
+    const { namespaces, ...freshness } = of;
+    // eslint-disable-next-line @typescript-eslint/no-deprecated -- for who has written it
+    shown = { of, marks, snapshot: { ...freshness, data, items: data, unread: data.filter(({ read }) => !read).length } };
     return shown.snapshot;
   };
   return {

@@ -372,7 +372,7 @@ export function useAccess(resource: Resource<KubeObject>, query?: AccessQuery | 
  * What the caller was told of their jobs, the newest first, and how much of it is unread; shared by all tabs and devices.
  *
  * ```tsx
- * const { items, unread, markRead } = useNotifications();
+ * const { data, unread, markRead } = useNotifications();
  * ```
  */
 export function useNotifications(): Shown<Inbox>;

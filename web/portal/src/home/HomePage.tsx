@@ -35,7 +35,7 @@ export function HomePage({ view }: { view: View }): ReactNode {
   const known = useKnown(readings, pasts, signalOf);
   const connection = useConnection();
   const away = useAway();
-  const { items } = useSyncExternalStore(inbox.subscribe, inbox.getSnapshot);
+  const { data: items } = useSyncExternalStore(inbox.subscribe, inbox.getSnapshot);
   const [all, setAll] = useState(false);
 
   // What is missing of several is said beside the others' rows, if there are others.

@@ -22,7 +22,7 @@ const Settings = page(() => import('./Settings.tsx').then((settings) => settings
 const some = 50;
 
 export function InboxPanel({ view, user }: { view: View; user: string }): ReactNode {
-  const { items: told, unread, status, reason, asOf, error, markRead, retry } = useNotifications();
+  const { data: told, unread, status, reason, asOf, error, markRead, retry } = useNotifications();
   const items = useExplained(told);
   const [shown, setShown] = useState(some);
   const [adjusting, setAdjusting] = useState(false);

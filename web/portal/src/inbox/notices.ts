@@ -97,10 +97,10 @@ function follow({ user, inbox, aside, onOpen }: NoticesOptions): () => void {
     if (unread !== snapshot.unread) others.postMessage((unread = snapshot.unread));
     const last = kept(user);
     // What came before this browser looked at all is no news.
-    const fresh = last && (begun || Date.now() - last.seen < followed) ? due(snapshot.items, last) : [];
+    const fresh = last && (begun || Date.now() - last.seen < followed) ? due(snapshot.data, last) : [];
     begun = true;
     if (!last) return;
-    if (last.id !== (snapshot.items[0]?.id ?? '') || Date.now() - last.seen > beat) keep(user, snapshot.items);
+    if (last.id !== (snapshot.data[0]?.id ?? '') || Date.now() - last.seen > beat) keep(user, snapshot.data);
     if (Notification.permission === 'granted') show(fresh, (item) => {
       if (item) inbox.markRead({ ids: [item.id] }).catch(() => undefined);
       onOpen(item);

@@ -41,7 +41,7 @@ function seenOn({ page, object }: View, items: readonly JobNotification[], uid: 
 }
 
 /** Marks as read what is on screen while somebody looks, each once: a gateway that refuses is not asked again and again. */
-export function useSeen(view: View, { items, markRead }: Pick<Inbox & InboxSnapshot, 'items' | 'markRead'>): void {
+export function useSeen(view: View, { data: items, markRead }: Pick<Inbox & InboxSnapshot, 'data' | 'markRead'>): void {
   const looks = useSyncExternalStore(onVisibility, isVisible);
   const uid = useSyncExternalStore(onShown, () => shown.uid);
   const asked = useRef(new Set<string>());
