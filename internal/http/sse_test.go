@@ -254,6 +254,7 @@ func (s *events) frame() frame {
 // next is the next event, comments and bookmarks aside.
 func (s *events) next() frame {
 	s.t.Helper()
+	defer s.within()() // bookmarks do not prolong it
 	for {
 		if f := s.event(); !strings.HasSuffix(f.event, "bookmark") {
 			return f
@@ -289,6 +290,7 @@ func (s *events) expect(want ...string) (last frame) {
 // until reads up to an event of a name, and returns it.
 func (s *events) until(name string) frame {
 	s.t.Helper()
+	defer s.within()() // other events do not prolong it
 	for {
 		if f := s.frame(); f.event == name {
 			return f
