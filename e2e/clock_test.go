@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -54,7 +55,7 @@ var jumpingProgram = sync.OnceValues(func() (string, error) {
 		return fail(err)
 	}
 	path := filepath.Join(harness.Dir(), "gateway-clock")
-	build := exec.Command("go", "build", "-race", "-overlay", filepath.Join(dir, "overlay.json"), "-o", path, "./cmd/gateway")
+	build := exec.Command("go", slices.Concat([]string{"build"}, harness.RaceFlags, []string{"-overlay", filepath.Join(dir, "overlay.json"), "-o", path, "./cmd/gateway"})...)
 	build.Dir = ".."
 	if out, err := build.CombinedOutput(); err != nil {
 		return fail(fmt.Errorf("%w\n%s", err, out))
