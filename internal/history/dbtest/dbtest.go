@@ -105,12 +105,20 @@ func find(name string) string {
 	return ""
 }
 
-// Missing reports whether the server is not installed.
-func (s *Server) Missing() bool { return s.missing != "" }
+// Missing reports whether the server is not installed, or the tests are short ones.
+func (s *Server) Missing() bool { return s.absent() != "" }
 
-// Start starts the server, for the tests of a whole package; Stop has to follow. Without the programs it does nothing.
+// absent is why tests do without the server; "" if they do not. Short ones, which `make check` runs, start none.
+func (s *Server) absent() string {
+	if testing.Testing() && testing.Short() {
+		return "short tests start no database server"
+	}
+	return s.missing
+}
+
+// Start starts the server, for the tests of a whole package; Stop has to follow. Where it is missing it does nothing.
 func (s *Server) Start() error {
-	if s.missing != "" {
+	if s.Missing() {
 		return nil
 	}
 	var err error
@@ -254,8 +262,8 @@ func (s *Server) Dir() string { return s.dir }
 // Database makes an empty database and gives its address. The test is skipped where the server is not installed.
 func (s *Server) Database(t testing.TB) string {
 	t.Helper()
-	if s.missing != "" {
-		t.Skip(s.missing)
+	if absent := s.absent(); absent != "" {
+		t.Skip(absent)
 	}
 	name := fmt.Sprintf("test%d", databases.Add(1))
 	s.Exec(t, "CREATE DATABASE "+name)

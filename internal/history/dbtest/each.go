@@ -1,6 +1,7 @@
 package dbtest
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"testing"
@@ -31,6 +32,7 @@ func Each(t *testing.T, test func(t *testing.T, address string)) {
 // Main is the TestMain of a package whose tests write to databases: it starts the servers, and ends
 // with failure if a goroutine is left.
 func Main(m *testing.M) {
+	flag.Parse() // whether the tests are short
 	for _, server := range []*Server{PostgreSQL, Maria} {
 		if err := server.Start(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
