@@ -60,7 +60,7 @@ export interface Saved {
 const nothing: WatchSnapshot<never> = { data: none, ...unknown, namespaces: undefined };
 /** How long what seems to end the stream is left out of it, in milliseconds. */
 const restTime = 30_000;
-/** How many watches a stream carries at most (wire.md, "Sizes"). */
+/** How many watches a stream carries at most (wire.md, "Addresses"). */
 const mostWatches = 32;
 
 /** One watch; of whoever looks inside. */
