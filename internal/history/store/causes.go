@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -82,24 +83,41 @@ type Explanation struct {
 func (s *Store) Explained(ctx context.Context, log LogName, seqs []uint64) (map[uint64]Explanation, error) {
 	w := &where{}
 	w.add("log = (SELECT id FROM logs WHERE cluster = ? AND resource = ?)", log.Cluster, log.Resource)
+	found := make(map[uint64]Explanation, len(seqs))
+	return found, s.explained(ctx, w, seqs, func(seq uint64, _ string, e Explanation) { found[seq] = e })
+}
+
+// ExplainedOf does so for transitions of a cluster, by its name for people, and a kind, whose jobs have these uids: several
+// clusters may have had that name.
+func (s *Store) ExplainedOf(ctx context.Context, cluster, resource string, uids map[uint64]string) (map[uint64]Explanation, error) {
+	w := &where{}
+	w.add("log IN (SELECT id FROM logs WHERE name = ? AND resource = ?)", cluster, resource)
+	found := make(map[uint64]Explanation, len(uids))
+	return found, s.explained(ctx, w, slices.Collect(maps.Keys(uids)), func(seq uint64, uid string, e Explanation) {
+		if uids[seq] == uid {
+			found[seq] = e
+		}
+	})
+}
+
+func (s *Store) explained(ctx context.Context, w *where, seqs []uint64, each func(seq uint64, uid string, e Explanation)) error {
 	args := make([]any, len(seqs))
 	for i, seq := range seqs {
 		args[i] = int64(seq)
 	}
 	w.add("seq IN (?"+strings.Repeat(", ?", len(seqs)-1)+")", args...)
-	found := make(map[uint64]Explanation, len(seqs))
-	err := s.Each(ctx, func(scan Scan) error {
+	return s.Each(ctx, func(scan Scan) error {
 		var seq uint64
+		var uid string
 		var e Explanation
 		var cause sql.NullString
-		if err := scan(&seq, &cause, &e.Reason, &e.Message); err != nil {
+		if err := scan(&seq, &uid, &cause, &e.Reason, &e.Message); err != nil {
 			return err
 		}
 		err := readCause(&e.Cause, cause)
-		found[seq] = e
+		each(seq, uid, e)
 		return err
-	}, "SELECT seq, cause, reason, message FROM transitions "+w.String(), w.args...)
-	return found, err
+	}, "SELECT seq, uid, cause, reason, message FROM transitions "+w.String(), w.args...)
 }
 
 // cameTo is the number of the transition of which a cause is known; 0: it is not there. A version

@@ -7,20 +7,16 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/kubecast/kubecast/internal/history"
 	"github.com/kubecast/kubecast/internal/history/store"
 	"github.com/kubecast/kubecast/internal/history/wire"
 )
-
-// caused are the states that transitions have causes of.
-var caused = []history.State{history.Failed, history.Retrying, history.Cancelled, history.Queued}
 
 // questions are the transitions of which it is asked why, by their log and number, with where their texts stand.
 type questions map[store.LogName]map[uint64][]*json.RawMessage
 
 func (q questions) ask(cluster string, text *json.RawMessage) {
 	var t wire.Transition
-	if json.Unmarshal(*text, &t) != nil || !slices.Contains(caused, t.To) {
+	if json.Unmarshal(*text, &t) != nil || !t.To.HasCause() {
 		return
 	}
 	seq, err := strconv.ParseUint(t.Seq, 10, 64)

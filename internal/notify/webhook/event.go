@@ -32,7 +32,7 @@ type digest struct {
 	Transitions []outbox.Event `json:"transitions"`
 }
 
-// eventOf is a message as its CloudEvent, the same at each attempt.
+// eventOf is a message as its CloudEvent, with the same id at each attempt.
 func eventOf(m *outbox.Message) (cloudEvent, error) {
 	event := cloudEvent{SpecVersion: "1.0", ID: m.ID, Type: typeTransition, DataContentType: "application/json", Data: json.RawMessage(m.Body)}
 	if !m.IsDigest() {

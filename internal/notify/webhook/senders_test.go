@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/kubecast/kubecast/internal/history"
+	"github.com/kubecast/kubecast/internal/history/store"
 	"github.com/kubecast/kubecast/internal/notify/outbox"
 )
 
@@ -335,5 +336,23 @@ func TestWhatWasSentWhileTheDatabaseWasAwayIsSentAgainOrRecorded(t *testing.T) {
 		if a.uid == "u1" && a.id != rec.arrivals()[0].id {
 			t.Error("two ids of one message")
 		}
+	}
+}
+
+// The message was written before it was known why.
+func TestWhatIsSentSaysWhyAsItIsKnownThen(t *testing.T) {
+	p := newPast(t, outbox.Target{Name: "a"})
+	p.write("u1", history.Running, history.Failed)
+	oom := &history.Cause{Text: "trainer was OOM-killed (exit 137) on gpu-07", Reason: history.OOMKilled, Pods: 1}
+	next, err := p.db.Write(t.Context(), p.log, store.Batch{To: p.log.Version, Causes: []store.KnownCause{{UID: "u1", Version: p.log.Version, To: history.Failed, Cause: oom}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.log = next
+	rec := newReceiver(t, nil)
+	p.start(Target{Name: "a", URL: rec.URL})
+	until(t, "it is sent", func() bool { return len(rec.arrivals()) == 1 })
+	if body := string(rec.arrivals()[0].body); strings.Count(body, oom.Text) != 2 {
+		t.Errorf("the transition and the job say %s", body)
 	}
 }

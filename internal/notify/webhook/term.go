@@ -254,10 +254,13 @@ func (t *term) next(ctx context.Context, job outbox.Job) (*outbox.Message, error
 	ctx, cancel := context.WithTimeout(ctx, t.times.lease)
 	defer cancel()
 	m, err := t.store.Oldest(ctx, t.Name, job)
-	if err == nil && m != nil && m.Due > now() {
+	if err != nil || m == nil {
+		return m, err
+	}
+	if m.Due > now() {
 		return nil, t.store.Postpone(ctx, t.Name, m)
 	}
-	return m, err
+	return m, t.store.Explain(ctx, m)
 }
 
 // deliver makes an attempt, and records what became of it. It reports whether the message was accepted and is gone.
