@@ -98,10 +98,13 @@ func (f *fleet) token(user string, groups ...string) (string, error) {
 	return devtoken.Sign(devtoken.Token{KeyFile: f.path("key.pem"), User: user, Groups: groups, Issuer: issuer, Audience: audience, TTL: 12 * time.Hour})
 }
 
-// config lifts only the limit of streams that one address may have, since all clients come from few addresses of loopback.
+// config lifts the limit of streams that one address may have, since all clients come from few addresses of loopback, and has
+// a ring that holds a minute of the changes, where the default one holds 16 s: clients of an edge that is killed come back later
+// than that where two processors do everything.
 func (f *fleet) config(more string) string {
 	return fmt.Sprintf(`auth: {jwt: [{issuer: %q, audiences: [%s], publicKeyFile: %q}]}
 cache: {preload: [configmaps]}
+ring: {events: 65536, bytes: 256Mi}
 %s`, issuer, audience, f.path("key.pem.pub"), more)
 }
 
