@@ -403,6 +403,37 @@ describe('tokens', () => {
     expect(server.last.headers.get('Authorization')).toBe('Bearer t2');
   });
 
+  test.each([
+    ['another address', () => client?.follow('/stream?jobs=x&pods=y')],
+    ['a pause', () => (client?.pause(), client?.resume())],
+  ])('a good token that took the place of a refused one is no sign-out if %s breaks off its first attempt', async (_, breakOff) => {
+    let token = 'old';
+    await connect({ token: (reason) => (reason === 'refused' ? (token = 'new') : token) });
+    server.last.refuse(401);
+    await settle();
+    breakOff();
+    await settle();
+    expect(server.requests).toHaveLength(3);
+    expect(server.last.headers.get('Authorization')).toBe('Bearer new');
+    server.last.accept(bookmark('e.jobs-1'));
+    await settle();
+    expect(status()).toBe('live');
+  });
+
+  test('401 for the next stream of an open one earns a fresh token, also if the open one has had one', async () => {
+    let n = 0;
+    await connect({ token: (reason) => `t${reason === 'connect' ? n : ++n}` });
+    server.last.refuse(401);
+    await settle();
+    server.last.accept(bookmark('e.jobs-1'));
+    await settle();
+    client?.follow('/stream?jobs=x&pods=y');
+    await settle();
+    server.last.refuse(401); // since t1 has ended meanwhile
+    await settle();
+    expect(server.last.headers.get('Authorization')).toBe('Bearer t2');
+  });
+
   test('a token source that never answers is given up, told of, and asked again', async () => {
     const token = vi.fn(() => new Promise<string>(() => undefined));
     await connect({ token });

@@ -118,7 +118,7 @@ export class Client {
   #tried = false;
   #tokenReason: TokenReason = 'connect';
   /** How the token in use was refused, or the one that it has taken the place of. */
-  #refused: Lost | undefined;
+  #refused: Lost | false = false;
   #renewing = false;
 
   /** Connects at once. All that happens is told through the callbacks, never before this returns. */
@@ -259,6 +259,9 @@ export class Client {
     } catch (thrown) {
       const error = lost(attempt.signal.aborted ? reasonOf(attempt.signal) : thrown);
       const { reason } = error;
+      const refused = this.#refused;
+      // One that is broken off may come back with the same token, which nobody has refused.
+      this.#refused = reason === 'http:401' && error;
       if (error === again) return undefined;
       if (reason === 'goodbye:expired') this.#tokenReason = 'expiring';
       if (reason === 'unreadable') {
@@ -266,8 +269,6 @@ export class Client {
         if (this.#poisoned === this.#lastEventId) this.#startOver = true;
         this.#poisoned = this.#lastEventId;
       }
-      const refused = this.#refused;
-      this.#refused = reason === 'http:401' ? error : undefined;
       if (!this.#refused || refused) return endOf(error, this.#delivered);
       this.#tokenReason = 'refused';
       return undefined;
@@ -332,8 +333,7 @@ export class Client {
     if (token === this.#nextToken) this.#nextToken = undefined;
     if (this.#nextToken === undefined) this.#tried = false;
     const behind = connection.resumed && (this.#state.status !== 'live' || this.#doubted);
-    this.#proven = false;
-    this.#doubted = this.#distrusted = false;
+    this.#proven = this.#refused = this.#doubted = this.#distrusted = false;
     this.#patience = patience;
     this.#stale.clear();
     this.#call(() => this.#options.onOpen?.(connection.resumed, url, behind));
