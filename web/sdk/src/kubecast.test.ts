@@ -374,6 +374,43 @@ test('what was denied is not shown again before it is known to be allowed, howev
   expect(watch.getSnapshot()).toMatchObject({ status: 'live', data: [{ metadata: { name: 'a' } }] });
 });
 
+test.each([401, 403])('after %i nothing of before is shown, not to who may see less than before, and not by close()', async (status) => {
+  const watch = kc.watch(jobs);
+  const shown: number[] = [];
+  watch.subscribe(() => shown.push(watch.getSnapshot().data.length));
+  await pass();
+  const body = server.last.accept(added('w0', 'a'), synced('w0', 'e.w0-1'));
+  await pass();
+  body.break();
+  await pass(1_000);
+  server.last.refuse(status);
+  await pass();
+  if (status === 403) server.last.refuse(403);
+  await pass();
+  expect(watch.getSnapshot()).toMatchObject({ status: 'denied', data: [], error: { reason: `http:${status}` } });
+  shown.length = 0;
+  watch.retry();
+  await pass();
+  server.last.refuse(503);
+  await pass(30_000);
+  const again = server.last.accept(frame('w0.reset', 'e', { reason: 'epoch' }));
+  await pass();
+  expect(watch.getSnapshot().data).toEqual([]);
+  again.push(added('w0', 'b') + synced('w0', 'e.w0-2'));
+  await pass();
+  expect(watch.getSnapshot()).toMatchObject({ status: 'live', data: [{ metadata: { name: 'b' } }] });
+  expect(Math.max(...shown.slice(0, -1), 0)).toBe(0);
+  again.break();
+  await pass(1_000);
+  server.last.refuse(status);
+  await pass();
+  if (status === 403) server.last.refuse(403);
+  await pass();
+  kc.close();
+  kc.close();
+  expect(watch.getSnapshot()).toMatchObject({ status: 'failed', data: [], error: { reason: 'closed' } });
+});
+
 test('all that is watched is refused: so it is told of the connection, too', async () => {
   const one = kc.watch(jobs);
   one.subscribe(() => undefined);

@@ -151,7 +151,7 @@ export class Kubecast {
     for (const entry of this.#entries.values()) {
       if (entry.refused && entry.subscribers)
         void refusalOf(this.#options, entry.path).then((refused) => {
-          if (refused === undefined) entry.refused = refused;
+          if (refused === undefined) entry.refused = null;
           this.#settle();
         });
     }
@@ -186,7 +186,7 @@ export class Kubecast {
     this.#again?.abort();
     for (const entry of this.#entries.values()) {
       clearTimeout(entry.timer);
-      entry.refused &&= closed; // and stays empty
+      entry.refused &&= null; // and stays empty
     }
     this.#client?.close();
     // A client that was refused has ended before, and says nothing more.
@@ -224,7 +224,7 @@ export class Kubecast {
     const collection = this.#store.put(name, sink);
     const snapshot = saved?.fill(path, collection) ?? nothing;
     const entry: Entry = { name, path, collection, listeners: new Listeners(), watch, subscribers: 0, snapshot, server: snapshot, followed: !objects, since: snapshot.asOf };
-    collection.subscribe(() => this.#show(entry));
+    collection.subscribe(() => this.#show(entry, this.#carried));
     this.#entries.set(path, entry);
     this.#expire(entry); // it may have been made for nothing
     if (this.#closed) this.#show(entry);
@@ -311,10 +311,7 @@ export class Kubecast {
 
   /** From here on what is heard does not make what these watches show any newer, until they have what was missed. */
   #toldAnew(name?: string): void {
-    for (const entry of this.#entries.values()) {
-      if (name === undefined || entry.name === name) entry.since ??= this.#client?.asOf;
-      if (this.#carried?.includes(entry.name)) entry.refused = undefined;
-    }
+    for (const entry of this.#entries.values()) if (name === undefined || entry.name === name) entry.since ??= this.#client?.asOf;
   }
 
   /** Goes on without what may have ended the stream, unless there is nothing else. */
@@ -359,10 +356,7 @@ export class Kubecast {
       await sleep(backoff({ failures: 4 }, this.#options.random), (this.#again = new AbortController()).signal);
     } else if (found || asked.every(({ subscribers }) => subscribers)) {
       // If it was one of them, it was in these words. If it was none, it was what they are together.
-      asked.forEach((entry, n) => {
-        const answer = found && (several || !answers[n]) ? answers[n] : refused;
-        if (answer !== null) entry.refused = answer;
-      });
+      asked.forEach((entry, n) => (entry.refused = (found && (several || !answers[n]) ? answers[n] : refused) ?? entry.refused));
     }
     if (this.#closed) return;
     this.#state = this.#client?.state;
@@ -374,10 +368,17 @@ export class Kubecast {
     this.#listeners.tell();
   }
 
-  #show(entry: Entry): void {
+  /** `told`: what the stream carries, if it has just told something. */
+  #show(entry: Entry, told?: readonly string[]): void {
     if (entry.since && !this.#client && !this.#closed) return; // nothing is more recent
     const { items, phase, stale, ...more } = entry.collection.getSnapshot();
-    if (phase === 'current') entry.since = undefined;
+    if (phase === 'current') {
+      entry.since = undefined;
+      // Not before: who is allowed again may be allowed less.
+      if (told?.includes(entry.name)) entry.refused = undefined;
+    }
+    // Nobody is signed in, and who is next may see less.
+    if (this.#state?.status === 'denied') entry.refused ??= null;
     const next = { ...nothing, ...(entry.refused === undefined && { ...more, data: items }), ...describe(entry, phase, stale, this.#state) };
     if (isSame(next, entry.snapshot)) return;
     entry.snapshot = next;
@@ -393,10 +394,9 @@ function describe(
   stale: { readonly since: number; readonly reason: string } | undefined,
   state: ConnectionState | undefined,
 ): Partial<Freshness> {
-  if (refused) return { status: finalOf(refused.reason) ?? 'failed', error: refused };
-  const all = { ...nothing, ...state };
-  if (isFinal(all)) return { status: all.status, error: all.error };
-  const { status, reason = 'reconnecting', asOf, error } = { ...all, ...(aside && leftOut) };
+  if (refused) return { status: finalOf(refused.reason), error: refused };
+  if (state && isFinal(state)) return { status: state.status, error: state.error };
+  const { status, reason = 'reconnecting', asOf, error } = { ...nothing, ...state, ...(aside && leftOut) };
   if (refused === null || phase === 'loading') return { error };
   // Another watch may be stale by the gateway's word, and this one not.
   if (status !== 'live' && /reconnecting|paused/.test(reason)) return { status: 'stale', reason, asOf: since ?? asOf, error };
