@@ -120,6 +120,7 @@ func (q *query) run(ctx context.Context, processors *budget.Queue, user string) 
 
 // build makes the answer from the present state. It is false if the context has ended.
 func (q *query) build(task *budget.Task) bool {
+	q.upstreamStatus = statusOf(q.store) // before the state is read, which then has what was missed
 	snapshot, changed := q.store.View(q.Part.Scope())
 	q.cursor, q.read = q.store.Topic().From(snapshot.Head, q.Part.Scope()), nil
 	seen := 0
@@ -186,7 +187,10 @@ func (q *query) readAhead() {
 func (q *query) next() (_ batch, more bool, err error) {
 	if len(q.read) > 0 {
 		b := q.read[0]
-		q.read = q.read[1:]
+		q.read[0] = batch{} // it must not keep objects alive
+		if q.read = q.read[1:]; len(q.read) == 0 {
+			q.read = nil
+		}
 		return b, true, nil
 	}
 	events, position, err := q.cursor.Next(q.space[:0], q.wakes)
@@ -252,6 +256,9 @@ func (q *query) holds() bool {
 
 // hasDue reports whether the answer has what was promised.
 func (q *query) hasDue() bool {
+	if len(q.read) > 0 {
+		return false // the cursor is ahead of the answer
+	}
 	place, _ := q.cursor.Place()
 	order, ok := place.Compare(q.due)
 	return ok && order >= 0
