@@ -13,7 +13,8 @@ import (
 const explainedAtOnce = 100
 
 // Explain has a message say why jobs came to their states, as it is known by now: how their pods ended may have been read
-// after it was written. Of a transition that is kept no more, and of one whose cause it has, it says what it said.
+// after it was written. Until then the cause is what the job itself says. Of a
+// transition that is kept no more, it says what it said.
 func (b *Store) Explain(ctx context.Context, m *Message) error {
 	var body struct {
 		Transitions []Event `json:"transitions"`
@@ -31,7 +32,7 @@ func (b *Store) Explain(ctx context.Context, m *Message) error {
 	for i := range body.Transitions {
 		e := &body.Transitions[i]
 		seq, err := strconv.ParseUint(e.Transition.Seq, 10, 64)
-		if err != nil || e.Transition.Cause != nil || !e.Transition.To.HasCause() {
+		if err != nil || !e.Transition.To.HasCause() {
 			continue
 		}
 		in := list{e.Transition.Cluster, e.Transition.Resource}

@@ -14,7 +14,10 @@ import (
 func TestAnAttemptSaysWhatWasFoundOutSince(t *testing.T) {
 	each(t, []Target{{Name: "single", States: ends}, {Name: "digest", States: ends, Digest: time.Minute}}, func(t *testing.T, p *past) {
 		p.write(seen("u1", 2, false, history.Running, history.Failed))
-		p.write(seen("u2", 3, false, history.Running, history.Failed))
+		early := seen("u2", 3, false, history.Running, history.Failed)
+		said := &history.Cause{Text: "BackoffLimitExceeded", Reason: "BackoffLimitExceeded"} // by the job, before its pod's end was read
+		early.Transitions[1].Cause, early.After[1].Cause = said, said
+		p.write(early)
 		p.write(seen("u3", 4, false, history.Running, history.Succeeded))
 		if !must[bool](t)(p.box.Compose(t.Context(), "digest", history.At(time.Now().Add(time.Hour)))) {
 			t.Fatal("there is no digest")
@@ -54,12 +57,12 @@ func TestAnAttemptSaysWhatWasFoundOutSince(t *testing.T) {
 				}
 			}
 		}
-		is("at first", "u1 ", "u2 ", "u3 ")
+		is("at first", "u1 ", "u2 "+said.Text, "u3 ")
 		oom := &history.Cause{Text: "trainer was OOM-killed (exit 137) on gpu-07", Reason: history.OOMKilled, Pods: 1}
 		b := seen("u4", 5, false, history.Running)
-		b.Causes = []store.KnownCause{{UID: "u1", Version: 2, To: history.Failed, Cause: oom}}
+		b.Causes = []store.KnownCause{{UID: "u1", Version: 2, To: history.Failed, Cause: oom}, {UID: "u2", Version: 3, To: history.Failed, Cause: oom}}
 		p.write(b)
-		is("when it is known", "u1 "+oom.Text, "u2 ", "u3 ")
+		is("when it is known", "u1 "+oom.Text, "u2 "+oom.Text, "u3 ")
 		// Another cluster may have had the name, and have the same numbers.
 		if err := p.db.Transact(t.Context(), func(tx *store.Tx) error {
 			_, err := tx.Exec(t.Context(), "UPDATE transitions SET uid = ? WHERE uid = ?", "other", "u1")
@@ -67,6 +70,6 @@ func TestAnAttemptSaysWhatWasFoundOutSince(t *testing.T) {
 		}); err != nil {
 			t.Fatal(err)
 		}
-		is("of another job of its number", "u1 ", "u2 ", "u3 ")
+		is("of another job of its number", "u1 ", "u2 "+oom.Text, "u3 ")
 	})
 }

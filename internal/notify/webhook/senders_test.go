@@ -339,6 +339,21 @@ func TestWhatWasSentWhileTheDatabaseWasAwayIsSentAgainOrRecorded(t *testing.T) {
 	}
 }
 
+// It is not held back, and with it all that follows of its job.
+func TestWhatIsSentMayLackWhyItCame(t *testing.T) {
+	p := newPast(t, outbox.Target{Name: "a"})
+	p.write("u1", history.Running, history.Failed)
+	if err := p.db.Transact(t.Context(), func(tx *store.Tx) error {
+		_, err := tx.Exec(t.Context(), "UPDATE transitions SET cause = ?", "what a later release may write")
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	rec := newReceiver(t, nil)
+	p.start(Target{Name: "a", URL: rec.URL})
+	until(t, "it is sent", func() bool { return len(rec.arrivals()) == 1 })
+}
+
 // The message was written before it was known why.
 func TestWhatIsSentSaysWhyAsItIsKnownThen(t *testing.T) {
 	p := newPast(t, outbox.Target{Name: "a"})

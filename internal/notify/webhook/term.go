@@ -260,7 +260,13 @@ func (t *term) next(ctx context.Context, job outbox.Job) (*outbox.Message, error
 	if m.Due > now() {
 		return nil, t.store.Postpone(ctx, t.Name, m)
 	}
-	return m, t.store.Explain(ctx, m)
+	if err := t.store.Explain(ctx, m); err != nil {
+		if ctx.Err() != nil {
+			return nil, err
+		}
+		t.log.Warn("why a job came to its state cannot be read; its message says what it said", "id", m.ID, "error", err) // rather than hold it back
+	}
+	return m, nil
 }
 
 // deliver makes an attempt, and records what became of it. It reports whether the message was accepted and is gone.
