@@ -1,8 +1,10 @@
 package cache
 
 import (
+	"cmp"
 	"iter"
 	"slices"
+	"strings"
 	"unsafe"
 
 	"github.com/tidwall/btree"
@@ -19,6 +21,7 @@ import (
 //
 //  1. If last is nil, all objects are held. Else exactly those are held that do not stand behind it.
 //  2. beyond is the number of objects that are not held.
+//  3. left has all objects that were there and are not, of those that left since it was emptied last.
 type Ranking struct {
 	order  Order
 	keep   int
@@ -26,7 +29,21 @@ type Ranking struct {
 	held   map[*cluster.Object]*sortEntry // nil in a copy
 	last   *sortEntry
 	beyond int
+	left   *btree.BTreeG[identity]
+	forgot int // how often left was emptied
 }
+
+// identity tells an object from all others, also from one that had its name before.
+type identity struct{ namespace, name, uid string }
+
+func identityOf(o *cluster.Object) identity { return identity{o.GetNamespace(), o.GetName(), o.UID()} }
+
+func lessIdentity(a, b identity) bool {
+	return cmp.Or(strings.Compare(a.name, b.name), strings.Compare(a.namespace, b.namespace), strings.Compare(a.uid, b.uid)) < 0
+}
+
+// mostLeft is how many objects are remembered that have left.
+const mostLeft = 4096
 
 // heldAtFirst and heldAtMost say how many objects are held of an order that has more, in terms of how many are to be
 // kept. So as many as are kept may leave before it has to be looked for what follows them.
@@ -38,7 +55,7 @@ const (
 // Ranking puts objects, which come in the order of Kubernetes' lists, in order. It is to keep the first so many of them, at
 // least 1. It calls step as Sort does.
 func (o Order) Ranking(objects iter.Seq[*cluster.Object], keep int, step func(bytes int) bool) *Ranking {
-	r := &Ranking{order: o, keep: max(keep, 1)}
+	r := &Ranking{order: o, keep: max(keep, 1), left: btree.NewBTreeGOptions(lessIdentity, treeOptions)}
 	r.ranked = btree.NewBTreeGOptions(func(a, b *sortEntry) bool { return o.compareEntries(*a, *b) < 0 }, treeOptions)
 	first := r.first(objects, step)
 	r.held = make(map[*cluster.Object]*sortEntry, len(first))
@@ -122,8 +139,33 @@ func (r *Ranking) Change(old, now *cluster.Object) bool {
 	if r.ranked.Len() > heldAtMost*r.keep {
 		r.shorten()
 	}
-	return before != nil || wasBeyond || now != nil
+	was := before != nil || wasBeyond
+	r.remember(old, was, now)
+	return was || now != nil
 }
+
+// remember notes what has left, and what has come back.
+func (r *Ranking) remember(old *cluster.Object, was bool, now *cluster.Object) {
+	switch {
+	case was && now == nil:
+		if r.left.Len() >= mostLeft {
+			r.left = btree.NewBTreeGOptions(lessIdentity, treeOptions)
+			r.forgot++
+		}
+		r.left.Set(identityOf(old))
+	case !was && now != nil && r.left.Len() > 0:
+		r.left.Delete(identityOf(now))
+	}
+}
+
+// Left reports whether an object has left that was there once, if it was not forgotten since.
+func (r *Ranking) Left(o *cluster.Object) bool {
+	_, left := r.left.Get(identityOf(o))
+	return left
+}
+
+// Forgot is how often it was forgotten which objects have left: there may be too many.
+func (r *Ranking) Forgot() int { return r.forgot }
 
 // shorten holds fewer objects.
 func (r *Ranking) shorten() {
@@ -162,7 +204,7 @@ func (r *Ranking) Window(to []*cluster.Object, offset, places int) []*cluster.Ob
 // Copy is the ranking at this moment; it costs the same however many objects there are. It takes no changes.
 func (r *Ranking) Copy() *Ranking {
 	c := *r
-	c.ranked, c.held = r.ranked.Copy(), nil
+	c.ranked, c.held, c.left = r.ranked.Copy(), nil, r.left.Copy()
 	return &c
 }
 
@@ -176,5 +218,5 @@ func (r *Ranking) Size() int64 {
 		inMap  = 24 // bytes of two pointers in a map, which is not full
 	)
 	entry := unsafe.Sizeof(sortEntry{}) + uintptr(len(r.order.terms))*unsafe.Sizeof(SortValue{})
-	return int64(r.ranked.Len()) * (int64(entry) + inTree + inMap)
+	return int64(r.ranked.Len())*(int64(entry)+inTree+inMap) + int64(r.left.Len())*int64(unsafe.Sizeof(identity{}))*2
 }

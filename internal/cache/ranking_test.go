@@ -110,7 +110,19 @@ func (r *rankings) change(step int) {
 	if r.ranking.HoldsAll() {
 		r.all++
 	}
+	if was != nil && r.ranking.Left(was) != (now == nil) {
+		r.Fatalf("step %d: whether number %d has left is told wrong", step, number)
+	}
+	if now != nil && r.ranking.Left(now) {
+		r.Fatalf("step %d: number %d has left, and is there", step, number)
+	}
 	if step%50 == 0 {
+		for _, o := range r.then {
+			if !r.copied.Left(o) {
+				continue
+			}
+			r.Fatalf("step %d: in a copy, %s has left that is there", step, o.Key())
+		}
 		r.same(step, r.copied, r.then)
 		r.copied, r.then = r.ranking.Copy(), want
 	}

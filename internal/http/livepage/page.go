@@ -128,15 +128,18 @@ func (p *page) tell(to eventstream.Sink, c change, view *livequery.Snapshot) {
 		return
 	}
 	lost := eventstream.IdentityOf(p.in.Store.Kind(), c.object, view.Version)
-	if p.isSelected(c.object) {
+	if p.isSelected(c.object, view) {
 		lost.Reason = "moved"
 	}
 	to.Emit(p.prefix, stream.Deleted.String(), reply.MustJSON(lost))
 }
 
-// isSelected reports whether an object that has left the page is still selected. The store says so, which may know more than
-// the page: a view holds only the beginning of the order.
-func (p *page) isSelected(o *cluster.Object) bool {
+// isSelected reports whether an object that has left the page is still selected. If the view cannot say so, the store says what
+// is so now.
+func (p *page) isSelected(o *cluster.Object, view *livequery.Snapshot) bool {
+	if left, ok := view.Left(o, p.told); ok {
+		return !left
+	}
 	still := p.in.Store.Snapshot().Get(o.GetNamespace(), o.GetName())
 	return still != nil && isSame(still, o) && p.asked.Selects(still)
 }

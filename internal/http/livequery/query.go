@@ -31,6 +31,7 @@ type Ref struct {
 
 	all    uint64        // everything up to this version is in it; less than its own, if there may be more of that
 	number uint64        // of the snapshots by this cursor: two may be of one version
+	forgot int           // how often it was forgotten which objects have left the order
 	cursor *cache.Cursor // that it came by; only Void may be asked of it
 }
 
@@ -42,6 +43,15 @@ func (m Ref) Known() stream.Known { return stream.Known{All: m.all, Some: max(m.
 
 // Void reports whether another history has begun since, in which the version means something else.
 func (m Ref) Void() bool { return m.cursor != nil && m.cursor.Void() }
+
+// Left reports whether an object is not in the order any more that was there in an earlier snapshot. It is not known (ok is
+// false) if the order was made anew between the two, or too many have left.
+func (m *Snapshot) Left(o *cluster.Object, since Ref) (left, ok bool) {
+	if since.cursor != m.cursor || since.forgot != m.forgot {
+		return false, false
+	}
+	return m.Ranking.Left(o), true
+}
 
 // query is a Query that is kept. Its goroutine alone changes the answer, and shows it as snapshots.
 type query struct {
@@ -82,6 +92,7 @@ type query struct {
 	pendingRefreshes []chan struct{} // taken over from asked
 	due              stream.Place    // what is before it is in the answer that they were promised
 	read             []batch         // events that came while the answer was made
+	ahead            int             // bytes of their objects
 	space            [batchSize]*cache.Event
 	window           []*cluster.Object // likewise
 }
@@ -122,7 +133,7 @@ func (q *query) run(ctx context.Context, processors *budget.Queue, user string) 
 func (q *query) build(task *budget.Task) bool {
 	q.upstreamStatus = statusOf(q.store) // before the state is read, which then has what was missed
 	snapshot, changed := q.store.View(q.Part.Scope())
-	q.cursor, q.read = q.store.Topic().From(snapshot.Head, q.Part.Scope()), nil
+	q.cursor, q.read, q.ahead = q.store.Topic().From(snapshot.Head, q.Part.Scope()), nil, 0
 	seen := 0
 	step := func(bytes int) bool {
 		if seen += bytes; seen > readAfter {
@@ -167,17 +178,21 @@ const (
 	// readAfter is after how many bytes that were looked at for an answer the events that came meanwhile are read. The ring
 	// may not hold them until an answer about a million objects is made.
 	readAfter = 8 << 20
-	// mostAhead is how many batches are read ahead at most.
-	mostAhead = 512
+	// mostAhead is how many batches are read ahead at most, and aheadBytes how large their objects may be together.
+	mostAhead  = 512
+	aheadBytes = 64 << 20
 )
 
 // readAhead reads what has come since the state of which the answer is made. That the cursor was overtaken is found out by
 // follow.
 func (q *query) readAhead() {
-	for len(q.read) < mostAhead {
+	for len(q.read) < mostAhead && q.ahead < aheadBytes {
 		events, position, err := q.cursor.Next(make([]*cache.Event, 0, batchSize), nil)
 		if err != nil || len(events) == 0 {
 			return
+		}
+		for _, event := range events {
+			q.ahead += event.Object.Size()
 		}
 		q.read = append(q.read, batch{events, position})
 	}
@@ -309,7 +324,11 @@ func (s upstreamStatus) same(as upstreamStatus) bool {
 // show publishes the answer as it is now.
 func (q *query) show() {
 	q.number++
-	snapshot := &Snapshot{Ref: Ref{q.now, q.changed, q.all, q.number, q.cursor}, At: q.at, Upstream: q.upstreamStatus.upstream}
+	forgot := 0
+	if q.ranking != nil {
+		forgot = q.ranking.Forgot()
+	}
+	snapshot := &Snapshot{Ref: Ref{q.now, q.changed, q.all, q.number, forgot, q.cursor}, At: q.at, Upstream: q.upstreamStatus.upstream}
 	size := int64(queryBytes)
 	if q.tally != nil {
 		snapshot.Tally = q.tally.Copy()
