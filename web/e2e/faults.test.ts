@@ -25,11 +25,11 @@ const faces = [
 ] as const;
 const said = {
   'en-GB': {
-    Succeeded: 'Succeeded', Creating: 'ContainerCreating', Completed: 'Completed', Running: 'Running', Pending: 'Pending',
+    Succeeded: 'Succeeded', Creating: 'ContainerCreating', Completed: 'Completed', Running: 'Running', Pending: 'Pending', Ready: 'Ready', Cordoned: 'Ready,SchedulingDisabled',
     clusterAway: 'The gateway has lost its connection to the cluster.', asOf: /^What is shown is as of \d/, signIn: 'Sign in', tryAgain: 'Try again', signedOut: 'You have been signed out',
   },
   'zh-CN': {
-    Succeeded: '已成功', Creating: '正在创建容器', Completed: '已完成', Running: '运行中', Pending: '等待中',
+    Succeeded: '已成功', Creating: '正在创建容器', Completed: '已完成', Running: '运行中', Pending: '等待中', Ready: '就绪', Cordoned: '就绪，不接收新 Pod',
     clusterAway: '网关与集群的连接已中断。', asOf: /^显示的内容截至 /, signIn: '登录', tryAgain: '重试', signedOut: '您已退出登录',
   },
 } as const;
@@ -88,7 +88,7 @@ describe.skipIf(lacking !== undefined)(`every page, whatever happens${lacking ? 
       case 'history':
         return page.locator('tr', { has: page.getByRole('link', { name: last, exact: true }) }).getByText(words.Succeeded);
       case 'kind':
-        return page.locator('tr', { has: page.getByRole('link', { name: node, exact: true }) }).getByText(round % 2 === 1 ? /^Ready,SchedulingDisabled$/ : /^Ready$/);
+        return page.locator('tr', { has: page.getByRole('link', { name: node, exact: true }) }).getByText(round % 2 === 1 ? words.Cordoned : words.Ready, { exact: true });
       default:
         return page.getByText(last).first();
     }
