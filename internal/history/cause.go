@@ -21,11 +21,6 @@ type Cause struct {
 	Pods      int    `json:"pods"` // how many ended alike, of those that were there together; 0: no pod says it
 }
 
-// HasCause reports whether jobs in a state, and transitions to it, have a cause, though it may not be known.
-func (s State) HasCause() bool {
-	return s == Failed || s == Retrying || s == Cancelled || s == Queued
-}
-
 // IsEnd reports whether the cause is how pods ended, and not why they could not begin.
 func (c *Cause) IsEnd() bool {
 	switch c.Reason {

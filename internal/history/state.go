@@ -33,3 +33,8 @@ func (s State) Held() bool { return s == Queued || s == Suspended }
 
 // Ended reports whether the job has come to an end of its own.
 func (s State) Ended() bool { return s == Succeeded || s == Failed || s == Cancelled }
+
+// HasCause reports whether jobs in a state, and transitions to it, have a cause, though it may not be known.
+func (s State) HasCause() bool {
+	return s == Failed || s == Retrying || s == Cancelled || s == Queued
+}
