@@ -47,7 +47,7 @@ controlplane:
 demo: build controlplane
 	@scripts/demo.sh
 
-# What can be known in three minutes: vet, the TypeScript compiler, and the tests that run in process.
+# What can be known without a cluster, a database server or a browser: vet, the TypeScript compiler, and the tests that run in process.
 check: web/node_modules/.package-lock.json
 	@scripts/check.sh
 

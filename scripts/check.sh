@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What can be known within three minutes, on two cores and with warm caches: gofmt, vet, the TypeScript compiler, and the
-# tests that run in process. No control plane, browser, database server or race detector; scripts/test.sh is everything.
+# What can be known without a control plane, browser, database server or race detector: gofmt, vet, the TypeScript
+# compiler, and the tests that run in process. scripts/test.sh is everything.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 logs=$(mktemp -d)

@@ -29,17 +29,12 @@ type Ranking struct {
 	held   map[*cluster.Object]*sortEntry // nil in a copy
 	last   *sortEntry
 	beyond int
-	left   *btree.BTreeG[identity]
+	left   *btree.BTreeG[cluster.ObjectIdentity]
 	forgot int // how often left was emptied
 }
 
-// identity tells an object from all others, also from one that had its name before.
-type identity struct{ namespace, name, uid string }
-
-func identityOf(o *cluster.Object) identity { return identity{o.GetNamespace(), o.GetName(), o.UID()} }
-
-func lessIdentity(a, b identity) bool {
-	return cmp.Or(strings.Compare(a.name, b.name), strings.Compare(a.namespace, b.namespace), strings.Compare(a.uid, b.uid)) < 0
+func lessIdentity(a, b cluster.ObjectIdentity) bool {
+	return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.UID, b.UID)) < 0
 }
 
 // mostLeft is how many objects are remembered that have left.
@@ -152,15 +147,15 @@ func (r *Ranking) remember(old *cluster.Object, was bool, now *cluster.Object) {
 			r.left = btree.NewBTreeGOptions(lessIdentity, treeOptions)
 			r.forgot++
 		}
-		r.left.Set(identityOf(old))
+		r.left.Set(old.Identity())
 	case !was && now != nil && r.left.Len() > 0:
-		r.left.Delete(identityOf(now))
+		r.left.Delete(now.Identity())
 	}
 }
 
 // Left reports whether an object has left that was there once, if it was not forgotten since.
 func (r *Ranking) Left(o *cluster.Object) bool {
-	_, left := r.left.Get(identityOf(o))
+	_, left := r.left.Get(o.Identity())
 	return left
 }
 
@@ -218,5 +213,5 @@ func (r *Ranking) Size() int64 {
 		inMap  = 24 // bytes of two pointers in a map, which is not full
 	)
 	entry := unsafe.Sizeof(sortEntry{}) + uintptr(len(r.order.terms))*unsafe.Sizeof(SortValue{})
-	return int64(r.ranked.Len())*(int64(entry)+inTree+inMap) + int64(r.left.Len())*int64(unsafe.Sizeof(identity{}))*2
+	return int64(r.ranked.Len())*(int64(entry)+inTree+inMap) + int64(r.left.Len())*int64(unsafe.Sizeof(cluster.ObjectIdentity{}))*2
 }

@@ -114,6 +114,12 @@ func (o *Object) Sum() uint32 {
 	return crc32.ChecksumIEEE(unsafe.Slice(unsafe.StringData(o.json), len(o.json))) // which only reads, and so need not copy it
 }
 
+// ObjectIdentity tells an object from all others, also from one that had its name before.
+type ObjectIdentity struct{ Namespace, Name, UID string }
+
+// Identity is that of the object, in whatever state.
+func (o *Object) Identity() ObjectIdentity { return ObjectIdentity{o.namespace, o.name, o.uid} }
+
 // UID is the object's uid as a string; metav1.Object's GetUID has another type.
 func (o *Object) UID() string { return o.uid }
 

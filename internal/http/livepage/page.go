@@ -165,11 +165,6 @@ func isSame(a, b *cluster.Object) bool {
 	return a == b || a.UID() == b.UID() && a.GetName() == b.GetName() && a.GetNamespace() == b.GetNamespace()
 }
 
-// identity tells an object from all others, also from one that had its name before.
-type identity struct{ namespace, name, uid string }
-
-func identityOf(o *cluster.Object) identity { return identity{o.GetNamespace(), o.GetName(), o.UID()} }
-
 // difference is what leads from what a client has to what it is to have: first what leaves, then the rest in order.
 func difference(from, to []*cluster.Object) (changes []change) {
 	if slices.EqualFunc(from, to, isSame) { // most changes move nothing
@@ -180,20 +175,20 @@ func difference(from, to []*cluster.Object) (changes []change) {
 		}
 		return changes
 	}
-	stays := make(map[identity]bool, len(to))
+	stays := make(map[cluster.ObjectIdentity]bool, len(to))
 	for _, o := range to {
-		stays[identityOf(o)] = true
+		stays[o.Identity()] = true
 	}
-	had := make(map[identity]*cluster.Object, len(from))
+	had := make(map[cluster.ObjectIdentity]*cluster.Object, len(from))
 	for _, o := range from {
-		if id := identityOf(o); stays[id] {
+		if id := o.Identity(); stays[id] {
 			had[id] = o
 		} else {
 			changes = append(changes, change{what: stream.Deleted, object: o})
 		}
 	}
 	for _, o := range to {
-		switch old := had[identityOf(o)]; {
+		switch old := had[o.Identity()]; {
 		case old == nil:
 			changes = append(changes, change{what: stream.Added, object: o})
 		case old != o && old.JSON() != o.JSON():
@@ -205,15 +200,15 @@ func difference(from, to []*cluster.Object) (changes []change) {
 
 // apply is what a client has that was told some changes.
 func apply(shown []*cluster.Object, changes []change) []*cluster.Object {
-	has := make(map[identity]*cluster.Object, len(changes))
+	has := make(map[cluster.ObjectIdentity]*cluster.Object, len(changes))
 	for _, c := range changes {
-		if has[identityOf(c.object)] = c.object; c.what == stream.Deleted {
-			has[identityOf(c.object)] = nil
+		if has[c.object.Identity()] = c.object; c.what == stream.Deleted {
+			has[c.object.Identity()] = nil
 		}
 	}
 	var now []*cluster.Object
 	for _, o := range shown {
-		id := identityOf(o)
+		id := o.Identity()
 		changed, is := has[id]
 		if delete(has, id); !is {
 			changed = o

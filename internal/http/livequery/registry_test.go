@@ -342,37 +342,6 @@ func TestChangesThatDoNotEndAreShownMeanwhile(t *testing.T) {
 	})
 }
 
-// TestWhatComesWhileAnAnswerIsMadeIsReadMeanwhile, since the ring may forget it before the answer about many objects is there.
-func TestWhatComesWhileAnAnswerIsMadeIsReadMeanwhile(t *testing.T) {
-	withRing(t, 8, 100, 10, 16<<20, func(a *asked) {
-		q := newQuery(Query{Part: access.Part{Target: access.Target{Version: "v1", Resource: "pods"}}}, a.store, 100, nil)
-		q.ownership.Store(&ownership{charge: a.registry.memory.Enter("ann", time.Hour, func() {})})
-		defer q.ownership.Load().charge.Release()
-		task := budget.NewTask(a.Context(), a.registry.opts.Processors, "ann")
-		defer task.Rest()
-		if err := a.store.WaitSynced(a.Context()); err != nil || !q.build(task) {
-			t.Fatal(err)
-		}
-		defer func() { q.cursor.Disarm() }()
-		const many = 3*batchSize + 5
-		for n := range many {
-			a.api.Put("pods", fmt.Sprintf("meanwhile/%d", n))
-			synctest.Wait()
-			if n%7 == 0 {
-				q.readAhead()
-			}
-		}
-		last := a.api.Put("pods", "meanwhile/0", "spec.n=2")
-		synctest.Wait()
-		if !q.follow(a.Context(), task) {
-			t.Fatal("the answer has to be made anew")
-		}
-		if s := q.snapshot.Load(); s.Ranking.Len() != 3+many || s.Version != last || s.Known().All != last {
-			t.Errorf("%d objects at %d, all up to %d; want %d at %d", s.Ranking.Len(), s.Version, s.Known().All, 3+many, last)
-		}
-	})
-}
-
 // TestAQuestionThatIsOverTakesNoOtherWithIt that asks the same, when it learns late that it could
 // not wait for its kind, or that the memory is full.
 func TestAQuestionThatIsOverTakesNoOtherWithIt(t *testing.T) {
