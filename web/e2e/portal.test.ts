@@ -419,6 +419,8 @@ describe.skipIf(lacking !== undefined)(`the portal${lacking ? ` (${lacking})` : 
       putJob('last', 'running', 'team-c7');
       await signIn();
       await row('last').waitFor();
+      // A key pressed before there is anything to choose from chooses nothing.
+      await page.getByLabel('Namespace').getByRole('option', { name: 'team-c7' }).waitFor({ state: 'attached' });
       const asked = gateway.requests.length;
       // Whoever rests on one for a moment wants it, also a busy machine that does so between two keys.
       await page.getByLabel('Namespace').evaluate((choice) => {
