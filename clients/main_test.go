@@ -17,7 +17,7 @@ import (
 	"github.com/kubecast/kubecast/e2e/harness"
 )
 
-// One of the tests waits for minutes.
+// One of the tests waits for more than a minute.
 func TestMain(m *testing.M) { os.Exit(harness.Run(m, "clients", 3)) }
 
 // stage is the control plane that all tests share; none of them makes it fail.

@@ -6,13 +6,11 @@ import (
 )
 
 // TestQuietStreamOutlivesIdleTimeouts keeps quiet streams for longer than any of the ingresses would keep a silent
-// connection. The first event must come on the connection that was opened.
+// connection. The first event must come on the connection that was opened. The gateway's own time-outs are longer;
+// TestQuietStreamsOverTLSLast is about them.
 func TestQuietStreamOutlivesIdleTimeouts(t *testing.T) {
 	t.Parallel()
-	quiet := 3 * time.Minute
-	if testing.Short() {
-		quiet = 75 * time.Second // nginx and HAProxy would cut after 60 s and 50 s
-	}
+	const quiet = 75 * time.Second // nginx and HAProxy would cut after 60 s and 50 s
 	s := onStage(t)
 	c := newCertificate(t, t.TempDir())
 	g, n := s.newGateway(t), s.newNamespace(t, "quiet")

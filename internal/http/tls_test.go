@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -379,8 +380,8 @@ func (c *stalling) Close() error {
 }
 
 // TestQuietStreamsOverTLSLast: whatever is watched, in whichever form, its headers go out at once,
-// before there is anything to tell, and nothing ends it while there is nothing. A deadline of the
-// headers' own would reset it over HTTP/2.
+// before there is anything to tell, and nothing ends it while there is nothing, for longer than a
+// connection may be idle between requests. A deadline of the headers' own would reset it over HTTP/2.
 func TestQuietStreamsOverTLSLast(t *testing.T) {
 	for _, version := range []int{1, 2} {
 		t.Run(fmt.Sprintf("HTTP%d", version), func(t *testing.T) {
@@ -411,6 +412,18 @@ func TestQuietStreamsOverTLSLast(t *testing.T) {
 					t.Errorf("the table's watch is told %q", row)
 				}
 				s.expect("added new")
+				quiet[1].close() // nobody would read its bookmarks
+				quiet = slices.Delete(quiet, 1, 2)
+				for since := time.Now(); time.Since(since) < idleTimeout+time.Minute; { // a connection without a request would end
+					s.until("bookmark")
+				}
+				g.api.Put("pods", "team-a/newer", "metadata.labels.app=new")
+				for _, w := range quiet {
+					w.expect("ADDED newer")
+				}
+				if f := s.until("added"); f.field("metadata", "name") != "newer" {
+					t.Errorf("the stream is told %q", f.raw)
+				}
 				for _, w := range append(quiet, table) {
 					w.close()
 				}
