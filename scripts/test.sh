@@ -6,30 +6,50 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
-skipped=() failed=()
 exec 4>&2 # what scripts/downloads.sh says is for whoever looks on, and in no log
 logs=$(mktemp -d)
-trap 'rm -rf "$logs"' EXIT
+touch "$logs/failed" "$logs/skipped"
+lane= # the process group of the parts that run beside another one
+trap '[ -z "$lane" ] || kill -- "-$lane" 2>/dev/null; rm -rf "$logs"' EXIT
+trap 'exit 130' INT TERM
 
-# part NAME COMMAND… runs one part and says how it went.
+# skip TEXT notes what the last lines say was skipped.
+skip() { echo "$1" >>"$logs/skipped"; }
+
+# processor sets used: the processor time, in seconds, of all programs that this shell has run to their end.
+processor() {
+	local file=$logs/times.$BASHPID
+	times >"$file" # not in a pipe, which is a shell of its own that has run nothing
+	used=$(awk -F '[ms ]+' 'NR == 2 { printf "%d", ($1 + $3) * 60 + $2 + $4 }' "$file")
+}
+
+# part NAME COMMAND… runs one part, and says how it went, and whether it computed or waited.
 part() {
-	local name=$1 started=$SECONDS
+	local name=$1 started=$SECONDS how=ok used before
 	shift
 	echo "── $name"
-	if "$@"; then
-		echo "── $name: ok ($((SECONDS - started)) s)"
-	else
-		failed+=("$name")
-		echo "── $name: FAILED ($((SECONDS - started)) s)"
-	fi
+	processor
+	before=$used
+	"$@" || { how=FAILED && echo "$name" >>"$logs/failed"; }
+	processor
+	echo "── $name: $how ($((SECONDS - started)) s, $((used - before)) s of processor)"
+}
+
+# aside NAME COMMAND… is part for what runs beside another part: all that it prints is shown once it is through.
+aside() {
+	part "$@" >"$logs/aside" 2>&1
+	cat "$logs/aside"
 }
 
 # web_test SCRIPT runs one of the web's npm scripts.
 web_test() {
-	local log=$logs/web
+	local log=$logs/web status
 	npm --prefix web run "$1" --silent 2>&1 | tee "$log"
-	[ "${PIPESTATUS[0]}" = 0 ] && return
-	why "$(sed 's/\x1b\[[0-9;]*m//g' "$log" | grep -A 4 -E '^ *FAIL |Error: ' | cut -c1-300 | head -n 40)"
+	status=${PIPESTATUS[0]}
+	sed -i 's/\x1b\[[0-9;]*m//g' "$log"
+	sed -nE '/\([0-9]+ tests?[^)]*\)/! s/^ *[✓×] (.*[^ ]) +([0-9]+)ms.*$/\2 \1/p' "$log" | slowest 1000 # but for files
+	[ "$status" = 0 ] && return
+	why "$(grep -A 4 -E '^ *FAIL |Error: ' "$log" | cut -c1-300 | head -n 40)"
 	return 1
 }
 
@@ -58,15 +78,16 @@ need() {
 # why TEXT keeps what the last lines say of a failure.
 why() { sed 's/^/  /' <<<"${1:-no message was found; see above}" >>"$logs/why"; }
 
-# slowest LOG names the ten tests of a log that took longest.
+# slowest UNIT names those ten of its lines, each a time and a test, that took longest. A second has so many units.
 slowest() {
 	echo "── the ten slowest, in seconds, beside others:"
-	sed -nE 's/^--- (PASS|FAIL): ([^ ]+) \(([0-9.]+)s\)$/  \3 \2/p' "$1" | sort -rn | head -n 10
+	sort -rn | head -n 10 | awk -v unit="$1" '{ time = $1; $1 = ""; printf "  %.2f%s\n", time / unit, $0 }'
 }
 
 # go_test DIRECTORY FLAG… runs a module's tests; of what passes it shows one line a package, once it is through.
 go_test() {
-	local log=$logs/go status=0 packages test module=$1
+	local log status=0 packages test module=$1
+	log=$(mktemp -p "$logs")
 	shift
 	packages=$(scripts/downloads.sh "$module" go list -C "$module" -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./... | wc -l)
 	# No more than two packages at a time: several of them keep both cores busy, and share the machine with a cluster.
@@ -77,34 +98,44 @@ go_test() {
 		status=1
 		why "$(awk -f scripts/failures.awk "$log")"
 	fi
-	slowest "$log"
-	while read -r test; do skipped+=("$test (run go test -v for its reason)"); done < <(sed -nE 's/^ *--- SKIP: ([^ ]+).*/\1/p' "$log")
+	sed -nE 's/^--- (PASS|FAIL): ([^ ]+) \(([0-9.]+)s\)$/\3 \2/p' "$log" | slowest 1
+	while read -r test; do skip "$test (run go test -v for its reason)"; done < <(sed -nE 's/^ *--- SKIP: ([^ ]+).*/\1/p' "$log")
 	return $status
 }
 
 need gcc gcc libc6-dev || { echo "gcc is needed for go test -race" >&2; exit 1; }
-need chromium chromium fonts-dejavu-core || skipped+=("the portal in Chromium: chromium is not installed")
-need firefox-esr firefox-esr || skipped+=("the SDK in Firefox: firefox-esr is not installed")
-{ need WebKitWebDriver webkit2gtk-driver && need Xvfb xvfb; } || skipped+=("the SDK in WebKit: webkit2gtk-driver or xvfb is not installed")
-need python3 python3 || skipped+=("the Python client: python3 is not installed")
+need chromium chromium fonts-dejavu-core || skip "the portal in Chromium: chromium is not installed"
+need firefox-esr firefox-esr || skip "the SDK in Firefox: firefox-esr is not installed"
+{ need WebKitWebDriver webkit2gtk-driver && need Xvfb xvfb; } || skip "the SDK in WebKit: webkit2gtk-driver or xvfb is not installed"
+need python3 python3 || skip "the Python client: python3 is not installed"
 export PATH=$PATH:/usr/sbin # where Debian keeps servers
-need nginx nginx-light || skipped+=("streams through nginx: nginx is not installed")
-need haproxy haproxy || skipped+=("streams through HAProxy: haproxy is not installed")
-command -v initdb >/dev/null || need pg_createcluster postgresql || skipped+=("the history in PostgreSQL: postgresql is not installed")
-need mariadbd mariadb-server || skipped+=("the history in MariaDB: mariadb-server is not installed")
-need sqlite3 sqlite3 || skipped+=("recipes for a backup, and for another database: sqlite3 is not installed")
+need nginx nginx-light || skip "streams through nginx: nginx is not installed"
+need haproxy haproxy || skip "streams through HAProxy: haproxy is not installed"
+command -v initdb >/dev/null || need pg_createcluster postgresql || skip "the history in PostgreSQL: postgresql is not installed"
+need mariadbd mariadb-server || skip "the history in MariaDB: mariadb-server is not installed"
+need sqlite3 sqlite3 || skip "recipes for a backup, and for another database: sqlite3 is not installed"
 part "build" make --no-print-directory build controlplane devissuer devcontrollers devvolcano
-[ ${#failed[@]} -eq 0 ] || exit 1
+[ ! -s "$logs/failed" ] || exit 1
+
+# What runs beside the Go tests mostly waits for control planes and for time to pass.
+waiting() {
+	aside "devcluster" go_test devcluster -race
+	# These render, evaluate or run what stands outside of their modules, which Go's cache of results does not look at. They
+	# begin no goroutines of ours, but for the gateways that alerts are about, which have the race detector above.
+	aside "chart" go_test deploy/charttest -count=1
+	aside "alerts" go_test deploy/alerttest -count=1
+	aside "release" go_test release -count=1
+	aside "Python client" python_test
+}
+set -m # so that it is a process group, which ends with this script
+waiting &
+lane=$!
+set +m
 # SQLite is C that was made Go: with the race detector inside, it takes five times the processor, and what it tells of is
 # not ours. e2e/harness builds the gateways likewise. The benchmarks' tests run the gateway that was built above.
 KUBECAST_BENCH_GATEWAY=$PWD/bin/gateway part "Go" go_test . -race -gcflags=modernc.org/...=-race=false
-part "devcluster" go_test devcluster -race
-# These render, evaluate or run what stands outside of their modules, which Go's cache of results does not look at. They begin no
-# goroutines of ours, but for the gateways that alerts are about, which have the race detector above.
-part "chart" go_test deploy/charttest -count=1
-part "alerts" go_test deploy/alerttest -count=1
-part "release" go_test release -count=1
-part "Python client" python_test
+wait "$lane"
+lane=
 part "SDK and portal" web_test test
 if command -v chromium >/dev/null; then
 	part "in browsers" web_test e2e
@@ -112,10 +143,10 @@ fi
 
 echo
 [ ! -s "$logs/why" ] || { echo "── why"; cat "$logs/why"; echo; }
-for name in "${failed[@]}"; do echo "FAILED: $name"; done
-for name in "${skipped[@]}"; do echo "skipped: $name"; done
-[ ${#failed[@]} -eq 0 ] || exit 1
-if [ ${#skipped[@]} -gt 0 ] && [ -n "${CI:-}" ]; then
+sed 's/^/FAILED: /' "$logs/failed"
+sed 's/^/skipped: /' "$logs/skipped"
+[ ! -s "$logs/failed" ] || exit 1
+if [ -s "$logs/skipped" ] && [ -n "${CI:-}" ]; then
 	echo "in CI nothing may be skipped"
 	exit 1
 fi
