@@ -233,13 +233,23 @@ export class Keeper implements Offline {
   #hear(event: StreamEvent): void {
     this.#proven ||= event.type !== 'goodbye';
     if ((event.type === 'reset' && event.reason === 'epoch') || (event.type === 'goodbye' && event.reason === 'revoked')) void this.#purge();
+    // What restricts a watch is told before its rows; of one that is told nothing is seen as a whole.
+    if (event.type === 'synced' && !this.#visible.has(event.watch)) this.#visible.set(event.watch, '');
     if (event.type !== 'narrowed' && event.type !== 'widened') return;
     const { namespaces, names } = event;
     const said = namespaces ? JSON.stringify([[...namespaces].sort(), Object.entries(names).sort()]) : '';
     const path = [...this.#kc.inside.entries.values()].find(({ name }) => name === event.watch)?.path;
-    const before = this.#visible.get(event.watch) ?? this.#head?.watches.find((watch) => watch.path === path)?.visible;
+    const visibleIn = (head: Head | undefined): string | undefined => head?.watches.find((watch) => watch.path === path)?.visible;
+    const before = this.#visible.get(event.watch) ?? visibleIn(this.#head);
     this.#visible.set(event.watch, said);
-    if (before !== undefined && before !== said) void this.#purge();
+    if (before === undefined) void this.#lookAtDisk((head) => (visibleIn(head) ?? said) !== said).catch(() => undefined);
+    else if (before !== said) void this.#purge();
+  }
+
+  /** Another page may have written what this one has never seen. */
+  async #lookAtDisk(isOutdated: (head: Head | undefined) => boolean): Promise<void> {
+    if (this.#over.signal.aborted) return;
+    if (isOutdated(await this.#disk.head())) await this.#purge();
   }
 
   #look(): void {

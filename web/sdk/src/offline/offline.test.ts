@@ -361,6 +361,36 @@ test('only what has changed is written, and what rows there are does not matter'
   spied.mockRestore();
 });
 
+test.each([
+  ['the same', jobs],
+  ['something else', pods],
+])('what a tab that is gone has written goes from the disk where another one, which watches %s, hears of permissions', async (_, watched) => {
+  put('theirs', 'jobs', 'team-a');
+  const [one, other] = [await begin(), await begin()];
+  one.kc.watch(jobs).subscribe(nobody);
+  other.kc.watch(watched).subscribe(nobody);
+  await pass();
+  await soon(one.offline.save());
+  expect(await onDisk()).toContain('theirs');
+  close(one);
+  gateway.streams.forEach((stream) => stream.see(['team-b']));
+  await pass(2_000);
+  expect(await onDisk()).not.toContain('theirs');
+});
+
+test('what a tab wrote before it heard of permissions goes from the disk where one hears of them that has just begun', async () => {
+  put('theirs', 'jobs', 'team-a');
+  const [one, other] = [await begin(), await begin()];
+  one.kc.watch(jobs).subscribe(nobody);
+  await pass();
+  await soon(one.offline.save());
+  close(one);
+  gateway.users.set('let-me-in', { namespaces: ['team-b'] });
+  other.kc.watch(jobs).subscribe(nobody);
+  await pass(2_000);
+  expect(await onDisk()).not.toContain('theirs');
+});
+
 test('of two tabs one writes, and the other goes on when it is gone', async () => {
   put('a');
   const [one, other] = [await begin(), await begin()];
