@@ -13,9 +13,10 @@ import (
 type alarm struct {
 	began time.Time
 
-	mu    sync.Mutex
-	heap  alarmHeap
-	timer *time.Timer // nil before the first is set
+	mu      sync.Mutex
+	moments map[time.Duration]*moment // by the time since the alarm began
+	heap    momentHeap                // the same; the first is due first
+	timer   *time.Timer               // nil before the first is set
 }
 
 // tick is how far apart due times are gathered.
@@ -23,13 +24,21 @@ const tick = 100 * time.Millisecond
 
 // entry is a session's place in an alarm. It rings once for each time that it is set.
 type entry struct {
-	wake  func()
-	at    time.Time
-	index int         // in the heap; -1: is not set
-	rang  atomic.Bool // since it was set
+	wake       func()
+	moment     *moment     // nil: it is not set
+	prev, next *entry      // those that ring at the same moment
+	rang       atomic.Bool // since it was set
 }
 
-func newAlarm() *alarm { return &alarm{began: time.Now()} }
+// moment is a time at which something rings. Of a hundred thousand idle streams, hundreds share one.
+type moment struct {
+	at    time.Time
+	since time.Duration // the same, since the alarm began
+	first *entry
+	index int // in the heap
+}
+
+func newAlarm() *alarm { return &alarm{began: time.Now(), moments: map[time.Duration]*moment{}} }
 
 // gathered is the last tick that is not after what is due after an interval from now. If the interval is short, ticks
 // are closer together.
@@ -46,28 +55,51 @@ func (a *alarm) gathered(after time.Duration) time.Time {
 func (a *alarm) set(e *entry, at time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	e.at = at
 	e.rang.Store(false)
-	if e.index < 0 {
-		heap.Push(&a.heap, e)
-	} else {
-		heap.Fix(&a.heap, e.index)
+	a.unset(e)
+	since := at.Sub(a.began)
+	m := a.moments[since]
+	if m == nil {
+		m = &moment{at: at, since: since}
+		a.moments[since] = m
+		heap.Push(&a.heap, m)
+		if m.index == 0 {
+			a.arm()
+		}
 	}
-	if e.index == 0 {
-		a.arm()
+	if e.next = m.first; e.next != nil {
+		e.next.prev = e
 	}
+	m.first, e.moment = e, m
 }
 
 // remove makes sure that an entry rings no more.
 func (a *alarm) remove(e *entry) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if e.index >= 0 {
-		heap.Remove(&a.heap, e.index)
-	}
+	a.unset(e)
 }
 
-// arm sets the timer for the first entry. The caller holds the lock.
+// unset takes an entry off its moment. A moment without any is gone: it would wake the process for nothing. The caller
+// holds the lock.
+func (a *alarm) unset(e *entry) {
+	m := e.moment
+	if m == nil {
+		return
+	}
+	if e.next != nil {
+		e.next.prev = e.prev
+	}
+	if e.prev != nil {
+		e.prev.next = e.next
+	} else if m.first = e.next; m.first == nil {
+		heap.Remove(&a.heap, m.index)
+		delete(a.moments, m.since)
+	}
+	e.moment, e.prev, e.next = nil, nil, nil
+}
+
+// arm sets the timer for the first moment. The caller holds the lock.
 func (a *alarm) arm() {
 	if len(a.heap) == 0 {
 		return
@@ -85,9 +117,15 @@ func (a *alarm) ring() {
 	a.mu.Lock()
 	var due []*entry
 	for now := time.Now(); len(a.heap) > 0 && !a.heap[0].at.After(now); {
-		e := heap.Pop(&a.heap).(*entry)
-		e.rang.Store(true)
-		due = append(due, e)
+		m := heap.Pop(&a.heap).(*moment)
+		delete(a.moments, m.since)
+		for e := m.first; e != nil; {
+			next := e.next
+			e.moment, e.prev, e.next = nil, nil, nil
+			e.rang.Store(true)
+			due = append(due, e)
+			e = next
+		}
 	}
 	a.arm()
 	a.mu.Unlock()
@@ -96,27 +134,26 @@ func (a *alarm) ring() {
 	}
 }
 
-// alarmHeap implements heap.Interface; the first is due first.
-type alarmHeap []*entry
+// momentHeap implements heap.Interface; the first is due first.
+type momentHeap []*moment
 
-func (h alarmHeap) Len() int           { return len(h) }
-func (h alarmHeap) Less(i, j int) bool { return h[i].at.Before(h[j].at) }
-func (h alarmHeap) Swap(i, j int) {
+func (h momentHeap) Len() int           { return len(h) }
+func (h momentHeap) Less(i, j int) bool { return h[i].since < h[j].since }
+func (h momentHeap) Swap(i, j int) {
 	h[i], h[j] = h[j], h[i]
 	h[i].index, h[j].index = i, j
 }
 
-func (h *alarmHeap) Push(x any) {
-	e := x.(*entry)
-	e.index = len(*h)
-	*h = append(*h, e)
+func (h *momentHeap) Push(x any) {
+	m := x.(*moment)
+	m.index = len(*h)
+	*h = append(*h, m)
 }
 
-func (h *alarmHeap) Pop() any {
+func (h *momentHeap) Pop() any {
 	last := len(*h) - 1
-	e := (*h)[last]
+	m := (*h)[last]
 	(*h)[last] = nil
 	*h = (*h)[:last]
-	e.index = -1
-	return e
+	return m
 }

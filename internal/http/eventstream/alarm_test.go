@@ -1,6 +1,7 @@
 package eventstream
 
 import (
+	"math/rand/v2"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -19,7 +20,7 @@ func TestHeartbeatsOfManyStreamsAreGathered(t *testing.T) {
 		var mu sync.Mutex
 		rings, wakes := map[time.Time]int{}, 0
 		for range streams {
-			e := &entry{index: -1}
+			e := &entry{}
 			e.wake = func() {
 				mu.Lock()
 				defer mu.Unlock()
@@ -47,17 +48,76 @@ func TestHeartbeatsOfManyStreamsAreGathered(t *testing.T) {
 	})
 }
 
+// Each rings at the time that was set last, and at no other, whichever others have the same; and what was taken off leaves
+// nothing that would wake the process. What happens comes from a seed.
+func TestEachRingsAtItsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		random := rand.New(rand.NewPCG(1, 2))
+		a := newAlarm()
+		entries := make([]*entry, 30)
+		var mu sync.Mutex
+		due := map[*entry]time.Time{}
+		for i := range entries {
+			e := &entry{}
+			e.wake = func() {
+				mu.Lock()
+				defer mu.Unlock()
+				if at, is := due[e]; !is || !time.Now().Equal(at) || !e.rang.Load() {
+					t.Errorf("%d rings at %v, not at %v", i, time.Now(), at)
+				}
+				delete(due, e)
+			}
+			entries[i] = e
+		}
+		for range 5000 {
+			e := entries[random.IntN(len(entries))]
+			mu.Lock()
+			if random.IntN(3) == 0 {
+				a.remove(e)
+				delete(due, e)
+			} else {
+				at := time.Now().Add(time.Duration(1+random.IntN(8)) * tick)
+				a.set(e, at)
+				if due[e] = at; e.rang.Load() {
+					t.Fatal("it is set, and seems to have rung")
+				}
+			}
+			mu.Unlock()
+			if random.IntN(4) == 0 {
+				time.Sleep(time.Duration(random.IntN(3)) * tick)
+				synctest.Wait()
+			}
+			mu.Lock()
+			for e, at := range due {
+				if at.Before(time.Now()) {
+					t.Fatalf("%v: has not rung since %v", e, at)
+				}
+			}
+			if moments := len(a.heap); moments != len(a.moments) || moments > 9 || len(due) == 0 && moments > 0 {
+				t.Fatalf("%d moments, %d by time, for %d that are set", moments, len(a.moments), len(due))
+			}
+			mu.Unlock()
+		}
+		for _, e := range entries {
+			a.remove(e)
+		}
+		if len(a.heap)+len(a.moments) > 0 {
+			t.Errorf("%d moments are left", len(a.heap))
+		}
+	})
+}
+
 // A time that rang before it had come, whatever the reason, rings again: a stream whose alarm is
 // lost has no heartbeat, and does not end with its caller's token.
 func TestAlarmThatRangEarlyRingsAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAlarm()
 		var rang atomic.Int32
-		s := &schedule{alarm: a, entry: entry{wake: func() { rang.Add(1) }, index: -1}}
+		s := &schedule{alarm: a, entry: entry{wake: func() { rang.Add(1) }}}
 		at := time.Now().Add(time.Minute)
 		s.set(at)
 		s.set(at)
-		s.entry.at = time.Now()
+		s.entry.moment.at = time.Now()
 		a.ring()
 		s.set(at)
 		time.Sleep(time.Hour)

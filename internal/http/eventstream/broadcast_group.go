@@ -11,7 +11,6 @@ import (
 	"github.com/kubecast/kubecast/internal/budget"
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/http/coding"
-	"github.com/kubecast/kubecast/internal/http/conn"
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
@@ -25,7 +24,7 @@ import (
 //     due, another visibility, the end of a stream, and a client that does not take a whole batch at once.
 //  2. A session joins when it becomes idle, and only at a place that the group has not passed.
 //  3. Whatever concerns one session alone wakes it. It then leaves the group, and goes on from the place to which the group has
-//     brought it.
+//     brought it. Only for its heartbeat it may stay, if the group has nothing for it on the way.
 //  4. No member is told a batch twice, and none is left out. A batch leads from one place to another, and is sent only to members
 //     that stand at the first, or between the two.
 //  5. The group owns a member only for the moment of the write. A member that somebody else owns is woken, and so leaves.
@@ -88,16 +87,6 @@ const (
 	membersAtOnce = 64
 )
 
-// membership is a session's place in a group. It belongs to whoever owns the session, but for the index.
-type membership struct {
-	peers  *peers // those with the same key; nil: the key is not known, or there is none
-	group  *group // nil: it is in none
-	joined *sent
-	at     *step     // to where the group has brought it
-	due    time.Time // when it has to be woken
-	index  int       // among the members; guarded by peers.mu
-}
-
 // groupIndex finds the sessions that may share, by their group key.
 type groupIndex struct {
 	together atomic.Int64 // members of groups
@@ -151,47 +140,6 @@ func (k *groupIndex) leave(left *peers) {
 	}
 }
 
-// joinGroup makes a session that is about to be idle a member of a group, if it has peers. The
-// session has to be served by itself when it is due.
-func (ss *session) joinGroup(due time.Time) {
-	source, like := ss.shareable()
-	if !like {
-		return
-	}
-	shareKey := source.ShareKey()
-	if shareKey == nil {
-		return
-	}
-	m := &ss.member
-	if of := (groupKey{shareKey, source.Name(), ss.epochs[0], ss.out.coding, ss.framing()}); m.peers == nil || m.peers.groupKey != of {
-		ss.leavePeers()
-		m.peers = ss.hub.groupIndex.join(of)
-	}
-	if m.peers.add(ss, source, due) {
-		ss.hub.groupIndex.together.Add(1)
-		source.Suspend()
-	}
-}
-
-// framing is what the session's connection needs around a piece.
-func (ss *session) framing() framing {
-	if ss.taken {
-		return conn.Chunks{}
-	}
-	return conn.Unframed{}
-}
-
-// shareable is the session's source, if others may be told the same.
-func (ss *session) shareable() (source Shareable, is bool) {
-	if !ss.parks || len(ss.sources) != 1 || !ss.begun() || ss.out.buf != nil || ss.bookmarkDue || slices.Contains(ss.behind, true) {
-		return nil, false
-	}
-	if _, is = ss.encoder.(*serverSentEvents); is {
-		source, is = ss.sources[0].(Shareable)
-	}
-	return source, is
-}
-
 // add makes a session a member of a group, and is false if there is none for it.
 func (k *peers) add(ss *session, source Shareable, due time.Time) bool {
 	k.mu.Lock()
@@ -229,7 +177,7 @@ func (k *peers) add(ss *session, source Shareable, due time.Time) bool {
 func newGroup(ss *session, k *peers, source Shareable) *group {
 	c := &group{
 		hub: ss.hub, peers: k, source: source.Clone(), encoder: serverSentEvents{memory: ss.hub.opts.Memory},
-		out: frames{coding: ss.out.coding, body: coding.Begun()}, names: []string{source.Name()}, claims: make([]stream.Claim, 1), alarm: entry{index: -1},
+		out: frames{coding: ss.out.coding, body: coding.Begun()}, names: []string{source.Name()}, claims: make([]stream.Claim, 1),
 		queueEntry: queueEntry{queue: ss.queue},
 	}
 	c.alarm.wake = c.Wake
@@ -238,35 +186,6 @@ func newGroup(ss *session, k *peers, source Shareable) *group {
 	k.groups = append(k.groups, c)
 	c.hub.workers.push(c) // so that its source wakes it from then on
 	return c
-}
-
-// leaveGroup has a session go on by itself from where its group has brought it.
-func (ss *session) leaveGroup() {
-	m := &ss.member
-	c := m.group
-	if c == nil {
-		return
-	}
-	c.remove(ss)
-	ss.hub.groupIndex.together.Add(-1)
-	if until := m.at.sent; until != m.joined {
-		ss.out.events += until.events - m.joined.events
-		ss.out.bytes += until.bytes - m.joined.bytes
-		ss.counted = counted{ss.out.events, ss.out.bytes} // the group has counted them
-		ss.out.body.Follow(m.joined.body, until.body)
-		ss.out.sentAt = until.at
-	}
-	ss.sources[0].(Shareable).Seek(m.at.place)
-	ss.member = membership{peers: m.peers}
-}
-
-// leavePeers leaves the group, and the sessions with the same key.
-func (ss *session) leavePeers() {
-	ss.leaveGroup()
-	if k := ss.member.peers; k != nil {
-		ss.member.peers = nil
-		ss.hub.groupIndex.leave(k)
-	}
 }
 
 // remove takes a member out. A group without any ends.
@@ -481,36 +400,6 @@ func (b *batch) leads(at Place) bool {
 	first, ok := at.Compare(b.first)
 	last, is := at.Compare(b.last)
 	return ok && is && first >= 0 && last <= 0
-}
-
-// tell sends a member a batch.
-func (ss *session) tell(b *batch) {
-	n, err := ss.out.to.Send(b.piece, 0, nil)
-	b.told++
-	ss.member.at = b.to
-	if err == nil && n == len(b.piece) {
-		if !b.known.IsZero() {
-			ss.hub.metrics.latency.Observe(time.Since(b.known).Seconds())
-		}
-		ss.rest()
-		return
-	}
-	ss.leaveGroup()
-	if err != nil {
-		ss.out.failed = true
-		ss.finish(endClientGone)
-		return
-	}
-	b.kept = true
-	ss.out.take(b.piece[n:], b.known)
-	ss.hub.goroutines.Go(func() { ss.run(WouldBlock) })
-}
-
-// rest makes a session idle again that was taken.
-func (ss *session) rest() {
-	if !ss.idle() {
-		ss.beServed()
-	}
 }
 
 // A group is the Sink of its source.

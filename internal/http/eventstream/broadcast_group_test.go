@@ -175,6 +175,9 @@ func TestEachIsToldWhatTheyWouldBeToldAlone(t *testing.T) {
 		if random.IntN(3) > 0 {
 			time.Sleep(time.Duration(random.IntN(20)) * time.Millisecond)
 		}
+		if random.IntN(10) == 0 {
+			r.beatOften()
+		}
 		together = max(together, r.hub.Stats().Together)
 	}
 	r.api.Put("pods", "team-a/last")
@@ -203,6 +206,17 @@ func TestEachIsToldWhatTheyWouldBeToldAlone(t *testing.T) {
 		}
 	}
 	t.Logf("%d events; %d streams together at most", len(alone[queries[0]].told), together)
+}
+
+// beatOften has the streams that are idle have a heartbeat, or put it off, every few milliseconds from now on.
+func (r *running) beatOften() {
+	for _, ss := range r.hub.open.all() {
+		if ss.take() {
+			ss.times.interval = 20 * time.Millisecond
+			ss.times.in(dueHeartbeat, 0)
+			ss.beServed()
+		}
+	}
 }
 
 // TestMembersOfAGroupHearOfTheirSource: what a source says of itself, and what was found when it

@@ -41,7 +41,7 @@ const (
 
 func newSchedule(ss *session) *schedule {
 	opts := ss.hub.opts.Times
-	s := &schedule{alarm: ss.hub.alarm, entry: entry{wake: ss.Wake, index: -1}, interval: opts.Heartbeat}
+	s := &schedule{alarm: ss.hub.alarm, entry: entry{wake: ss.Wake}, interval: opts.Heartbeat}
 	if ss.heartbeat > 0 {
 		s.interval = ss.heartbeat
 	}
@@ -100,6 +100,25 @@ func (s *schedule) set(at time.Time) {
 
 // stop makes sure that the alarm rings no more.
 func (s *schedule) stop() { s.alarm.remove(&s.entry) }
+
+// isDueAlone reports whether a task is due, and nothing else could end the session's turn otherwise than that task does.
+func (ss *session) isDueAlone(task int, now time.Time) bool {
+	times := ss.times
+	if times.due[task].IsZero() || times.due[task].After(now) {
+		return false
+	}
+	for other, at := range times.due {
+		if other != task && !at.IsZero() && !at.After(now) {
+			return false
+		}
+	}
+	for _, s := range ss.sources {
+		if due := s.Due(); !due.IsZero() && !due.After(now) {
+			return false
+		}
+	}
+	return !ss.gone.Load() && !ss.revoked.Load() && ss.permission.answer.Load() == nil && ss.hub.draining.Err() == nil && ss.moves.Load() == 0
+}
 
 // nextDue is when the session is to be woken at the latest.
 func (ss *session) nextDue() time.Time {

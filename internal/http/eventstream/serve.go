@@ -122,7 +122,11 @@ func (ss *session) work(task *budget.Task) (long bool) {
 	ss.out.nonBlocking = true
 	*task = budget.Slice()
 	ss.task = task
-	again, outcome := ss.turn(ss.hub.serving)
+	again := false
+	done, outcome := ss.beat()
+	if !done {
+		again, outcome = ss.turn(ss.hub.serving)
+	}
 	long = task.Err() != nil
 	ss.out.nonBlocking, ss.task = false, nil
 	switch {
@@ -140,7 +144,11 @@ func (ss *session) work(task *budget.Task) (long bool) {
 func (ss *session) park() bool {
 	due := ss.nextDue()
 	ss.times.set(due)
-	ss.joinGroup(due)
+	if ss.member.group != nil {
+		ss.member.due = due
+	} else {
+		ss.joinGroup(due)
+	}
 	return ss.idle()
 }
 

@@ -58,7 +58,7 @@ func (ss *session) sharePermission() {
 	shared := all.shared[key]
 	if shared == nil {
 		shared = &sharedPermission{
-			hub: h, key: key, id: ss.id, questions: questions, entry: entry{index: -1}, asked: p.asked, confirmed: p.confirmed,
+			hub: h, key: key, id: ss.id, questions: questions, asked: p.asked, confirmed: p.confirmed,
 		}
 		shared.entry.wake = shared.ask
 		if all.shared == nil {

@@ -18,7 +18,7 @@ import (
 func TestAnswerFromBeforeAStreamBeganIsNotForIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hub := &Hub{alarm: newAlarm(), opts: Options{Times: Times{Reauthorize: time.Hour}}}
-		shared := &sharedPermission{hub: hub, entry: entry{index: -1}}
+		shared := &sharedPermission{hub: hub}
 		defer hub.alarm.remove(&shared.entry)
 		join := func() *session {
 			ss := &session{hub: hub}
