@@ -21,19 +21,9 @@ import (
 
 func main() { process.Main("endtoend", children, process.Interruptible(run)) }
 
-// children runs the roles that this program has beside the parent's.
-func children(role string) error {
-	switch role {
-	case "patcher":
-		return process.Serve(newPatcher())
-	case "load":
-		client, err := load.Start()
-		if err != nil {
-			return err
-		}
-		return process.Serve(client)
-	}
-	return fmt.Errorf("there is no role %q", role)
+var children = process.Roles{
+	"patcher": func() (any, error) { return newPatcher(), nil },
+	"load":    load.Receiver,
 }
 
 // size is one workload.

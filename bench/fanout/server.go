@@ -3,7 +3,6 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"strings"
 
@@ -124,23 +123,12 @@ func (s *server) stop() {
 	}
 }
 
-// children runs the roles that this program has beside the parent's.
-func children(role string) error {
-	switch role {
-	case "floor":
-		return process.Serve(floor.New(func(version uint64, m mark.Mark) []byte { return object(int(m.Seq)%1000, version, m) }))
-	case "r3labs":
-		return process.Serve(newR3labs())
-	case "apiserver":
-		return process.Serve(apiserver.New(configMaps))
-	case "logserver":
-		return process.Serve(newLogServer())
-	case "load":
-		client, err := load.Start()
-		if err != nil {
-			return err
-		}
-		return process.Serve(client)
-	}
-	return fmt.Errorf("there is no role %q", role)
+var children = process.Roles{
+	"floor": func() (any, error) {
+		return floor.New(func(version uint64, m mark.Mark) []byte { return object(int(m.Seq)%1000, version, m) }), nil
+	},
+	"r3labs":    func() (any, error) { return newR3labs(), nil },
+	"apiserver": func() (any, error) { return apiserver.New(configMaps), nil },
+	"logserver": func() (any, error) { return newLogServer(), nil },
+	"load":      load.Receiver,
 }

@@ -28,22 +28,15 @@ import (
 	"github.com/kubecast/kubecast/bench/internal/process"
 )
 
-func main() { process.Main("history", children, process.Interruptible(run)) }
+func main() { process.Main("history", children(), process.Interruptible(run)) }
 
-// children runs the roles that this program has beside the parent's.
-func children(role string) error {
-	if role == "load" {
-		client, err := load.Start()
-		if err != nil {
-			return err
-		}
-		return process.Serve(client)
+// children are clients, and the API server of each sort of sources.
+func children() process.Roles {
+	roles := process.Roles{"load": load.Receiver}
+	for name, kinds := range sources {
+		roles[name] = func() (any, error) { return apiserver.New(kinds...), nil }
 	}
-	kinds, ok := sources[role]
-	if !ok {
-		return fmt.Errorf("there is no role %q", role)
-	}
-	return process.Serve(apiserver.New(kinds...))
+	return roles
 }
 
 // bench is one run of the benchmark.

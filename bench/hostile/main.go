@@ -29,25 +29,18 @@ import (
 
 func main() { process.Main("hostile", children, run) }
 
-// children runs the roles that this program has beside the parent's.
-func children(role string) error {
-	switch role {
-	case "apiserver":
+var children = process.Roles{
+	"apiserver": func() (any, error) {
 		process.RunFirst() // the parent says if it is not permitted
-		return process.Serve(newAPIServer())
-	case "attacker":
-		return process.Serve(&Attacker{})
-	case "sink":
-		return process.Serve(&Sink{})
-	case "load":
+		return newAPIServer(), nil
+	},
+	"attacker": func() (any, error) { return &Attacker{}, nil },
+	"sink":     func() (any, error) { return &Sink{}, nil },
+	"load": func() (any, error) {
 		process.RunFirst()
 		client, err := load.Start()
-		if err != nil {
-			return err
-		}
-		return process.Serve(&Good{Client: client})
-	}
-	return fmt.Errorf("there is no role %q", role)
+		return &Good{Client: client}, err
+	},
 }
 
 const (

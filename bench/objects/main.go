@@ -46,18 +46,9 @@ func (c *cluster) Start(count int, address *string) error {
 	return c.Server.Start(false, address)
 }
 
-func children(role string) error {
-	switch role {
-	case "apiserver":
-		return process.Serve(&cluster{})
-	case "load":
-		client, err := load.Start()
-		if err != nil {
-			return err
-		}
-		return process.Serve(client)
-	}
-	return fmt.Errorf("there is no role %q", role)
+var children = process.Roles{
+	"apiserver": func() (any, error) { return &cluster{}, nil },
+	"load":      load.Receiver,
 }
 
 // bench is one run of the benchmark.

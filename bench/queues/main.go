@@ -88,19 +88,9 @@ func run(args []string, out io.Writer) error {
 	return b.Kept()
 }
 
-// children runs the roles that this program has beside the parent's.
-func children(role string) error {
-	switch role {
-	case "apiserver":
-		return process.Serve(&kueue{})
-	case "load":
-		client, err := load.Start()
-		if err != nil {
-			return err
-		}
-		return process.Serve(client)
-	}
-	return fmt.Errorf("there is no role %q", role)
+var children = process.Roles{
+	"apiserver": func() (any, error) { return &kueue{}, nil },
+	"load":      load.Receiver,
 }
 
 // calibration prints how often starts come within their intervals.

@@ -29,16 +29,12 @@ import (
 
 func main() { process.Main("replicas", children, run) }
 
-// children runs the roles that this program has beside the parent's.
-func children(role string) error {
-	switch role {
-	case "apiserver":
+var children = process.Roles{
+	"apiserver": func() (any, error) {
 		kind := apiserver.Kind{Version: "v1", Resource: "configmaps", Kind: "ConfigMap", Objects: 20, Render: object}
-		return process.Serve(apiserver.New(kind))
-	case "clients":
-		return process.Serve(&Clients{})
-	}
-	return fmt.Errorf("there is no role %q", role)
+		return apiserver.New(kind), nil
+	},
+	"clients": func() (any, error) { return &Clients{}, nil },
 }
 
 func object(number int, version uint64, m mark.Mark) []byte {

@@ -20,9 +20,9 @@ import (
 	"github.com/kubecast/kubecast/bench/internal/process"
 )
 
-func main() {
-	process.Main("rest", func(string) error { return process.Serve(&Ceiling{}) }, process.Interruptible(run))
-}
+func main() { process.Main("rest", children, process.Interruptible(run)) }
+
+var children = process.Roles{ceiling: func() (any, error) { return &Ceiling{}, nil }}
 
 // bench is one run of the benchmark.
 type bench struct {

@@ -26,21 +26,12 @@ import (
 
 func main() { process.Main("scale", children, run) }
 
-// children runs the roles that this program has beside the parent's.
-func children(role string) error {
-	switch role {
-	case "apiserver":
-		return process.Serve(newAPIServer())
-	case "floor":
-		return process.Serve(floor.New(func(version uint64, m mark.Mark) []byte { return object(int(m.Seq)%objects, version, m) }))
-	case "load":
-		client, err := load.Start()
-		if err != nil {
-			return err
-		}
-		return process.Serve(client)
-	}
-	return fmt.Errorf("there is no role %q", role)
+var children = process.Roles{
+	"apiserver": func() (any, error) { return newAPIServer(), nil },
+	"floor": func() (any, error) {
+		return floor.New(func(version uint64, m mark.Mark) []byte { return object(int(m.Seq)%objects, version, m) }), nil
+	},
+	"load": load.Receiver,
 }
 
 var workloads = measure.Workloads[*bench]{

@@ -112,17 +112,7 @@ func (c *cluster) Start(count int, address *string) error {
 	return c.Server.Start(none, address)
 }
 
-// children runs the roles that this program has beside the parent's.
-func children(role string) error {
-	switch role {
-	case "apiserver":
-		return process.Serve(&cluster{})
-	case "load":
-		client, err := load.Start()
-		if err != nil {
-			return err
-		}
-		return process.Serve(client)
-	}
-	return fmt.Errorf("there is no role %q", role)
+var children = process.Roles{
+	"apiserver": func() (any, error) { return &cluster{}, nil },
+	"load":      load.Receiver,
 }

@@ -31,6 +31,9 @@ func New() (*Client, error) {
 	return &Client{epoll: epoll, groups: map[string]*group{}, byFD: map[int32]*client{}}, nil
 }
 
+// Receiver is the role of a process full of clients.
+func Receiver() (any, error) { return Start() }
+
 // Start returns a Client that reads for as long as the process lives, which ends if it cannot.
 func Start() (*Client, error) {
 	c, err := New()

@@ -19,10 +19,10 @@ const roleVariable = "KUBECAST_BENCH_ROLE"
 // Role is the role of this process; "" is the parent.
 func Role() string { return os.Getenv(roleVariable) }
 
-// Serve answers the parent's calls of a receiver's methods, under the name of the role, until the parent has gone.
-func Serve(receiver any) error {
+// serve answers the parent's calls of a receiver's methods, under the name of the role, until the parent has gone.
+func serve(role string, receiver any) error {
 	server := rpc.NewServer()
-	if err := server.RegisterName(Role(), receiver); err != nil {
+	if err := server.RegisterName(role, receiver); err != nil {
 		return err
 	}
 	server.ServeConn(struct {
