@@ -172,6 +172,40 @@ func TestTheEndOfALogIsShownToWhoMayReadLogs(t *testing.T) {
 	}
 }
 
+// The log of a pod that its job outlived is shown to whom the job's is, and to nobody else. The job
+// says of which of its pods there is one.
+func TestTheEndOfAPodsLogIsShownToWhoMayReadLogs(t *testing.T) {
+	c := newChronicle(t)
+	uid := c.lives("a/train", "bob", "", history.Running, history.Failed)
+	other := c.lives("a/other", "bob", "", history.Running, history.Failed)
+	c.keeps(uid, store.KeptOfPod("pod-1"), "secret-word\n")
+	job := "/history/apis/batch/v1/namespaces/a/jobs/train"
+	ask := func(path string) answer { return c.get(path, "Accept: text/plain", "Authorization: Bearer bob") }
+	is := func(path string, code int) {
+		t.Helper()
+		if a := ask(path); a.code != code || strings.Contains(a.body, "secret-word") != (code == 200) {
+			t.Errorf("%s: %d %s", path, a.code, a.body)
+		}
+	}
+	own := "?view=log&uid=" + uid
+	c.may("get jobs", "get pods/log")
+	is(job+own+"&pod=pod-1", 200)
+	is(job+own, 404)
+	is(job+own+"&pod=pod-2", 404)
+	is(job+own+"&pod=", 400)
+	is(job+own+"&pod=pod-1,pod-2", 400)
+	is(job+own+"&pod="+strings.Repeat("x", 200), 400)
+	is(job+"?view=spec&uid="+uid+"&pod=pod-1", 400)
+	is("/history/apis/batch/v1/namespaces/a/jobs/other?view=log&uid="+other+"&pod=pod-1", 404)
+	if a := c.get(job+"?view=jobs&pod=pod-1", "Authorization: Bearer bob"); a.code != 400 {
+		t.Errorf("a list with a pod: %d %s", a.code, a.body)
+	}
+	c.may("get jobs")
+	is(job+own+"&pod=pod-1", 403)
+	c.may("get jobs", "get pods/log web")
+	is(job+own+"&pod=pod-1", 403)
+}
+
 // The namespace is made anew. Who may read logs in it may not read what was written in the former
 // one, though they may see the jobs of all namespaces.
 func TestTheEndOfALogIsNotTheNextTenants(t *testing.T) {

@@ -29,7 +29,7 @@ const views: Readonly<Record<string, readonly string[]>> = {
   usage: ['state', 'owner', 'queue', 'uid', 'cause', 'since', 'until', 'by', 'step'],
   ends: ['owner', 'queue', 'uid', 'since', 'until', 'by', 'step'],
   spec: ['uid'],
-  log: ['uid'],
+  log: ['uid', 'pod'],
 };
 
 const ends = new Set(['Succeeded', 'Failed', 'Cancelled', 'Deleted']);
@@ -43,7 +43,7 @@ export class MockPast extends MockLog {
   /** Each change of a run. */
   readonly lives = new MockLog();
   /** What is kept of jobs that have ended, by uid. */
-  readonly kept = new Map<string, { readonly spec?: object; readonly log?: string }>();
+  readonly kept = new Map<string, { readonly spec?: object; readonly log?: string; readonly podLogs?: Readonly<Record<string, string>> }>();
 
   #cluster: MockCluster | undefined;
 
@@ -100,8 +100,8 @@ export class MockPast extends MockLog {
     this.lives.add('run', run);
   }
 
-  /** Keeps what a job was told to do, and the end of its log. @param ofJob its uid, or its name */
-  keep(ofJob: string, what: { readonly namespace?: string; readonly spec?: object; readonly log?: string }): void {
+  /** Keeps what a job was told to do, the end of its log, and those of its pods by their uids. @param ofJob its uid, or its name */
+  keep(ofJob: string, what: { readonly namespace?: string; readonly spec?: object; readonly log?: string; readonly podLogs?: Readonly<Record<string, string>> }): void {
     const uid = this.jobs.has(ofJob) ? ofJob : this.#uidOf(ofJob, what);
     this.kept.set(uid, what);
     const job = this.jobs.get(uid);
@@ -125,9 +125,14 @@ export class MockPast extends MockLog {
     const of = (row: Row): object => {
       if (view === 'transitions') return seen(row, asker);
       if (view === 'runs') return row;
-      return { ...upToNow(row), ...(query.has('uid') && !query.get('uid')?.includes(',') && { pods: [...this.runs.values()].filter(({ job }) => (job as { uid: string }).uid === row.uid).reverse().slice(0, 100) }) };
+      return { ...upToNow(row), ...(query.has('uid') && !query.get('uid')?.includes(',') && { pods: [...this.runs.values()].filter(({ job }) => (job as { uid: string }).uid === row.uid).reverse().slice(0, 100).map((run) => this.#withLog(run, row)) }) };
     };
     return { ...page, items: page.items.map(of) };
+  }
+
+  /** A pod as it is told with its job. */
+  #withLog(run: Readonly<Record<string, unknown>>, { uid }: Row): object {
+    return this.kept.get(text(uid))?.podLogs?.[text(run.uid)] === undefined ? run : { ...run, log: true };
   }
 
   /** What is kept of one job, as it is answered; undefined: nothing, or nothing that the caller may see. */
@@ -136,10 +141,12 @@ export class MockPast extends MockLog {
     const uid = query.get('uid') ?? '';
     if (uid === '' || asker.name === undefined) throw new BadQuery(`view=${view}: it is of one job, by name and uid`);
     const job = [...this.jobs.values()].find((one) => one.uid === uid && askedOf('jobs', new URLSearchParams(), asker)(one));
-    const { spec, log } = (job && this.kept.get(uid)) ?? {};
+    const { spec, log, podLogs } = (job && this.kept.get(uid)) ?? {};
     if (view === 'spec') return spec && { type: 'application/json', body: JSON.stringify(spec) };
     if (asker.logs === false) throw new BadQuery('you may not read logs there', 403);
-    return log === undefined ? undefined : { type: 'text/plain; charset=utf-8', body: log };
+    const pod = query.get('pod');
+    const body = pod === null ? log : podLogs?.[pod];
+    return body === undefined ? undefined : { type: 'text/plain; charset=utf-8', body };
   }
 
   /** What a stream tells: of which numbers, which of them, and in which form. Throws {@link BadQuery}. */

@@ -208,19 +208,19 @@ func (a *Archive) Record(ctx context.Context, kinds *cache.Kinds) error {
 	waits := waiting.New(waiting.Options{Kinds: kinds, Jobs: a.kinds, Serves: a.opts.Serves, Log: a.log})
 	recording.Go(func() { _ = waits.Run(ctx) })
 	finder := owners.New(kinds.Cluster(), a.opts.Rules, a.log.With("cluster", kinds.Cluster().Name()))
-	opts := recorder.Options{Waits: waits, Owners: finder}
+	opts, ofPods := recorder.Options{Waits: waits, Owners: finder}, recorder.Options{Waits: waits}
 	if a.opts.LogTail > 0 && a.recordsRuns() { // runs say whose log it is
 		keeper := logtail.New(logtail.Options{
 			Cluster: kinds.Cluster(), Database: a.database.For(store.System("logs")), Bytes: a.opts.LogTail, Metrics: a.logs, Log: a.log.With("cluster", kinds.Cluster().Name()),
 		})
-		opts.Ended = keeper.Ended
+		opts.Ended, ofPods.Ending = keeper.Ended, keeper.Ending
 		recording.Go(func() { keeper.Run(ctx) })
 	}
 	for _, name := range a.kinds {
 		recording.Go(func() { a.record(ctx, kinds, opts, name) })
 	}
 	if a.recordsRuns() {
-		recording.Go(func() { a.recordRuns(ctx, kinds, waits) })
+		recording.Go(func() { a.recordRuns(ctx, kinds, ofPods) })
 	}
 	recording.Wait()
 	return nil
@@ -246,7 +246,7 @@ func (a *Archive) record(ctx context.Context, kinds *cache.Kinds, opts recorder.
 func (a *Archive) recordsRuns() bool { return a.opts.Runs && a.opts.Serves("", "pods") }
 
 // recordRuns records the pods of a cluster's jobs, as long as the gateway may list them.
-func (a *Archive) recordRuns(ctx context.Context, kinds *cache.Kinds, waits *waiting.Watch) {
+func (a *Archive) recordRuns(ctx context.Context, kinds *cache.Kinds, opts recorder.Options) {
 	var news backoff.News
 	kinds.Retry(ctx, time.Minute, func(ctx context.Context) error {
 		pods, err := kinds.Cluster().Named(ctx, "pods")
@@ -258,7 +258,9 @@ func (a *Archive) recordRuns(ctx context.Context, kinds *cache.Kinds, waits *wai
 		}
 		return kinds.FollowOnce(ctx, "pods", func(ctx context.Context, using *cache.Store) error {
 			news.Over()
-			return a.run(ctx, kinds, store.RunsResource, recorder.Options{Store: using, Waits: waits})
+			opts := opts
+			opts.Store = using
+			return a.run(ctx, kinds, store.RunsResource, opts)
 		})
 	}, func(err error) {
 		if err != nil && news.Is(err) {

@@ -19,6 +19,7 @@ import (
 type Database interface {
 	Runs(ctx context.Context, log store.Log, f store.Filter, after store.RunAfter, limit int) ([]*store.Run, error)
 	Keeps(ctx context.Context, log store.Log, uids []string) (store.Keeping, error)
+	Kept(ctx context.Context, log store.Log, uid string, kind store.KeptKind) (store.Kept, error)
 	Keep(ctx context.Context, log store.Log, k store.Kept) error
 }
 
@@ -39,7 +40,7 @@ const (
 	// perSecond is how many logs are read in a second. Each takes three requests to the API server,
 	// of which one goes on to a node.
 	perSecond = 20
-	// mostWaiting is how many jobs may wait. More than these end only where something is wrong, and
+	// mostWaiting is how many jobs and pods may wait. More than these end only where something is wrong, and
 	// of them these are enough to see what.
 	mostWaiting = 1000
 	// within bounds one attempt.
@@ -57,14 +58,20 @@ const (
 // to end have a moment to write why.
 var pauses = []time.Duration{500 * time.Millisecond, 3 * time.Second, 10 * time.Second}
 
+// podPauses are those of a pod. One that is to be deleted may be gone at any time, with what it
+// wrote: it is read at once, and then until the time is over that such pods are usually given. One
+// that has ended is read until that succeeds.
+var podPauses = []time.Duration{0, time.Second, 3 * time.Second, 10 * time.Second, 15 * time.Second}
+
 // Keeper keeps the ends of the logs of a cluster's jobs.
 type Keeper struct {
-	opts   Options
-	pauses []time.Duration
-	pause  time.Duration // after a refusal
-	away   time.Duration // between attempts while the database is away
-	rate   *rate.Limiter
-	wakes  chan struct{} // holds a token once something was added, or was read
+	opts      Options
+	pauses    []time.Duration
+	podPauses []time.Duration
+	pause     time.Duration // after a refusal
+	away      time.Duration // between attempts while the database is away
+	rate      *rate.Limiter
+	wakes     chan struct{} // holds a token once something was added, or was read
 
 	mu       sync.Mutex
 	queue    *queue
@@ -75,8 +82,8 @@ type Keeper struct {
 // New makes a Keeper.
 func New(opts Options) *Keeper {
 	return &Keeper{
-		opts: opts, pauses: pauses, pause: refusedFor, away: awayPause, rate: rate.NewLimiter(perSecond, perSecond), wakes: make(chan struct{}, 1), queue: newQueue(mostWaiting, ofOne),
-		overTold: map[string]bool{},
+		opts: opts, pauses: pauses, podPauses: podPauses, pause: refusedFor, away: awayPause, rate: rate.NewLimiter(perSecond, perSecond), wakes: make(chan struct{}, 1),
+		queue: newQueue(mostWaiting, ofOne), overTold: map[string]bool{},
 	}
 }
 
@@ -90,6 +97,31 @@ func (k *Keeper) Ended(log store.Log, jobs []*history.Job, again bool) {
 	}
 	k.mu.Unlock()
 	k.ring()
+}
+
+// Ending says that pods of jobs have ended without completing, or are to be deleted, which was
+// written to the log of pods. Again says that it may have been said before. It does not wait.
+func (k *Keeper) Ending(log store.Log, pods []*store.Run, again bool) {
+	now := time.Now()
+	k.mu.Lock()
+	for _, pod := range pods {
+		if len(pod.UID) > store.MostPodUID {
+			continue
+		}
+		of := store.Log{LogName: store.LogName{Cluster: log.Cluster, Resource: pod.Job.Resource}, ID: pod.Of}
+		job := &history.Job{Identity: history.Identity{UID: pod.Job.UID, Namespace: pod.Namespace, Name: pod.Job.Name}}
+		k.opts.Metrics.count(dropped, k.queue.add(&item{log: of, job: job, pod: pod.Run, again: again, came: now, due: now.Add(k.podPauses[0])}))
+	}
+	k.mu.Unlock()
+	k.ring()
+}
+
+// pausesOf are those of an item.
+func (k *Keeper) pausesOf(it *item) []time.Duration {
+	if it.pod != nil {
+		return k.podPauses
+	}
+	return k.pauses
 }
 
 func (k *Keeper) ring() {
@@ -165,8 +197,8 @@ func (k *Keeper) try(ctx context.Context, it *item) {
 	}
 	it.tries++
 	switch {
-	case more && it.tries < len(k.pauses):
-		it.due = time.Now().Add(k.pauses[it.tries])
+	case more && it.tries < len(k.pausesOf(it)):
+		it.due = time.Now().Add(k.pausesOf(it)[it.tries])
 		k.opts.Metrics.count(dropped, k.queue.add(it))
 	case it.kept:
 		k.opts.Metrics.count(kept, 1)

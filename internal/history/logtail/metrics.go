@@ -19,7 +19,7 @@ const (
 func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	m := &Metrics{prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "kubecast_history_logs_total",
-		Help: "Jobs that ended, by what became of the end of their log: kept, nothing (pods are gone or wrote nothing), failed, refused, dropped (too many waited), over (history.keepBudget).",
+		Help: "Jobs that ended, and pods that failed or were to be deleted, by what became of the end of their log: kept, nothing (pods are gone or wrote nothing), failed, refused, dropped (too many waited), over (history.keepBudget).",
 	}, []string{"outcome"})}
 	for _, outcome := range []string{kept, nothing, failed, refused, dropped, over} {
 		m.logs.WithLabelValues(outcome)

@@ -8,20 +8,30 @@ import (
 	"github.com/kubecast/kubecast/internal/history/store"
 )
 
-// item is a job whose log is to be kept.
+// item is a job whose log is to be kept, or a pod of it.
 type item struct {
 	log   store.Log
-	job   *history.Job
-	again bool      // another may have kept it before
-	came  time.Time // when its end was told
-	due   time.Time // when it is to be read
-	tries int       // that were made
-	kept  bool      // by one of these
+	job   *history.Job // of a pod, no more than which one it is
+	pod   *history.Run // whose log it is; nil: it is the job's
+	again bool         // another may have kept it before
+	came  time.Time    // when its end was told
+	due   time.Time    // when it is to be read
+	tries int          // that were made
+	kept  bool         // by one of these
 }
 
-func (i *item) isOf(other *item) bool { return i.log.ID == other.log.ID && i.job.UID == other.job.UID }
+func (i *item) isOfJob(other *item) bool {
+	return i.log.ID == other.log.ID && i.job.UID == other.job.UID && (i.pod == nil) == (other.pod == nil)
+}
 
-// queue has the items that wait. Namespaces take turns, and within one of them jobs that failed come first.
+func (i *item) isOf(other *item) bool {
+	return i.isOfJob(other) && (i.pod == nil || i.pod.UID == other.pod.UID)
+}
+
+// isUrgent reports whether it comes first, and is dropped last. What pods wrote that end is there for a moment only.
+func (i *item) isUrgent() bool { return i.pod != nil || i.job.State == history.Failed }
+
+// queue has the items that wait. Namespaces take turns, and within one of them pods, and jobs that failed, come first.
 type queue struct {
 	most  int                   // items that may wait
 	share int                   // how many of one namespace are read at a time
@@ -42,8 +52,9 @@ func newQueue(most, share int) *queue {
 	return &queue{most: most, share: share, of: map[string]*namespace{}}
 }
 
-// add adds an item, in place of one of the same job unless that is of a later end. If there are too
-// many, one of the namespace that has most of them is dropped.
+// add adds an item, in place of one of the same job or pod unless that is of a later end. If there
+// are too many, one of the namespace that has most of them is dropped. Of one job so many pods wait
+// as are kept of it: where a thousand are preempted at once, the first tell as much as all.
 func (q *queue) add(it *item) (dropped int) {
 	n := q.of[it.job.Namespace]
 	if n == nil {
@@ -56,6 +67,10 @@ func (q *queue) add(it *item) (dropped int) {
 		}
 		return 0
 	}
+	if it.pod != nil && n.count(it.isOfJob) >= store.MostPodLogs {
+		q.tidy(n)
+		return 1
+	}
 	n.items = append(n.items, it)
 	if q.size++; q.size <= q.most {
 		return 0
@@ -66,10 +81,19 @@ func (q *queue) add(it *item) (dropped int) {
 			fullest = other
 		}
 	}
-	fullest.drop(max(0, slices.IndexFunc(fullest.items, func(it *item) bool { return it.job.State != history.Failed })))
+	fullest.drop(max(0, slices.IndexFunc(fullest.items, func(it *item) bool { return !it.isUrgent() })))
 	q.size--
 	q.tidy(fullest)
 	return 1
+}
+
+func (n *namespace) count(is func(*item) bool) (count int) {
+	for _, it := range n.items {
+		if is(it) {
+			count++
+		}
+	}
+	return count
 }
 
 func (n *namespace) drop(i int) { n.items = slices.Delete(n.items, i, i+1) }
@@ -89,7 +113,7 @@ func (q *queue) next(now time.Time) (it *item, wait time.Duration) {
 		for i, it := range n.items {
 			if until := it.due.Sub(now); until > 0 {
 				wait = sooner(wait, until)
-			} else if best < 0 || it.job.State == history.Failed && n.items[best].job.State != history.Failed {
+			} else if best < 0 || it.isUrgent() && !n.items[best].isUrgent() {
 				best = i
 			}
 		}

@@ -23,10 +23,71 @@ import (
 // mostRuns is of how many pods of a job, the newest, one is chosen.
 const mostRuns = 1000
 
-// keep keeps the log of a job's end, as far as it is there by now. More says that there may be
-// more, or another one's, a moment later. The error says why nothing was kept, unless there was
-// nothing.
+// keep keeps the log of an item, as far as it is there by now. More says that there may be more, or
+// another one's, a moment later. The error says why nothing was kept, unless there was nothing.
 func (k *Keeper) keep(ctx context.Context, it *item) (more bool, err error) {
+	if it.pod != nil {
+		return k.keepOfPod(ctx, it)
+	}
+	return k.keepOfJob(ctx, it)
+}
+
+// keepOfPod keeps what a pod wrote, with its job.
+func (k *Keeper) keepOfPod(ctx context.Context, it *item) (more bool, err error) {
+	kind := store.KeptOfPod(it.pod.UID)
+	if it.again && it.tries == 0 && it.pod.Terminal() {
+		keeps, err := k.opts.Database.Keeps(ctx, it.log, []string{it.job.UID})
+		if err != nil {
+			return true, databaseError{err}
+		}
+		if it.kept = keeps[it.job.UID][kind] >= it.pod.Ended; it.kept { // else it was read before the last words
+			return false, nil
+		}
+	}
+	at := history.At(k.opts.Cluster.Now())
+	text, err := k.read(ctx, it.pod)
+	if errors.Is(err, cluster.ErrNoPod) {
+		return false, nil
+	}
+	if err != nil {
+		return true, err
+	}
+	if data, ok := store.Pack(text); ok && len(text) > 0 {
+		if more, err := k.write(ctx, it, kind, at, data); err != nil {
+			return more, err
+		}
+	}
+	return !it.pod.Terminal(), nil
+}
+
+// write keeps what was read of an item; more is keep's.
+func (k *Keeper) write(ctx context.Context, it *item, kind store.KeptKind, at history.Time, data []byte) (more bool, err error) {
+	err = k.opts.Database.Keep(ctx, it.log, store.Kept{UID: it.job.UID, Namespace: it.job.Namespace, Kind: kind, At: at, Data: data})
+	switch {
+	case errors.Is(err, store.ErrOverBudget):
+		return false, err
+	case err != nil:
+		return true, databaseError{err}
+	}
+	it.kept = true
+	return false, nil
+}
+
+// ofPod is what was kept of a run's pod when that ended, or was to be deleted; nil if there is
+// nothing. Whole says that it was read after the end.
+func (k *Keeper) ofPod(ctx context.Context, it *item, run *history.Run) (data []byte, whole bool, err error) {
+	kept, err := k.opts.Database.Kept(ctx, it.log, it.job.UID, store.KeptOfPod(run.UID))
+	switch {
+	case errors.Is(err, store.ErrNotKept), errors.Is(err, store.ErrOverBudget):
+		return nil, false, nil
+	case err != nil:
+		return nil, false, databaseError{err}
+	}
+	return kept.Data, run.Terminal() && kept.At >= run.Ended, nil
+}
+
+// keepOfJob keeps the log of a job's end.
+func (k *Keeper) keepOfJob(ctx context.Context, it *item) (more bool, err error) {
 	if it.again && it.tries == 0 {
 		keeps, err := k.opts.Database.Keeps(ctx, it.log, []string{it.job.UID})
 		if err != nil {
@@ -48,20 +109,22 @@ func (k *Keeper) keep(ctx context.Context, it *item) (more bool, err error) {
 	if run == nil {
 		return true, nil
 	}
-	text, err := k.read(ctx, run)
-	if err != nil && !errors.Is(err, cluster.ErrNoPod) {
+	data, whole, err := k.ofPod(ctx, it, run)
+	if err != nil {
 		return true, err
 	}
-	if len(text) > 0 {
-		if data, ok := store.Pack(text); ok {
-			err = k.opts.Database.Keep(ctx, it.log, store.Kept{UID: it.job.UID, Namespace: it.job.Namespace, Kind: store.KeptLog, At: it.job.Ended, Data: data})
-			switch {
-			case errors.Is(err, store.ErrOverBudget):
-				return false, err
-			case err != nil:
-				return true, databaseError{err}
-			}
-			it.kept = true
+	if !whole {
+		text, err := k.read(ctx, run)
+		if err != nil && !errors.Is(err, cluster.ErrNoPod) {
+			return true, err
+		}
+		if packed, ok := store.Pack(text); ok && len(text) > 0 {
+			data = packed
+		}
+	}
+	if data != nil {
+		if more, err := k.write(ctx, it, store.KeptLog, it.job.Ended, data); err != nil {
+			return more, err
 		}
 	}
 	// Of a failure, the pod that decided it may be known by now to be another one.

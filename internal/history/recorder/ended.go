@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/kubecast/kubecast/internal/history"
+	"github.com/kubecast/kubecast/internal/history/store"
 )
 
 // lately is how long ago a job may have ended that is told of again when a recorder begins: whoever
@@ -24,6 +25,46 @@ func (r *Recorder) ended(b *batch) {
 	}
 	if len(jobs) > 0 {
 		r.opts.Ended(r.at, jobs, false)
+	}
+}
+
+// ending tells of the pods in a batch that was written that end otherwise than by completing, and
+// are still there: what they wrote can be read for as long as that.
+func (r *Recorder) ending(b *batch) {
+	if r.opts.Ending == nil {
+		return
+	}
+	var runs []*store.Run
+	for _, run := range b.runs {
+		if isEnding(run) {
+			runs = append(runs, run)
+		}
+	}
+	if len(runs) > 0 {
+		r.opts.Ending(r.at, runs, false)
+	}
+}
+
+// isEnding reports whether a pod has ended, or is to be deleted, without having completed, and has written anything.
+func isEnding(run *store.Run) bool {
+	return run.Of != 0 && run.Gone == 0 && run.EndVersion != 0 && (run.Started != 0 || run.ExitCode != nil) && run.Reason != history.Completed
+}
+
+// endingStill tells of the pods that end, or have ended, and were there when the recorder began:
+// whoever recorded that may have been killed before what they wrote was read.
+func (r *Recorder) endingStill() {
+	if r.opts.Ending == nil || r.lives == nil {
+		return
+	}
+	var runs []*store.Run
+	for _, l := range r.lives.living {
+		if isEnding(&l.Run) {
+			run := l.Run
+			runs = append(runs, &run)
+		}
+	}
+	if len(runs) > 0 {
+		r.opts.Ending(r.at, runs, true)
 	}
 }
 

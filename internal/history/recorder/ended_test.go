@@ -2,6 +2,7 @@ package recorder
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -70,6 +71,71 @@ func TestEndsAreToldOnceTheyAreWrittenAndAgainAfterATakeover(t *testing.T) {
 		r.stop()
 		r = begin("three")
 		settle()
+		is()
+		r.stop()
+	})
+}
+
+// What a pod wrote can be read until it is gone. So that it fails, or is to be deleted, is told once
+// it is written, and again when another recorder takes over while the pod is there. Nothing is told
+// of pods that completed, never ran, or are gone.
+func TestPodsThatEndAreToldWhileTheyAreThere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		world, db := newPodWorld()
+		job := world.job(db, "train", true)
+		owner := controlledBy("batch/v1", "Job", job.Name, job.UID)
+		var mu sync.Mutex
+		var told []string
+		begin := func(name string) *replica {
+			return startTelling(t, world.api.Connect(t), db, name, ring, apitest.Pods, Options{Ending: func(_ store.Log, pods []*store.Run, again bool) {
+				mu.Lock()
+				defer mu.Unlock()
+				for _, pod := range pods {
+					db.set(func() {
+						if written, ok := db.runs[pod.UID]; !ok || written.EndVersion != pod.EndVersion || pod.Of != 7 {
+							t.Errorf("%s is told before it is written", pod.Name)
+						}
+					})
+					told = append(told, fmt.Sprint(pod.Name, " ", pod.Terminal(), " ", again))
+				}
+			}})
+		}
+		is := func(want ...string) {
+			t.Helper()
+			settle()
+			mu.Lock()
+			defer mu.Unlock()
+			if slices.Sort(told); fmt.Sprint(told) != fmt.Sprint(want) {
+				t.Errorf("%q, not %q", told, want)
+			}
+			told = nil
+		}
+		put := func(name, stage string, more ...string) {
+			world.api.Put("pods", "n/"+name, append(append(slices.Clone(stages[stage]), owner), more...)...)
+		}
+		r := begin("one")
+		for _, name := range []string{"preempted", "fails", "completes"} {
+			put(name, "runs")
+		}
+		put("never-ran", "bound")
+		is()
+		deleting := `metadata.deletionTimestamp="2026-01-01T00:01:00Z"`
+		put("preempted", "runs", deleting)
+		put("never-ran", "bound", deleting)
+		put("fails", "fails")
+		put("completes", "is done")
+		is("fails true false", "preempted false false")
+		r.stop()
+		r = begin("two")
+		is("fails true true", "preempted false true")
+		put("preempted", "fails", deleting)
+		is("preempted true false")
+		for _, name := range []string{"preempted", "fails", "never-ran", "completes"} {
+			world.api.Delete("pods", "n/"+name)
+		}
+		is()
+		r.stop()
+		r = begin("three")
 		is()
 		r.stop()
 	})

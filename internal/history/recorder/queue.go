@@ -113,6 +113,7 @@ func (r *Recorder) wrote(w written) error {
 	r.wroteSpecs(w.kept)
 	r.at = w.at
 	r.ended(w.of)
+	r.ending(w.of)
 	if r.opts.Wrote != nil && w.of.changes() > 0 {
 		r.opts.Wrote(r.name)
 	}

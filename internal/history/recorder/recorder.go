@@ -49,6 +49,7 @@ type Options struct {
 	Keep     time.Duration       // how long after its deletion a job is kept; 0: for ever
 	KeepSpec bool                // whether the spec of each job is kept at its end
 	Ended    EndedFunc           // may be nil
+	Ending   EndingFunc          // of a recorder of pods; may be nil
 	Wrote    func(store.LogName) // is called after each transaction that wrote transitions, and must not wait; may be nil
 	Metrics  *Metrics            // may be nil
 	Log      *slog.Logger
@@ -58,6 +59,10 @@ type Options struct {
 // that it may have been said before, by a recorder that was killed a moment later. It must not
 // wait.
 type EndedFunc func(log store.Log, jobs []*history.Job, again bool)
+
+// EndingFunc is told of pods of jobs, in the log of pods, that have ended without completing or are
+// to be deleted, after that was written; again is as EndedFunc's. It must not wait.
+type EndingFunc func(log store.Log, pods []*store.Run, again bool)
 
 const (
 	// lease is how long after its last sign of life a recorder is replaced by another one.
@@ -182,6 +187,7 @@ func (r *Recorder) serveTerm(ctx context.Context) error {
 		return err
 	}
 	r.endedLately()
+	r.endingStill()
 	r.listen()
 	defer r.unlisten()
 	r.from, r.read = r.at.Version, r.at.Version

@@ -351,6 +351,12 @@ func startOn(t *testing.T, connection *cluster.Cluster, db expiringDatabase, nam
 // startOf starts a replica that records jobs, or pods, where other kinds are recorded, too.
 func startOf(t *testing.T, connection *cluster.Cluster, db expiringDatabase, name string, opts stream.Options, kind cluster.Kind, ended EndedFunc, others ...string) *replica {
 	t.Helper()
+	return startTelling(t, connection, db, name, opts, kind, Options{Ended: ended}, others...)
+}
+
+// startTelling starts a replica whose recorder tells those who are named in tells.
+func startTelling(t *testing.T, connection *cluster.Cluster, db expiringDatabase, name string, opts stream.Options, kind cluster.Kind, tells Options, others ...string) *replica {
+	t.Helper()
 	rule := batchRule(t)
 	if kind == apitest.Pods {
 		rule = nil
@@ -379,7 +385,7 @@ func startOf(t *testing.T, connection *cluster.Cluster, db expiringDatabase, nam
 			return
 		}
 		defer release()
-		r.recorder.Store(New(Options{Database: db, Expiring: db, Cluster: kinds.Cluster(), Store: using, Rule: rule, Waits: waits, Owners: owners.New(kinds.Cluster(), ruleSet(t), quiet), Holder: name, Keep: keep, KeepSpec: true, Ended: ended, Log: quiet}))
+		r.recorder.Store(New(Options{Database: db, Expiring: db, Cluster: kinds.Cluster(), Store: using, Rule: rule, Waits: waits, Owners: owners.New(kinds.Cluster(), ruleSet(t), quiet), Holder: name, Keep: keep, KeepSpec: true, Ended: tells.Ended, Ending: tells.Ending, Log: quiet}))
 		if err := r.recorder.Load().Run(ctx); err != nil {
 			t.Error(err)
 		}

@@ -85,11 +85,14 @@ func (s *Store) charge(ctx context.Context, tx *sql.Tx, log Log, all []Kept) err
 	var changed []spender
 	for i := range all {
 		k := &all[i]
-		cost := int64(max(0, len(k.Data)-k.replaces))
-		if k.Over = used[k.Namespace]+cost > s.budget; k.Over || cost == 0 {
+		cost, most := int64(max(0, len(k.Data)-k.replaces)), s.budget
+		if k.Kind.isOfPod() { // how jobs ended matters more: half of it is left for that
+			most /= 2
+		}
+		if k.Over = used[k.Namespace]+cost > most; k.Over || cost == 0 {
 			continue
 		}
-		of := spender{k.Namespace, k.Kind}
+		of := spender{k.Namespace, k.Kind.payer()}
 		used[k.Namespace] += cost
 		own[of] += cost
 		changed = append(changed, of)
@@ -113,7 +116,7 @@ func (s *Store) lockBudget(ctx context.Context, tx *sql.Tx, log Log, k Kept) err
 	if s.budget == 0 {
 		return nil
 	}
-	key := []any{k.Namespace, log.ID, string(k.Kind), spanNow()}
+	key := []any{k.Namespace, log.ID, string(k.Kind.payer()), spanNow()}
 	if err := s.insert(ctx, tx, "kept_budgets", budgetColumns, [][]any{append(slices.Clone(key), 0)}, s.dialect.upsert(budgetColumns[:4], nil)); err != nil {
 		return err
 	}

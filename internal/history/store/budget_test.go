@@ -125,6 +125,32 @@ func later(t *testing.T, s *Store, by time.Duration) {
 	}
 }
 
+// Pods that end one after the other use up no more than half of their namespace's budget, under one
+// row: how jobs end is kept all the same.
+func TestLogsOfPodsLeaveRoomForHowJobsEnd(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, address string) {
+		const budget, each = 10_000, 1_000
+		s, log := onBudget(t, address, budget, jobs)
+		log = write(t, s, log, seen(5, "mallory", "o", []string{"u"}, history.Running, history.Failed))
+		kept := 0
+		for i := range 8 {
+			err := s.Keep(t.Context(), log, Kept{UID: "u", Namespace: "mallory", Kind: KeptOfPod(fmt.Sprint("pod-", i)), At: history.Time(i), Data: noise(each)})
+			if err == nil {
+				kept++
+			} else if !errors.Is(err, ErrOverBudget) {
+				t.Fatal(err)
+			}
+		}
+		var rows int
+		if err := s.QueryRow(t.Context(), "SELECT COUNT(*) FROM kept_budgets WHERE namespace = 'mallory' AND bytes > 0").Scan(&rows); err != nil || kept != 5 || rows != 1 {
+			t.Errorf("%d are kept, and %d rows count them, %v", kept, rows, err)
+		}
+		if err := s.Keep(t.Context(), log, Kept{UID: "u", Namespace: "mallory", Kind: KeptLog, At: 7, Data: noise(each)}); err != nil {
+			t.Errorf("the job's own: %v", err)
+		}
+	})
+}
+
 // A log is read several times, since more may have been written. It is paid for once, and what was
 // read before stays where there is no room for more.
 func TestALogThatIsReadAgainIsPaidForOnce(t *testing.T) {

@@ -21,6 +21,27 @@ const (
 	KeptLog  KeptKind = "log"  // the last lines of the container that decided the end
 )
 
+// ofPods begins the kinds that are of one pod of a job.
+const ofPods = "log/"
+
+// KeptOfPod is what is kept of one pod of a job, by the pod's uid: the last lines that it wrote
+// before it was gone. Of one job there are at most MostPodLogs, the newest.
+func KeptOfPod(uid string) KeptKind { return KeptKind(ofPods + uid) }
+
+// MostPodLogs is of how many of its pods a job keeps the end of the log, and MostPodUID how long
+// their uids may be, in bytes. API servers' have 36.
+const MostPodLogs, MostPodUID = 10, 128
+
+func (k KeptKind) isOfPod() bool { return strings.HasPrefix(string(k), ofPods) }
+
+// payer is the kind under which the budget of a namespace counts it: one for all pods.
+func (k KeptKind) payer() KeptKind {
+	if k.isOfPod() {
+		return ofPods
+	}
+	return k
+}
+
 // Kept is something that is kept of a job. There is one of each kind: a job that is opened again
 // and ends once more has that of its last end.
 type Kept struct {
@@ -140,7 +161,31 @@ func (s *Store) keep(ctx context.Context, tx *sql.Tx, log Log, k Kept) (over boo
 	if over = all[0].Over; over && k.replaces > len(notKept) && at == k.At {
 		return true, nil
 	}
-	return over, s.writeKept(ctx, tx, log, all)
+	if err := s.writeKept(ctx, tx, log, all); err != nil || !k.Kind.isOfPod() {
+		return over, err
+	}
+	return over, s.dropPodLogs(ctx, tx, log, k.UID)
+}
+
+// dropPodLogs removes the oldest ends of logs of a job's pods that are more than a job may have.
+// The transaction holds the job's row, so nobody else adds one meanwhile.
+func (s *Store) dropPodLogs(ctx context.Context, tx *sql.Tx, log Log, uid string) error {
+	var kinds []string                                                                                                                                                                 // the newest first
+	rows, err := tx.QueryContext(ctx, s.dialect.bind("SELECT kind FROM kept WHERE log = ? AND uid = ? AND kind > ? AND kind < ? ORDER BY at DESC, kind"), log.ID, uid, ofPods, "log0") // 0 is behind /
+	if err := scanEach(rows, err, func(scan Scan) error {
+		var kind string
+		err := scan(&kind)
+		kinds = append(kinds, kind)
+		return err
+	}); err != nil {
+		return err
+	}
+	for _, kind := range kinds[min(len(kinds), MostPodLogs):] {
+		if _, err := tx.ExecContext(ctx, s.dialect.bind("DELETE FROM kept WHERE log = ? AND uid = ? AND kind = ?"), log.ID, uid, kind); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 var (

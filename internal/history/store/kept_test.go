@@ -109,6 +109,48 @@ func TestWhatIsKeptOfAnEarlierEndTakesNoLaterOnesPlace(t *testing.T) {
 	})
 }
 
+// Pods of a job end before it does, as many as there may be. The newest ends of their logs are kept
+// beside the job's own, whoever is first to write them, and go with the job.
+func TestAJobKeepsTheNewestLogsOfItsPods(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		log := take(t, s, "a")
+		log = write(t, s, log, seen(5, "n", "o", []string{"u", "v"}, history.Running, history.Failed))
+		keep := func(uid string, kind KeptKind, at history.Time) {
+			t.Helper()
+			if err := s.Keep(t.Context(), log, Kept{UID: uid, Namespace: "n", Kind: kind, At: at, Data: pack(t, fmt.Sprint(kind, at))}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		keep("u", KeptLog, 1)
+		keep("v", KeptOfPod("other"), 1)
+		for _, i := range rand.Perm(MostPodLogs + 5) {
+			keep("u", KeptOfPod(fmt.Sprint("pod-", i)), history.Time(100+i))
+		}
+		keep("u", KeptOfPod("pod-7"), 107) // once more
+		found, err := s.Keeps(t.Context(), log, []string{"u", "v"})
+		if err != nil || len(found["u"]) != MostPodLogs+1 || !found.Has("u", KeptLog) || !found.Has("v", KeptOfPod("other")) {
+			t.Fatalf("%v, %v", found, err)
+		}
+		for i := range MostPodLogs + 5 {
+			if has := found.Has("u", KeptOfPod(fmt.Sprint("pod-", i))); has != (i >= 5) {
+				t.Errorf("the log of pod %d is kept: %t", i, has)
+			}
+		}
+		if got := keeps(t, s, log, "u", KeptOfPod("pod-9")); got != "log/pod-9109" {
+			t.Errorf("%q", got)
+		}
+		b := seen(7, "n", "o", []string{"u"}, history.Running, history.Deleted)
+		b.Jobs[0].Deleted = 1000
+		log = write(t, s, log, b)
+		if removed, err := s.Expire(t.Context(), log, 2000, 10); err != nil || removed.Jobs != 1 {
+			t.Fatal(removed, err)
+		}
+		if left := rowsOfKept(t, s); left != 1 {
+			t.Errorf("%d rows are left of one job with one pod's log", left)
+		}
+	})
+}
+
 func rowsOfKept(t *testing.T, s *Store) (n int) {
 	t.Helper()
 	if err := s.QueryRow(t.Context(), "SELECT COUNT(*) FROM kept").Scan(&n); err != nil {

@@ -1,7 +1,7 @@
 package store
 
 // keptTables have what is kept of a job beside its states, each kind of it once: its spec, and the
-// end of its log. Rows are their job's, and are removed with it. At is the job's end to which it
+// end of its log; and of some of its pods the ends of theirs. Rows are their job's, and are removed with it. At is the job's end to which it
 // belongs. Data is compressed (see Pack).
 var keptTables = []string{
 	`CREATE TABLE IF NOT EXISTS kept (

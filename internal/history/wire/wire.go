@@ -215,6 +215,7 @@ type Run struct {
 	Signal       *int64            `json:"signal"`
 	Requests     map[string]string `json:"requests"`
 	Devices      []history.Device  `json:"devices"`
+	Log          bool              `json:"log,omitempty"` // the end of the pod's own log is kept; told with its job
 }
 
 // Ref names a job.

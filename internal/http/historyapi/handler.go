@@ -237,7 +237,7 @@ func (h *Handler) jobs(ctx context.Context, p *page, id auth.Identity, g access.
 			places = placesOf(ctx, jobs[:min(len(jobs), chunk)])
 		}
 		if err == nil && len(jobs) > 0 && len(q.filter.UIDs) == 1 {
-			pods, err = h.podsOf(ctx, p, g, t, q)
+			pods, err = h.podsOf(ctx, p, g, t, q, kept)
 		}
 		if err == nil {
 			err = unfinished
@@ -266,7 +266,7 @@ func (h *Handler) jobs(ctx context.Context, p *page, id auth.Identity, g access.
 const mostPods = 100
 
 // podsOf are the newest pods of the one job that is asked for.
-func (h *Handler) podsOf(ctx context.Context, p *page, g access.Grant, t access.Target, q question) ([]wire.Run, error) {
+func (h *Handler) podsOf(ctx context.Context, p *page, g access.Grant, t access.Target, q question, kept store.Keeping) ([]wire.Run, error) {
 	numbers, err := p.from.Numbers(ctx, g.Kinds.Cluster(), archive.Runs.Numbering(t.Qualified()))
 	if err != nil {
 		return nil, err
@@ -276,6 +276,7 @@ func (h *Handler) podsOf(ctx context.Context, p *page, g access.Grant, t access.
 	pods := make([]wire.Run, len(runs))
 	for i, run := range runs {
 		pods[i] = wire.RunOf(run, g.Kinds.Cluster().Name(), numbers.Row(run.Seq))
+		pods[i].Log = kept.Has(run.Job.UID, store.KeptOfPod(run.UID))
 	}
 	return pods, err
 }

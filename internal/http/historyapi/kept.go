@@ -20,7 +20,7 @@ func (q *question) isOfOneJob() bool { return q.view == viewSpec || q.view == vi
 // if they may get it, whoever is named as its owner.
 func (q *question) job(query url.Values, t access.Target) (err error) {
 	for name := range query {
-		if name != "view" && name != "uid" {
+		if name != "view" && name != "uid" && (name != "pod" || q.view != viewLog) {
 			return reply.BadRequest("%s: has no meaning with view=%s, which is of one job", name, q.view)
 		}
 	}
@@ -30,7 +30,22 @@ func (q *question) job(query url.Values, t access.Target) (err error) {
 	if t.Name == "" || len(q.filter.UIDs) != 1 {
 		return reply.BadRequest("view=%s: is of one job: its name ends the path, and its uid is needed", q.view)
 	}
-	return nil
+	pods, err := valuesOf("pod", query["pod"])
+	if err == nil && query.Has("pod") && (len(pods) != 1 || len(pods[0]) > store.MostPodUID) {
+		err = reply.BadRequest("pod: is the uid of one pod")
+	}
+	if len(pods) == 1 {
+		q.pod = pods[0]
+	}
+	return err
+}
+
+// keptKind is the kind of what is asked for.
+func (q *question) keptKind() store.KeptKind {
+	if q.pod != "" {
+		return store.KeptOfPod(q.pod)
+	}
+	return store.KeptKind(q.view)
 }
 
 // kept answers what is kept of a job, if the caller may see the job; of a log, if they may also read logs where it is.
@@ -53,7 +68,7 @@ func (h *Handler) kept(ctx context.Context, p *page, id auth.Identity, g access.
 			return notKept(q)
 		}
 	}
-	text, err := p.from.Kept(ctx, g.Kinds.Cluster(), kind, q.filter.UIDs[0], store.KeptKind(q.view))
+	text, err := p.from.Kept(ctx, g.Kinds.Cluster(), kind, q.filter.UIDs[0], q.keptKind())
 	switch {
 	case errors.Is(err, store.ErrNotKept):
 		return notKept(q)

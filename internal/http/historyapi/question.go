@@ -23,6 +23,7 @@ import (
 // question is what a request asks for.
 type question struct {
 	view   string
+	pod    string       // whose log it is; "": the job's
 	filter store.Filter // not yet restricted to what the caller may see
 	me     bool         // the caller asks for their own jobs
 	by     store.By     // of usage
@@ -63,6 +64,9 @@ func parse(query url.Values, t access.Target, username string, now time.Time) (q
 	}
 	if q.isOfOneJob() {
 		return q, q.job(query, t)
+	}
+	if query.Has("pod") {
+		return q, reply.BadRequest("pod: has a meaning with view=log only")
 	}
 	if q.limit, err = limitOf(query); err != nil {
 		return q, err
@@ -157,7 +161,7 @@ func parseStream(query url.Values, t access.Target, now time.Time) (q question, 
 	return q, err
 }
 
-var parameters = []string{"view", "state", "owner", "queue", "uid", "cause", "parent", "search", "since", "until", "limit", "continue", "by", "step"}
+var parameters = []string{"view", "state", "owner", "queue", "uid", "pod", "cause", "parent", "search", "since", "until", "limit", "continue", "by", "step"}
 
 // Parameters are those that may stand in a query.
 func Parameters() []string { return slices.Clone(parameters) }
