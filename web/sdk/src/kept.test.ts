@@ -24,6 +24,8 @@ test('what is kept of a job is asked for by its name and uid, and is what was ke
   const log = answering(200, '{"not":"json, but a line"}\n<b>');
   expect(await pastLog(log.kc, jobs, { ...one, cluster: 'east' })).toBe('{"not":"json, but a line"}\n<b>');
   expect(log.asked).toEqual(['text/plain http://kubecast/history/clusters/east/apis/batch/v1/namespaces/n/jobs/train?uid=u%2F1+2&view=log']);
+  await pastLog(log.kc, jobs, { ...one, pod: 'p/1' });
+  expect(log.asked[1]).toBe('text/plain http://kubecast/history/apis/batch/v1/namespaces/n/jobs/train?uid=u%2F1+2&view=log&pod=p%2F1');
 });
 
 test('that nothing is kept is no failure, and that it may not be seen is one', async () => {

@@ -22,11 +22,11 @@ export function pastSpec<T extends KubeObject>(kc: Kubecast, resource: Resource<
 }
 
 /**
- * The last lines of the container that decided how the job ended; undefined where they are not kept. They are a stranger's text. Rejects with an
+ * The last lines of the container that decided how the job ended, or with `pod` those of one of its pods, by uid, whose `log` is true; undefined where they are not kept. They are a stranger's text. Rejects with an
  * {@link AskedError}; its status is 403 if the caller may not read logs there.
  */
-export function pastLog(kc: Kubecast, resource: Resource<KubeObject>, query: KeptQuery): Promise<string | undefined> {
-  return unlessNone(saidTo(kc, pathTo(resource, query, 'log'), { headers: { Accept: 'text/plain' } }));
+export function pastLog(kc: Kubecast, resource: Resource<KubeObject>, query: KeptQuery & { readonly pod?: string | undefined }): Promise<string | undefined> {
+  return unlessNone(saidTo(kc, pathTo(resource, query, 'log') + (query.pod === undefined ? '' : `&pod=${encodeURIComponent(query.pod)}`), { headers: { Accept: 'text/plain' } }));
 }
 
 function pathTo(resource: Resource<KubeObject>, { namespace, name, uid, cluster }: KeptQuery, view: string): string {

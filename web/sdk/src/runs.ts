@@ -41,6 +41,8 @@ export interface Run {
   readonly requests: Readonly<Record<string, string>>;
   /** Those that its resource claims were given. */
   readonly devices?: readonly { readonly driver: string; readonly pool: string; readonly device: string }[];
+  /** The end of the pod's own log is kept (see `pastLog`); only of `pods` of one job, and only where it is so. */
+  readonly log?: boolean;
 }
 
 /** Which runs of a history. */
@@ -96,6 +98,7 @@ export function readRun(data: JsonObject): Run {
     signal: number(data.signal),
     requests: isJsonObject(data.requests) ? (data.requests as Record<string, string>) : {},
     devices: Array.isArray(data.devices) ? (data.devices as Run['devices'] & object) : [],
+    ...(data.log === true && { log: true }),
   };
 }
 

@@ -24,7 +24,7 @@ import { stateName } from '../state/texts.ts';
 import { whyNow } from '../state/why.ts';
 import { linkTo, type View } from '../view/view.ts';
 import { Events, eventFields, eventsName, ofJob } from './Events.tsx';
-import { KeptLog, KeptSpec, usePastJob } from './Kept.tsx';
+import { KeptLogs, KeptSpec, lostPods, PastLogs, usePastJob } from './Kept.tsx';
 import { LogView } from '../log/LogView.tsx';
 import { MemoryLimit, Parts, pastFacts, PastMark, Why } from './PastFacts.tsx';
 import { OwnerTree } from './OwnerTree.tsx';
@@ -137,10 +137,13 @@ export function JobPage({ view, namespace, name, uid: asked, token }: JobPagePro
             // By its name it is the log of whichever run has that.
             const byPod = asked !== undefined && !job;
             if (ofPods.status === 'loading' || (byPod && watched.status === 'loading')) return <p className="job-none">{t.loading}</p>;
-            if (podRows.length === 0 && uid !== undefined && kept?.log) return <KeptLog key={uid} of={jobs} namespace={namespace} name={name} uid={uid} />;
+            const it = uid === undefined ? undefined : { of: jobs, namespace, name, uid };
+            const lost = lostPods(kept, podRows);
+            if (podRows.length === 0 && it && (kept?.log || lost.length > 0)) return <PastLogs key={it.uid} {...it} own={kept?.log === true} pods={lost} />;
             if (byPod && podRows.length === 0) return <div className="job-none">{past.status === 'loading' ? t.loading : isFinal(ofPods) ? t.pods.denied : <WhyUnwritten of={unwrittenOf(kept, false)} />}</div>;
             const unwritten = watched.status === 'live' && (job !== undefined || past.status === 'live') ? unwrittenOf(kept, job !== undefined) : undefined;
-            return <LogView namespace={namespace} name={name} pods={podRows} byPod={byPod} token={token} unwritten={unwritten} />;
+            const now = <LogView namespace={namespace} name={name} pods={podRows} byPod={byPod} token={token} unwritten={unwritten} />;
+            return it && lost.length > 0 ? <KeptLogs key={it.uid} {...it} first={{ title: t.kept.now, content: now }} pods={lost} /> : now;
           },
         },
         {

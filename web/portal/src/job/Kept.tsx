@@ -1,12 +1,13 @@
 // What is kept of a job that has ended: the end of its log, once its pods are gone, and what it was told to do, once it is gone itself.
 
-import { AskedError, pastJobs, pastLog, pathOf, type Kubecast, type KubeObject, type PastJob, type Resource } from '@kubecast/sdk';
+import { AskedError, pastJobs, pastLog, pathOf, type Kubecast, type KubeObject, type PastJob, type Resource, type Run } from '@kubecast/sdk';
 import { useKubecast } from '@kubecast/sdk/react';
-import { useMemo, type ReactNode } from 'react';
+import { useMemo, useState, type ReactNode } from 'react';
 import { exactAnswerTo } from '../exact/exact.ts';
 import { KeptLines } from '../log/Kept.tsx';
 import { t as log } from '../log/texts.ts';
 import { useReading, type Read } from '../polling/polling.ts';
+import { stateName } from '../state/texts.ts';
 import { mayBeExplained, untilExplained } from '../state/why.ts';
 import { Yaml } from './Yaml.tsx';
 import { t } from './texts.ts';
@@ -51,15 +52,55 @@ export function untilReadAgain(job: PastJob | undefined): number | undefined {
   }
 }
 
-/** The end of the log, as it was written: a stranger's text. */
-export function KeptLog({ of, namespace, name, uid }: Of): ReactNode {
-  const kc = useKubecast();
-  const read = useReading(useMemo(() => () => pastLog(kc, of, { namespace, name, uid }), [kc, of, namespace, name, uid]), undefined);
+/** The job's pods of which the end of the log is kept, and that are not there. */
+export const lostPods = (past: PastJob | undefined, there: readonly { readonly uid: string }[] = []): readonly Run[] =>
+  (past?.pods ?? []).filter((run) => run.log && !there.some(({ uid }) => uid === run.uid));
+
+interface KeptLogsProps extends Of {
+  /** What is shown first: a log that goes on, or the end of the job's own; undefined: there is neither. */
+  readonly first: { readonly title: string; readonly content: ReactNode } | undefined;
+  /** See {@link lostPods}; not empty. */
+  readonly pods: readonly Run[];
+}
+
+/** A choice between the logs of pods that are gone and what else there is. */
+export function KeptLogs({ first, pods, ...of }: KeptLogsProps): ReactNode {
+  const [chosen, choose] = useState('');
+  const pod = pods.find(({ uid }) => uid === chosen) ?? (first ? undefined : pods[0]);
   return (
     <>
-      <p className="job-kept">{t.kept.log}</p>
+      <label className="job-kept">
+        {t.kept.whose}{' '}
+        <select className="field" value={pod?.uid ?? ''} onChange={(event) => choose(event.target.value)} translate="no">
+          {first && <option value="">{first.title}</option>}
+          {pods.map(({ uid, name, reason }) => (
+            <option key={uid} value={uid}>
+              {reason ? `${name} (${stateName(reason)})` : name}
+            </option>
+          ))}
+        </select>
+      </label>
+      {pod ? <KeptLog key={pod.uid} {...of} pod={pod} /> : first?.content}
+    </>
+  );
+}
+
+/** The same of a job that has no pods any more; `own`: the end of its own log is kept. */
+export function PastLogs({ own, pods, ...of }: Of & { readonly own: boolean; readonly pods: readonly Run[] }): ReactNode {
+  return pods.length === 0 ? <KeptLog {...of} /> : <KeptLogs {...of} first={own ? { title: t.kept.ofJob, content: <KeptLog {...of} /> } : undefined} pods={pods} />;
+}
+
+/** The end of the job's log, or of that of one of its pods, as it was written: a stranger's text. */
+export function KeptLog({ of, namespace, name, uid, pod }: Of & { readonly pod?: Run | undefined }): ReactNode {
+  const kc = useKubecast();
+  const podUid = pod?.uid;
+  const read = useReading(useMemo(() => () => pastLog(kc, of, { namespace, name, uid, pod: podUid }), [kc, of, namespace, name, uid, podUid]), undefined);
+  const label = pod ? t.kept.podLog(pod.name) : t.kept.log;
+  return (
+    <>
+      <p className="job-kept">{label}</p>
       {read.data ? (
-        <KeptLines text={read.data} label={t.kept.log} file={`${namespace}-${name}.log`} />
+        <KeptLines text={read.data} label={label} file={`${namespace}-${pod?.name ?? name}.log`} />
       ) : (
         <Missing read={read} denied={log.denied} />
       )}

@@ -1,4 +1,4 @@
-import type { Kubecast, KubeObject } from '@kubecast/sdk';
+import type { Kubecast, KubeObject, PastJob } from '@kubecast/sdk';
 import { KubecastProvider } from '@kubecast/sdk/react';
 import { act, useState, type ReactNode } from 'react';
 import { afterEach, expect, test, vi } from 'vitest';
@@ -11,7 +11,7 @@ import { NodePage } from '../object/NodePage.tsx';
 import { PodPage } from '../object/PodPage.tsx';
 import { parseView, useView } from '../view/view.ts';
 import { JobPage } from './JobPage.tsx';
-import { KeptLog, KeptSpec, usePastJob } from './Kept.tsx';
+import { KeptLog, KeptLogs, KeptSpec, lostPods, usePastJob } from './Kept.tsx';
 import { LogView } from '../log/LogView.tsx';
 import { jobs } from './resources.ts';
 import { Yaml } from './Yaml.tsx';
@@ -224,6 +224,34 @@ test('what is kept of a job that is gone is shown as it was written, and is no m
   await vi.waitFor(() => expect(page.element.textContent).toContain('parallelism: 7'), { timeout: 60_000 });
   expect(page.element.textContent).toContain('serial: 9007199254740993');
   expect(server.last.url).toBe('/history/apis/batch/v1/namespaces/n/jobs/j?uid=u&view=spec');
+});
+
+test('what a pod wrote that was preempted is shown by its name, beside what goes on', async () => {
+  sized();
+  const run = { seq: '1', namespace: 'n', job: { resource: 'jobs.batch', name: 'j', uid: 'u' }, index: '', node: '', createdAt: 1, scheduledAt: 1, startedAt: 1, endedAt: 2, late: false, restarts: 0, message: '', container: '', exitCode: undefined, signal: undefined, requests: {} };
+  const past = { pods: [{ ...run, name: 'j-2', uid: 'p2', reason: '' }, { ...run, name: 'j-1', uid: 'p1', reason: 'Preempted', log: true }, { ...run, name: 'j-0', uid: 'p0', reason: 'Error', log: true }] } as unknown as PastJob;
+  const lost = lostPods(past, [{ uid: 'p2' }, { uid: 'p0' }]);
+  expect(lost.map(({ name }) => name)).toEqual(['j-1']);
+  page = render(
+    <KubecastProvider client={kc}>
+      <KeptLogs {...gone} first={{ title: 'now', content: <p>goes on</p> }} pods={lost} />
+    </KubecastProvider>,
+  );
+  await pass();
+  expect(page.element.textContent).toContain('goes on');
+  const choice = page.element.querySelector('select');
+  if (!choice) throw new Error('nothing can be chosen');
+  expect([...choice.options].map(({ textContent }) => textContent)).toEqual(['now', 'j-1 (Preempted)']);
+  act(() => {
+    choice.value = 'p1';
+    choice.dispatchEvent(new Event('change', { bubbles: true }));
+  });
+  await pass();
+  expect(server.last.url).toBe('/history/apis/batch/v1/namespaces/n/jobs/j?uid=u&view=log&pod=p1');
+  server.last.refuse(200, {}, 'step 1\nsaved\n');
+  await pass(100);
+  expect(linesShown()).toEqual(['step 1', 'saved']);
+  expect(page.element.textContent).toContain('The end of the log of j-1');
 });
 
 test('the end of a log that is kept opens at its end, is searched, and is saved as it was written', async () => {

@@ -79,7 +79,15 @@ export const t = texts({
       lost: 'Its pods are gone, and nothing of what they wrote was kept.',
       waits: (state: string) => `Nothing can be written yet: the job has no pods (${state}).`,
     },
-    kept: { log: 'The end of its log, as it was kept.', spec: 'What it was told to do, as it was last seen.', none: 'It is not kept any more.' },
+    kept: {
+      log: 'The end of its log, as it was kept.',
+      podLog: (pod: string) => `The end of the log of ${pod}, as it was kept. This pod is gone.`,
+      whose: 'Log of',
+      now: 'the pods that are there',
+      ofJob: 'the pod that decided the end',
+      spec: 'What it was told to do, as it was last seen.',
+      none: 'It is not kept any more.',
+    },
     yaml: { download: 'Download', notLoaded: 'This part of the portal could not be loaded. Load the page again.', denied: 'It cannot be shown.', none: 'There is no such object now.' },
   },
   'zh-CN': {
@@ -159,7 +167,15 @@ export const t = texts({
       lost: '其 Pod 已不存在，输出没有保留。',
       waits: (state) => `尚不能有输出：作业还没有 Pod（${state}）。`,
     },
-    kept: { log: '已保留的日志末尾。', spec: '最后一次看到的作业内容。', none: '已不再保留。' },
+    kept: {
+      log: '已保留的日志末尾。',
+      podLog: (pod) => `${pod} 的日志末尾（已保留）。该 Pod 已不存在。`,
+      whose: '日志来源',
+      now: '现有的 Pod',
+      ofJob: '决定结果的 Pod',
+      spec: '最后一次看到的作业内容。',
+      none: '已不再保留。',
+    },
     yaml: { download: '下载', notLoaded: '门户的这一部分未能加载。请重新加载页面。', denied: '无法显示。', none: '目前没有此对象。' },
   },
 });

@@ -6,7 +6,7 @@ import { useMemo, type ReactNode } from 'react';
 import { Age } from '../age/Age.tsx';
 import { whereAll } from '../filters/status.ts';
 import { Events, eventFields } from '../job/Events.tsx';
-import { KeptLog, KeptSpec } from '../job/Kept.tsx';
+import { KeptSpec, lostPods, PastLogs } from '../job/Kept.tsx';
 import { latestLife, withCause } from '../job/life.ts';
 import { Parts, pastFacts, PastMark, Why } from '../job/PastFacts.tsx';
 import { PodsEver } from '../job/Pods.tsx';
@@ -87,7 +87,7 @@ export function AnyPage({ view, kind, namespace, name }: AnyPageProps): ReactNod
       }
       tabs={[
         { id: 'yaml', title: tabs.yaml, content: () => (of && past.spec && !object && watched.status === 'live' ? <KeptSpec key={of.uid} {...of} /> : <Yaml object={object} status={watched.status} of={resource} />) },
-        ...(of && past.log ? [{ id: 'logs', title: tabs.logs, content: () => <KeptLog key={of.uid} {...of} /> }] : []),
+        ...(of && (past.log || lostPods(past).length > 0) ? [{ id: 'logs', title: tabs.logs, content: () => <PastLogs key={of.uid} {...of} own={past.log === true} pods={lostPods(past)} /> }] : []),
         ...(past && (past.podCount ?? 0) > 0 ? [{ id: 'pods', title: tabs.pods, count: past.podCount ?? 0, content: () => <PodsEver key={past.uid} of={resource} past={past} rows={[]} status="live" message={undefined} view={view} /> }] : []),
         ...(conditions.length > 0 ? [{ id: 'conditions', title: tabs.conditions, count: conditions.length, content: () => <Conditions object={object} status={watched.status} /> }] : []),
         { id: 'events', title: tabs.events, count: said.data.length, content: () => <Events all={said.data} kind="" self="" status={said.status === 'idle' ? 'loading' : said.status} message={said.error?.message} /> },
