@@ -195,6 +195,7 @@ func TestStreamsOnTheWire(t *testing.T) {
 // TestClientThatTalksIsNotHeard: what a client sends that it should not costs a little of the
 // kernel's memory, and hides neither the client's leaving nor the stream's end.
 func TestClientThatTalksIsNotHeard(t *testing.T) {
+	t.Parallel() // it mostly waits, for real time
 	const request = "GET /api/v1/pods HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer alice\r\nAccept: text/event-stream\r\n\r\n"
 	g := newGateway(t)
 	conn, r := g.raw(request)

@@ -10,6 +10,7 @@ import (
 
 // What another gateway relies on to be so now (which namespaces live, whose a log is) is not answered from a cache that is behind.
 func TestAnotherGatewayIsToldHowItIsNow(t *testing.T) {
+	t.Parallel() // it mostly waits, for real time
 	g := newGateway(t, options(func(o *Options) { o.Limits.Gateways = []string{"alice"} }))
 	g.api.Put("namespaces", "blue")
 	edge, err := cluster.Connect(cluster.Options{Name: "edge", Config: &clientrest.Config{Host: g.url, BearerToken: "alice"}})

@@ -260,6 +260,7 @@ func (m *pageModel) play(seed uint64) {
 // question are told together. Each is what it would be alone, is there soon, and goes on by itself
 // when somebody's permissions change, a client stops reading or leaves.
 func TestLivePagesThatAreToldTogetherAreTheSortedList(t *testing.T) {
+	t.Parallel() // it mostly waits, for real time
 	g := newGateway(t)
 	m := &pageModel{T: t, Rand: rand.New(rand.NewPCG(5, 9)), replicas: []*gateway{g}, api: g}
 	for _, user := range modelUsers[1:] {
