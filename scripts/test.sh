@@ -37,7 +37,7 @@ part() {
 
 # aside NAME COMMAND… is part for what runs beside another part: all that it prints is shown once it is through.
 aside() {
-	part "$@" >"$logs/aside" 2>&1
+	part "$@" >"$logs/aside" 2>&1 </dev/null
 	cat "$logs/aside"
 }
 
@@ -117,7 +117,7 @@ need sqlite3 sqlite3 || skip "recipes for a backup, and for another database: sq
 part "build" make --no-print-directory build controlplane devissuer devcontrollers devvolcano
 [ ! -s "$logs/failed" ] || exit 1
 
-# What runs beside the Go tests mostly waits for control planes and for time to pass.
+# What runs beside the Go tests, one after another, needs less than one processor: it waits for control planes, and for time to pass.
 waiting() {
 	aside "devcluster" go_test devcluster -race
 	# These render, evaluate or run what stands outside of their modules, which Go's cache of results does not look at. They
@@ -126,6 +126,7 @@ waiting() {
 	aside "alerts" go_test deploy/alerttest -count=1
 	aside "release" go_test release -count=1
 	aside "Python client" python_test
+	aside "SDK and portal" web_test test
 }
 set -m # so that it is a process group, which ends with this script
 waiting &
@@ -136,7 +137,6 @@ set +m
 KUBECAST_BENCH_GATEWAY=$PWD/bin/gateway part "Go" go_test . -race -gcflags=modernc.org/...=-race=false
 wait "$lane"
 lane=
-part "SDK and portal" web_test test
 if command -v chromium >/dev/null; then
 	part "in browsers" web_test e2e
 fi
