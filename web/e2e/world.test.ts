@@ -79,7 +79,7 @@ describe.skipIf(lacking !== undefined)(`a scripted world${lacking ? ` (${lacking
     await mine('llama-finetune').getByText('Running').waitFor();
     world.api.write(team, 'llama-finetune-a', 'main', 'step 1 loss 1.99', 'torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB');
     world.fails('llama-finetune', { ran: 10 * minutes });
-    await mine('llama-finetune').getByText('BackoffLimitExceeded').waitFor();
+    await mine('llama-finetune').getByText('No retries left').waitFor();
     world.podEnds('llama-finetune', 137, 'OOMKilled', { ran: 10 * minutes });
     await mine('llama-finetune').getByText(why).waitFor();
     await mine('llama-finetune').getByRole('link').click();

@@ -103,7 +103,7 @@ test('a job that is removed after its end keeps its outcome, also before it is r
 test('a line says why in the words of the cause, else in those of the object, whatever these are', () => {
   const cause = { text: '<b>main was OOM-killed</b>', reason: 'OOMKilled', container: 'main', exitCode: 137, signal: null, pod: 'p', node: 'n', pods: 1 };
   expect(whyOf({ cause, reason: 'BackoffLimitExceeded', message: 'm' })).toBe('<b>main was OOM-killed</b>');
-  expect(whyOf({ reason: 'BackoffLimitExceeded', message: '' })).toBe('BackoffLimitExceeded');
+  expect(whyOf({ reason: 'BackoffLimitExceeded', message: '' })).toBe('No retries left');
   const waits = { state: 'Queued', durations: {}, since: 10, cause, reason: 'Pending', message: 'no quota', reasons: [{ at: 5, reason: 'Pending', message: '' }] };
   expect(whyNow(waits)).toBe('<b>main was OOM-killed</b>');
   const unschedulable = { ...waits, state: 'Pending', cause: undefined, reason: 'Unschedulable', message: '0/3 nodes are available: 3 Insufficient cpu.' };

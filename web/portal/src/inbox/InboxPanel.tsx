@@ -7,7 +7,7 @@ import { Age } from '../age/Age.tsx';
 import { useServed, viewIn } from '../clusters/served.ts';
 import { formatDate, formatTime } from '../texts/format.ts';
 import { StateIcon } from '../state/StateMark.tsx';
-import { saidOf } from '../state/said.ts';
+import { inWordsOf, saidOf } from '../state/said.ts';
 import { whyOf } from '../state/why.ts';
 import { urgency } from '../state/tone.ts';
 import { linkToRun, type View } from '../view/view.ts';
@@ -115,7 +115,7 @@ function Item({ item, view, named, onRead }: ItemProps): ReactNode {
     (next ?? entry.current?.querySelector<HTMLElement>('a, summary'))?.focus();
     onRead();
   };
-  const text = transition ? t.title(transition.name, stateName(transition.to), title) : t.digest(item.digest.length + item.more, title);
+  const text = transition ? t.title(transition.name, stateName(transition.to), inWordsOf(title, transition.reason)) : t.digest(item.digest.length + item.more, title);
   const why = transition && transition.to !== 'Succeeded' && whyOf(transition);
   return (
     <li ref={entry} data-id={item.id} data-unread={!read || undefined}>

@@ -74,11 +74,13 @@ test('a gateway whose history is away is told of, and what was there stays', asy
 });
 
 test('a failure says why once that is found out, though it was told before', async () => {
-  inbox.tell('train', 'Failed', { title: 'train failed: BackoffLimitExceeded' });
+  const at = new Date().toISOString();
+  const failed = { seq: 'n1', cluster: 'default', resource: 'jobs.batch', namespace: 'team-a', namespaceUID: null, name: 'train', uid: 'u', resourceVersion: '0', from: 'Running', to: 'Failed', at, observedAt: at, late: false, attempt: 1, reason: 'BackoffLimitExceeded', message: '', owner: 'mara', cause: null };
+  inbox.tell('train', 'Failed', { title: 'train failed: BackoffLimitExceeded', transition: failed });
   await open();
   await openPanel();
   await pass();
-  expect(page.element.textContent).toContain('train failed: BackoffLimitExceeded');
+  expect(page.element.textContent).toContain('train failed: No retries left');
   const [item] = inbox.all(false);
   const answer = (cause: object | null, title: string): void =>
     server.last.refuse(200, {}, JSON.stringify({ items: [{ ...item, title, transition: { ...(item?.transition as object), cause } }], continue: '' }));

@@ -2,7 +2,7 @@
 
 import type { Inbox, JobNotification } from '@kubecast/sdk';
 import { ownName } from '../session/base.ts';
-import { saidOf } from '../state/said.ts';
+import { inWordsOf, saidOf } from '../state/said.ts';
 import { stateName } from '../state/texts.ts';
 import { t } from './texts.tsx';
 
@@ -145,12 +145,12 @@ function show(items: readonly JobNotification[], onClick: (item: JobNotification
 }
 
 const titleOf = ({ title, transition, digest, more }: JobNotification): string =>
-  transition ? t.title(transition.name, stateName(transition.to), title) : t.digest(digest.length + more, title);
+  transition ? t.title(transition.name, stateName(transition.to), inWordsOf(title, transition.reason)) : t.digest(digest.length + more, title);
 
 /** Where a job is, and why it came to this. That all went well needs no reason. */
 function bodyOf({ transition }: JobNotification): string {
   if (!transition || transition.to === 'Succeeded') return transition?.namespace ?? '';
-  return [transition.namespace, transition.cause ? saidOf(transition.cause) : [transition.reason, transition.message].filter(Boolean).join(' · ')].filter(Boolean).join(' · ');
+  return [transition.namespace, transition.cause ? saidOf(transition.cause) : [inWordsOf(transition.reason, transition.reason), transition.message].filter(Boolean).join(' · ')].filter(Boolean).join(' · ');
 }
 
 const channelOf = (user: string): string => ownName(`kubecast.unread.${user}`);

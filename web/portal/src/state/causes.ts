@@ -46,6 +46,9 @@ const controllers = texts({
   },
 });
 
+/** What a controller's own reason means, in the page's language; undefined if it is none of these. It says less than what the job's pods say, which may come later. */
+export const ownReason = (reason: string): string | undefined => (Object.hasOwn(controllers, reason) ? controllers[reason] : undefined);
+
 const named: Readonly<Record<string, string>> = { ...controllers, ...causes };
 
 /** Whether a cause is told in the page's language, and not as the gateway names it. */

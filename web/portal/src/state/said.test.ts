@@ -29,7 +29,7 @@ test.each<[Cause, string]>([
   [cause('deadline of 1 h 30 min exceeded', { reason: 'Deadline' }), '超过了 1 小时 30 分钟 的运行期限'],
   [cause('deadline of 15 s exceeded: image cannot be pulled: not found', { reason: 'Deadline' }), '超过了 15 秒 的运行期限：无法拉取镜像：not found'],
   [cause('trainer cannot start: CreateContainerConfigError: no secret', { reason: 'CreateContainerConfigError', pods: 1 }), 'trainer 无法启动：CreateContainerConfigError: no secret'],
-  [cause('BackoffLimitExceeded: Job has reached it', { reason: 'BackoffLimitExceeded' }), 'BackoffLimitExceeded: Job has reached it'],
+  [cause('BackoffLimitExceeded: Job has reached it', { reason: 'BackoffLimitExceeded' }), '已无重试次数'],
 ])('a cause is told in Chinese, and what nobody knows stays as it is: %j', (one, words) => {
   expect(said.saidOf(one)).toBe(words);
 });

@@ -2,6 +2,7 @@
 
 import type { Cause } from '@kubecast/sdk';
 import { language } from '../texts/language.ts';
+import { ownReason } from './causes.ts';
 
 let chinese: typeof import('./chinese.ts') | undefined;
 
@@ -9,6 +10,12 @@ let chinese: typeof import('./chinese.ts') | undefined;
 export const untilSaid: Promise<void> | undefined =
   language === 'zh-CN' ? import('./chinese.ts').then((words) => void (chinese = words), () => undefined) : undefined;
 
-export const saidOf = (cause: Cause): string => chinese?.ofCause(cause) ?? cause.text;
+export const saidOf = (cause: Cause): string => (cause.pod ? undefined : ownReason(cause.reason)) ?? chinese?.ofCause(cause) ?? cause.text;
+
+/** A text of the gateway that has a reason of a Job's controller in it, with words in its place. */
+export const inWordsOf = (text: string, reason: string): string => {
+  const words = ownReason(reason);
+  return words === undefined ? text : text.replace(reason, () => words);
+};
 
 export const saidOfWait = (text: string): string => chinese?.ofReason(text) ?? text;
