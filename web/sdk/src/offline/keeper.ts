@@ -239,17 +239,21 @@ export class Keeper implements Offline {
     const { namespaces, names } = event;
     const said = namespaces ? JSON.stringify([[...namespaces].sort(), Object.entries(names).sort()]) : '';
     const path = [...this.#kc.inside.entries.values()].find(({ name }) => name === event.watch)?.path;
-    const visibleIn = (head: Head | undefined): string | undefined => head?.watches.find((watch) => watch.path === path)?.visible;
-    const before = this.#visible.get(event.watch) ?? visibleIn(this.#head);
+    const before = this.#visible.get(event.watch) ?? this.#head?.watches.find((watch) => watch.path === path)?.visible;
     this.#visible.set(event.watch, said);
-    if (before === undefined) void this.#lookAtDisk((head) => (visibleIn(head) ?? said) !== said).catch(() => undefined);
+    if (before === undefined) void this.#compare(path, said).catch(() => undefined);
     else if (before !== said) void this.#purge();
   }
 
-  /** Another page may have written what this one has never seen. */
-  async #lookAtDisk(isOutdated: (head: Head | undefined) => boolean): Promise<void> {
+  /**
+   * Another page may have written what this one has never seen. Where nothing says what restricted the same path, rows that were
+   * restricted otherwise go: kinds may differ in this, but nobody else will find out.
+   */
+  async #compare(path: string | undefined, said: string): Promise<void> {
     if (this.#over.signal.aborted) return;
-    if (isOutdated(await this.#disk.head())) await this.#purge();
+    const { watches = [] } = (await this.#disk.head()) ?? {};
+    const same = watches.filter((watch) => watch.path === path);
+    if ((same.length > 0 ? same : watches).some(({ visible }) => visible !== said)) await this.#purge();
   }
 
   #look(): void {

@@ -378,7 +378,10 @@ test.each([
   expect(await onDisk()).not.toContain('theirs');
 });
 
-test('what a tab wrote before it heard of permissions goes from the disk where one hears of them that has just begun', async () => {
+test.each([
+  ['the same', jobs],
+  ['something else', pods],
+])('what a tab wrote before it heard of permissions goes from the disk where one that has just begun, and watches %s, hears of them', async (_, watched) => {
   put('theirs', 'jobs', 'team-a');
   const [one, other] = [await begin(), await begin()];
   one.kc.watch(jobs).subscribe(nobody);
@@ -386,7 +389,7 @@ test('what a tab wrote before it heard of permissions goes from the disk where o
   await soon(one.offline.save());
   close(one);
   gateway.users.set('let-me-in', { namespaces: ['team-b'] });
-  other.kc.watch(jobs).subscribe(nobody);
+  other.kc.watch(watched).subscribe(nobody);
   await pass(2_000);
   expect(await onDisk()).not.toContain('theirs');
 });
