@@ -2,55 +2,15 @@
 
 import { abort, childOf, onAbort, reasonOf } from './abort.ts';
 import { backoff } from './backoff.ts';
-import { connect, type Connect, type Stream } from './connection.ts';
-import { sleep, within } from './deadline.ts';
+import type { ClientOptions } from './clientoptions.ts';
+import { connect, type Stream } from './connection.ts';
+import { Credentials } from './credentials.ts';
+import { sleep } from './deadline.ts';
 import { again, endOf, goodbye, type End } from './end.ts';
-import { decodeFrame, type StreamEvent } from './events.ts';
+import { decodeFrame } from './events.ts';
 import { lost, Lost, textOf } from './lost.ts';
 import type { Frame } from './parser.ts';
 import { closed, isFinal, isSame, unknown, type ConnectionState, type Status, type Trouble } from './state.ts';
-
-/**
- * Why a token is asked for. `connect`: an attempt begins, a token at hand will do; `expiring`: the one in
- * use ends soon; `refused`: the server did not accept the one in use. For the last two a token that is
- * not new is of no use, and undefined says that there is none.
- */
-export type TokenReason = 'connect' | 'expiring' | 'refused';
-
-/** Gives a token, and a new one when the gateway refuses it or it ends; undefined: there is none. */
-export type TokenSource = (reason: TokenReason) => string | undefined | Promise<string | undefined>;
-
-/** What a client follows, and as whom. */
-export interface ClientOptions {
-  readonly url: string;
-  /** `frame` is the event as it was sent. */
-  readonly onEvent: (event: StreamEvent, frame: Frame) => void;
-  readonly onState?: ((state: ConnectionState) => void) | undefined;
-  /** A stream of this address is open, before its first event. `resumed`: from a position, so without a snapshot. */
-  readonly onOpen?: ((resumed: boolean, url: string, behind: boolean) => void) | undefined;
-  /** Without it requests carry the browser's cookie, or nothing. */
-  readonly token?: TokenSource | undefined;
-  /**
-   * As `token`, for the browser's cookie: what it returns is not sent, but tells one session from the next, and undefined
-   * says that there is none. Without effect beside `token`. See {@link Session.source}.
-   */
-  readonly session?: TokenSource | undefined;
-  readonly lastEventId?: string | undefined;
-  /** As of when what is known at that position is, in milliseconds since the epoch. */
-  readonly asOf?: number | undefined;
-  /** The longest silence that is asked of the server, in milliseconds, from 5 to 60 s; 2.5 times that is death. */
-  readonly heartbeat?: number | undefined;
-  /** How long an attempt may wait for a token, and for the response's head, in milliseconds. */
-  readonly openTimeout?: number | undefined;
-  readonly signal?: AbortSignal | undefined;
-  /** Shares its stream with others; by default it has one of its own. See `tabs` in `@kubecast/sdk/tabs`. */
-  readonly share?: Share | undefined;
-  readonly fetch?: typeof fetch | undefined;
-  readonly random?: (() => number) | undefined;
-}
-
-/** Given all that a stream would need to be opened, says how one that is shared is. */
-export type Share = (options: Omit<ClientOptions, 'url' | 'onEvent'>) => Connect;
 
 /** How long one waits, in milliseconds, for news of a stream before that is taken for lost, or for a slow one's successor. */
 const patience = 2_000;
@@ -74,6 +34,7 @@ type Said = { readonly frames: readonly Frame[] } | { readonly error: Lost };
 /** Follows one stream: connects, resumes behind what it was told, and says how current that is. {@link Kubecast} keeps what it tells. */
 export class Client {
   readonly #options: ClientOptions;
+  readonly #credentials: Credentials;
   readonly #abort = new AbortController();
   #state: ConnectionState;
   #url: string;
@@ -91,9 +52,8 @@ export class Client {
   #attempt: AbortController | undefined;
   #attemptBegan = 0;
   #connection: Stream | undefined;
-  /** Of the present stream: its address, and the token in use. */
+  /** The address of the present stream. */
   #opened = '';
-  #token: string | undefined;
   /** It has said something. */
   #proven = false;
   #delivered = false;
@@ -113,36 +73,20 @@ export class Client {
   /** What it says may be from before this page stood still, and proves nothing. */
   #distrusted = false;
 
-  /** A token already fetched for the next stream, whether that was tried beside the present one, and why to ask for another. */
-  #nextToken: string | undefined;
-  #tried = false;
-  #tokenReason: TokenReason = 'connect';
-  /** How the token in use was refused, or the one that it has taken the place of. */
-  #refused: Lost | false = false;
-  #renewing = false;
-
   /** Connects at once. All that happens is told through the callbacks, never before this returns. */
   constructor(options: ClientOptions) {
     this.#options = options;
+    this.#credentials = new Credentials(options);
     this.#url = options.url;
     this.#lastEventId = options.lastEventId ?? '';
     this.#asOf = options.asOf;
-    const [status, reason] = this.#lost;
-    this.#state = { ...unknown, status, reason, asOf: options.asOf, retryAt: undefined };
+    this.#state = { ...unknown, ...(options.asOf !== undefined && { status: 'stale', reason: 'reconnecting' }), asOf: options.asOf, retryAt: undefined };
     onAbort(this.#abort.signal, onAbort(options.signal, () => this.close()));
     void this.#run();
   }
 
   get state(): ConnectionState {
     return this.#state;
-  }
-
-  get #source(): TokenSource | undefined {
-    return this.#options.token ?? this.#options.session;
-  }
-
-  get #openTimeout(): number {
-    return this.#options.openTimeout ?? 20_000;
   }
 
   /** The position after the last event that `onEvent` was given; opaque. */
@@ -158,7 +102,7 @@ export class Client {
   /** Ends the stream for good. Nothing is called afterwards but `onState` with `failed`. */
   close(): void {
     this.#abort.abort();
-    this.#setState('failed', undefined, closed);
+    this.#setState(closed, undefined, 'failed');
   }
 
   /**
@@ -199,7 +143,7 @@ export class Client {
     this.#paused = true;
     this.#interrupt();
     this.#wake?.();
-    this.#setState('stale', 'paused');
+    this.#setState(undefined, undefined, 'stale', 'paused');
   }
 
   resume(): void {
@@ -226,12 +170,12 @@ export class Client {
         await this.#sleep(undefined);
         continue;
       }
-      if (this.#state.reason === 'paused') this.#setState(...this.#lost);
+      if (this.#state.reason === 'paused') this.#setState();
       const end = await this.#try();
       if (this.#abort.signal.aborted) return;
       if (end?.status) {
         this.#abort.abort();
-        this.#setState(end.status, undefined, end);
+        this.#setState(end, undefined, end.status);
       } else if (end && !this.#paused) await this.#wait(end);
     }
   }
@@ -244,13 +188,7 @@ export class Client {
     const attempt = (this.#attempt = childOf(this.#abort.signal));
     this.#attemptBegan = performance.now();
     try {
-      const token = this.#nextToken ?? (await this.#ask(this.#tokenReason, attempt.signal));
-      // One that is not new would be refused again, and a flood of those helps nobody.
-      if (this.#refused && !this.#isNew(token)) throw this.#refused;
-      this.#tokenReason = 'connect';
-      this.#nextToken = undefined;
-      this.#tried = false;
-      this.#token = token; // also if it is refused
+      const token = await this.#credentials.take(attempt.signal);
       const url = this.#url;
       const connection = await this.#open(url, token, attempt.signal);
       if (attempt.signal.aborted) throw reasonOf(attempt.signal);
@@ -259,19 +197,14 @@ export class Client {
     } catch (thrown) {
       const error = lost(attempt.signal.aborted ? reasonOf(attempt.signal) : thrown);
       const { reason } = error;
-      const refused = this.#refused;
-      // One that is broken off may come back with the same token, which nobody has refused.
-      this.#refused = reason === 'http:401' && error;
+      const renewed = this.#credentials.ended(error);
       if (error === again) return undefined;
-      if (reason === 'goodbye:expired') this.#tokenReason = 'expiring';
       if (reason === 'unreadable') {
         // What cannot be read twice from the same position is not asked for a third time.
         if (this.#poisoned === this.#lastEventId) this.#startOver = true;
         this.#poisoned = this.#lastEventId;
       }
-      if (!this.#refused || refused) return endOf(error, this.#delivered);
-      this.#tokenReason = 'refused';
-      return undefined;
+      return renewed ? undefined : endOf(error, this.#delivered);
     } finally {
       this.#dismiss();
       this.#attempt = undefined;
@@ -286,14 +219,9 @@ export class Client {
     this.#failures = end.failed ? this.#failures + 1 : 0;
     const wait = { failures: this.#failures, retry: this.#retry, retryAfter: end.retryAfter };
     const delay = backoff(wait, this.#options.random);
-    this.#setState(...this.#lost, end, Date.now() + delay);
+    this.#setState(end, Date.now() + delay);
     await this.#sleep(delay);
-    if (!this.#paused) this.#setState(...this.#lost, end);
-  }
-
-  /** What it is without a stream. */
-  get #lost(): [status: Status, reason: string | undefined] {
-    return this.#asOf === undefined ? ['loading', undefined] : ['stale', 'reconnecting'];
+    if (!this.#paused) this.#setState(end);
   }
 
   /** Ends early when it is woken, or the client is closed. Without a delay only then. */
@@ -313,7 +241,7 @@ export class Client {
       // A session is named, but not sent: the browser does that.
       token: bearer && token,
       cookies: !bearer && session !== undefined,
-      openTimeout: this.#openTimeout,
+      openTimeout: this.#options.openTimeout ?? 20_000,
       silence: heartbeat * 2.5,
       onGap: () => this.#stoodStill(),
       doubted: this.#doubted,
@@ -329,11 +257,10 @@ export class Client {
     if (this.#connection !== connection) this.#connection?.close();
     this.#connection = connection;
     this.#opened = url;
-    this.#token = token;
-    if (token === this.#nextToken) this.#nextToken = undefined;
-    if (this.#nextToken === undefined) this.#tried = false;
+    this.#credentials.use(token);
     const behind = connection.resumed && (this.#state.status !== 'live' || this.#doubted);
-    this.#proven = this.#refused = this.#doubted = this.#distrusted = false;
+    this.#proven = false;
+    this.#doubted = this.#distrusted = false;
     this.#patience = patience;
     this.#stale.clear();
     this.#call(() => this.#options.onOpen?.(connection.resumed, url, behind));
@@ -366,14 +293,14 @@ export class Client {
         }
         this.#survive(successor, successor.outcome.error);
       } else if (successor?.overdue && (this.#distrusted || !said) && this.#probes(successor)) {
-        this.#setState(...this.#lost, silent); // unless one of the two says something
+        this.#setState(silent); // unless one of the two says something
         this.#distrusted &&= said !== undefined; // what comes from here on is new
       }
       if (!said || !this.#connection) continue;
       if ('error' in said) {
         if (!this.#successor) throw said.error;
         // It is all there is.
-        this.#setState(...this.#lost, endOf(said.error, true));
+        this.#setState(endOf(said.error, true));
         continue;
       }
       if (this.#successor && !this.#successor.overdue && (this.#distrusted || !this.#probes(this.#successor))) continue;
@@ -398,10 +325,10 @@ export class Client {
   /** Sees to it that a successor is on its way if one is wanted, and that it is the right one. */
   #reconcile(): void {
     const url = this.#url;
-    const token = this.#tried ? this.#token : (this.#nextToken ?? this.#token);
+    const token = this.#credentials.wanted;
     const present = this.#successor;
     if (present?.url === url && present.token === token) return;
-    if (url === this.#opened && token === this.#token && !this.#doubted) this.#dismiss();
+    if (url === this.#opened && token === this.#credentials.token && !this.#doubted) this.#dismiss();
     else this.#succeed(url, token);
   }
 
@@ -436,7 +363,7 @@ export class Client {
 
   /** Of the same address and with the same token as the present stream. */
   #probes(successor: Successor): boolean {
-    return successor.url === this.#opened && successor.token === this.#token;
+    return successor.url === this.#opened && successor.token === this.#credentials.token;
   }
 
   /** A successor has failed. Throws if the present stream is not what is wanted, or can hardly be better off. */
@@ -444,10 +371,10 @@ export class Client {
     successor.abort.abort();
     const moves = successor.url !== this.#opened;
     this.#doubted = this.#distrusted = false;
-    if (moves) this.#token = successor.token; // which is what was refused, if it was
+    if (moves) this.#credentials.token = successor.token; // which is what was refused, if it was
     const { reason } = error;
     if (moves || (this.#probes(successor) && !/^(goodbye|http|unreadable)/.test(reason))) throw error;
-    this.#keepToken(successor, !reason.startsWith('http'));
+    this.#credentials.keep(successor.token, !reason.startsWith('http'));
   }
 
   /** The present stream has spoken before its successor, which would tell that again. */
@@ -458,14 +385,7 @@ export class Client {
     this.#doubted = false;
     // Another address is wanted in any case: it has another try, from behind what was said, and longer.
     if (successor.url !== this.#opened) this.#patience *= 2;
-    else this.#keepToken(successor, true);
-  }
-
-  /** A token that could not be handed over is for when this stream has ended, unless it was refused. */
-  #keepToken(successor: Successor, good: boolean): void {
-    if (successor.token !== this.#nextToken) return;
-    if (good) this.#tried = true;
-    else this.#nextToken = undefined;
+    else this.#credentials.keep(successor.token, true);
   }
 
   #dismiss(): void {
@@ -484,7 +404,7 @@ export class Client {
       if (attempt.aborted) throw reasonOf(attempt); // by the caller
       if (event.type === 'goodbye') throw goodbye(event.reason);
       if (event.type === 'expiring') {
-        void this.#renew(attempt);
+        void this.#credentials.renew(attempt, () => this.#ring());
         continue;
       }
       this.#proven = true;
@@ -496,46 +416,7 @@ export class Client {
     if (!this.#proven || this.#distrusted) return;
     const [oldest] = [...this.#stale.values()].sort((a, b) => a.since - b.since);
     this.#asOf = oldest?.since ?? Date.now();
-    this.#setState(oldest ? 'stale' : 'live', oldest?.reason);
-  }
-
-  /** Asks until there is an answer, or the stream is over: whoever gives tokens may be away for a moment. */
-  async #renew(attempt: AbortSignal): Promise<void> {
-    if (this.#renewing) return;
-    this.#renewing = true;
-    for (let failures = 1; !attempt.aborted; failures++) {
-      try {
-        if (await this.#askAnew('expiring', attempt)) this.#ring();
-        break;
-      } catch {
-        await sleep(backoff({ failures }, this.#options.random), attempt);
-      }
-    }
-    this.#renewing = false;
-  }
-
-  /** Returns whether there is a token that is not the one in use. */
-  async #askAnew(reason: TokenReason, attempt: AbortSignal): Promise<boolean> {
-    const token = await this.#ask(reason, attempt);
-    if (!this.#isNew(token)) return false;
-    this.#nextToken = token;
-    this.#tried = false;
-    return true;
-  }
-
-  #isNew(token: string | undefined): boolean {
-    return token !== undefined && token !== this.#token;
-  }
-
-  async #ask(reason: TokenReason, attempt: AbortSignal): Promise<string | undefined> {
-    const source = this.#source;
-    if (!source) return undefined;
-    try {
-      return await within(this.#openTimeout, async () => source(reason), attempt);
-    } catch (error) {
-      if (attempt.aborted) throw reasonOf(attempt);
-      throw new Lost('token', textOf(error)); // its source may come back
-    }
+    this.#setState(undefined, undefined, oldest ? 'stale' : 'live', oldest?.reason);
   }
 
   #call(callback: () => void): void {
@@ -547,7 +428,8 @@ export class Client {
     }
   }
 
-  #setState(status: Status, reason?: string, error?: Trouble, retryAt?: number): void {
+  /** How it is from here on; by default, how it is without a stream. What is final stays so. */
+  #setState(error?: Trouble, retryAt?: number, status: Status = this.#asOf === undefined ? 'loading' : 'stale', reason = status === 'stale' ? 'reconnecting' : undefined): void {
     const old = this.#state;
     if (isFinal(old)) return;
     const next = { status, reason, asOf: status === 'stale' ? this.#asOf : undefined, error, retryAt };

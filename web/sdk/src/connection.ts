@@ -137,7 +137,6 @@ async function bodyOf(response: Response): Promise<ReadableStream<Uint8Array>> {
 
 /** What the server says for people: `message` of a Kubernetes Status, or of problem+json. */
 export function messageOf(body: string, response: Response): string {
-  const bare = `HTTP ${response.status} ${response.statusText}`.trim();
   const data = parse(body);
-  return [data?.message, data?.detail, data?.title].map(text).find(Boolean) ?? bare;
+  return text(data?.message) || text(data?.detail) || text(data?.title) || `HTTP ${response.status} ${response.statusText}`.trim();
 }

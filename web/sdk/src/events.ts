@@ -150,8 +150,7 @@ export function decodeFrame(frame: Frame): StreamEvent {
     case 'narrowed':
     case 'widened': {
       const { all, namespaces, names } = json();
-      const lists = Object.entries(objectOf(names) ?? {}).map(([key, list]) => [key, textsOf(list) ?? []] as const);
-      return { ...told, type, namespaces: all === true ? undefined : promised(textsOf(namespaces), 'namespaces'), names: Object.fromEntries(lists) };
+      return { ...told, type, namespaces: all === true ? undefined : promised(textsOf(namespaces), 'namespaces'), names: (objectOf(names) ?? {}) as VisibilityEvent['names'] };
     }
     case 'expiring':
       return { ...told, type, at: timeOf(json().at) };

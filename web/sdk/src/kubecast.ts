@@ -1,7 +1,8 @@
 // All watches of a page on one stream: each is there as long as somebody looks at it.
 
 import { backoff } from './backoff.ts';
-import { Client, type ClientOptions } from './client.ts';
+import { Client } from './client.ts';
+import type { ClientOptions } from './clientoptions.ts';
 import { none, WatchedCollection } from './collection.ts';
 import { sleep } from './deadline.ts';
 import { isOverload } from './end.ts';

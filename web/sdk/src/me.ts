@@ -1,6 +1,6 @@
 // What the caller may watch, asked before or after a stream rather than found out by being refused.
 
-import type { TokenSource } from './client.ts';
+import type { TokenSource } from './credentials.ts';
 import { within } from './deadline.ts';
 import { isJsonObject, listOf, objectOf, text, type JsonObject } from './object.ts';
 

@@ -20,7 +20,7 @@ export class FrameParser {
   retry: number | undefined;
 
   // The decoder drops the byte order mark and holds back what is cut inside a character.
-  readonly #decoder = new TextDecoder('utf-8');
+  readonly #decoder = new TextDecoder();
   #line = '';
   #afterCR = false;
   #data: string[] = [];

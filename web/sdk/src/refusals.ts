@@ -1,6 +1,6 @@
 // What is asked of a gateway beside the stream, and who is refused if that is, for one of its watches or for all of them.
 
-import type { ClientOptions } from './client.ts';
+import type { ClientOptions } from './clientoptions.ts';
 import { messageOf } from './connection.ts';
 import { within } from './deadline.ts';
 import { isRefusal } from './lost.ts';

@@ -3,7 +3,7 @@
 
 import { sleep, within } from './deadline.ts';
 import { isJsonObject } from './object.ts';
-import type { TokenReason } from './client.ts';
+import type { TokenReason } from './credentials.ts';
 
 /** A session of the browser, kept in a cookie. */
 export interface SessionInfo {

@@ -7,7 +7,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { ScriptedFetch } from '../../../mock/fetch.ts';
 import { MockGateway } from '../../../mock/gateway.ts';
 import { counts, createKubecast, defineResource, logs, page, type Kubecast, type KubeObject, type Watch } from '../index.ts';
-import type { Share } from '../client.ts';
+import type { Share } from '../clientoptions.ts';
 import { tabs } from '../tabs/index.ts';
 import { MockBrowser } from '../../../mock/browser.ts';
 import { keepOffline, type Offline, type OfflineOptions } from './index.ts';

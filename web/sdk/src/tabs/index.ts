@@ -5,7 +5,8 @@
  * @packageDocumentation
  */
 
-import type { Share, TokenSource } from '../client.ts';
+import type { Share } from '../clientoptions.ts';
+import type { TokenSource } from '../credentials.ts';
 import { connect, type Connect, type ConnectionRequest, type Stream } from '../connection.ts';
 import { Lost } from '../lost.ts';
 import { Group, type Surroundings } from './group.ts';

@@ -1,7 +1,8 @@
 // The one stream of all tabs, in the tab that leads them.
 
 import { backoff } from '../backoff.ts';
-import { Client, type ClientOptions } from '../client.ts';
+import { Client } from '../client.ts';
+import type { ClientOptions } from '../clientoptions.ts';
 import { connect, type Connect } from '../connection.ts';
 import { sleep } from '../deadline.ts';
 import type { StreamEvent } from '../events.ts';
