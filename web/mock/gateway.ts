@@ -1,14 +1,14 @@
 // A gateway to develop and test against: it speaks the wire contract, refuses what it lacks of it (contract.ts), and misbehaves on request.
 
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { KubeObject } from '@kubecast/sdk';
+import { bodyOf } from './body.ts';
 import { MockCluster } from './cluster.ts';
 import { addressOf, inDefaultCluster, lackOf, methodsAt, type Found } from './contract.ts';
 import { documentAt, idOf, tagOf } from './documents.ts';
 import { MockFaults } from './fault.ts';
 import { formOf, type Column } from './forms.ts';
-import { changeInbox, inboxPage, settingsOf } from './inbox.ts';
+import { changeInbox, inboxPage, inboxWatch, settingsOf, viewOf } from './inbox.ts';
 import { MockLists } from './lists.ts';
 import { forOrigins } from './origins.ts';
 import { OwnWatch } from './ownwatch.ts';
@@ -17,14 +17,16 @@ import { answerView } from './logviews.ts';
 import { inMemory, type MockRequest, type MockResponse } from './memory.ts';
 import type { MockPast, PastAsker } from './past.ts';
 import { answerLog, answerText } from './podlog.ts';
-import { asksNumbers, asksStatus, BadQuery, durationOf, heartbeatOf, queryOfStream, reserved, whole } from './query.ts';
+import { Port } from './port.ts';
+import { asksNumbers, asksStatus, BadQuery, heartbeatOf, queryOfStream, reserved, whole } from './query.ts';
+import { MockQueues } from './queues.ts';
 import { answer, refuse, refuseAs } from './reply.ts';
 import { derivesStatus } from './status.ts';
 import { maySee, meOf, reviewed, rulesOf, type MockUser } from './rights.ts';
 import { Sessions } from './sessions.ts';
 import { MockStream, sightOf, type StreamOptions, type ToldWatch, type Watch } from './stream.ts';
 import { Tickets } from './tickets.ts';
-import { MockQueue, type MockInbox, type ToldQueue } from './told.ts';
+import type { InboxView, MockInbox, ToldQueue } from './told.ts';
 
 /** What a request for anything but a stream is answered with, for the portal's own files. */
 export type Fallback = (request: IncomingMessage, response: ServerResponse) => void;
@@ -84,15 +86,12 @@ export class MockGateway {
     if (this.away) response.socket?.destroy();
     else this.handle(request, response);
   });
-  /** By `namespace/name`, or the name of one without a namespace; the list of them under the empty one. */
-  readonly #queues = new Map<string, MockQueue>();
+  readonly #queues = new MockQueues();
   readonly #lists = new MockLists();
   readonly #tickets = new Tickets();
   readonly #sessions = new Sessions(() => this.origins);
   #past: MockPast | undefined;
-  #server: Server | undefined;
-  readonly #sockets = new Set<Socket>();
-  #port = 0;
+  readonly #port = new Port((request, response) => this.handle(request, response, () => this.#fallBack(request, response)));
 
   get past(): MockPast | undefined {
     return this.#past;
@@ -104,36 +103,21 @@ export class MockGateway {
   }
 
   get url(): string {
-    return `http://127.0.0.1:${this.#port}`;
+    return this.#port.url;
   }
 
   /**
    * Listens on a port of loopback, for a page in a browser: `await gateway.start(8080)`, and `createKubecast({ gateway: gateway.url, … })`. After {@link stop}
    * again on the same port. Without one it takes a free one, which {@link url} names.
    */
-  async start(port = this.#port): Promise<void> {
-    const { createServer } = await import('node:http'); // where it is used in memory, there may be none
-    const server = createServer((request, response) => this.handle(request, response, () => this.#fallBack(request, response)));
-    this.#server = server;
-    server.on('connection', (socket) => {
-      this.#sockets.add(socket);
-      socket.once('close', () => this.#sockets.delete(socket));
-    });
-    await new Promise<void>((resolve, reject) => {
-      server.once('error', reject);
-      server.listen(port, '127.0.0.1', resolve);
-    });
-    this.#port = (server.address() as AddressInfo).port;
+  start(port?: number): Promise<void> {
+    return this.#port.open(port);
   }
 
   /** As SIGKILL would: every connection breaks, the port is closed. */
   async stop(): Promise<void> {
-    const server = this.#server;
-    this.#server = undefined;
+    const closed = this.#port.close();
     this.cutAll();
-    if (!server) return;
-    const closed = new Promise((resolve) => server.close(resolve));
-    for (const socket of this.#sockets) socket.destroy();
     await closed;
   }
 
@@ -143,15 +127,7 @@ export class MockGateway {
 
   /** A queue is there, or has changed. Before the first there are none, as on a cluster without Kueue. */
   queue(queue: ToldQueue): void {
-    this.#queueAt([queue.namespace, queue.name].filter(Boolean).join('/')).put(queue);
-    const items = [...this.#queues].filter(([key]) => key !== '').map(([, { last }]) => ({ ...last, jobs: undefined }));
-    this.#queueAt('').put({ items });
-  }
-
-  #queueAt(key: string): MockQueue {
-    const log = this.#queues.get(key) ?? new MockQueue();
-    this.#queues.set(key, log);
-    return log;
+    this.#queues.put(queue);
   }
 
   /** Lets a user in, or what they may see is something else from now on: at once also on their streams. Undefined: nobody any more. */
@@ -218,7 +194,7 @@ export class MockGateway {
     else if (part === 'log') this.#log(asked, caller);
     else if (part === 'logs') this.#logsAsText(asked, caller);
     else if (part === 'history') this.#history(asked, caller);
-    else if (part === 'queues') answer(response, 200, this.#queue(path, url.searchParams, caller).shape(this.#queueAt(queueAt(path)).last));
+    else if (part === 'queues') answer(response, 200, this.#queues.answer(path, url.searchParams, caller.user));
     else if (part === 'inbox') this.#notifications(asked, caller);
     else if (part === 'clusters') answer(response, 200, { clusters: [this.#described(caller)] });
     else if (part === 'me') answer(response, 200, meOf(caller.user, caller.username, url.searchParams.get('kinds'), [...this.cluster.kinds.values()]));
@@ -300,10 +276,10 @@ export class MockGateway {
       case 'history':
         return { ...rest, told: this.#followed(own, caller, named) };
       case 'queues':
-        return { ...rest, told: this.#queue(path, own, caller) };
+        return { ...rest, told: this.#queues.follow(path, own, caller.user) };
       case 'inbox':
         if (path !== '/notifications') throw nothing;
-        return { ...rest, told: inboxWatch(this.#inboxOf(caller), own) };
+        return { ...rest, told: inboxWatch(this.#inboxOf(caller), own, this.#viewOf(caller)) };
       default:
         // Of several watches a client finds out which one it is by 4xx.
         throw address.lacks?.[''] ? new BadQuery(address.lacks[''], 404) : nothing;
@@ -436,37 +412,22 @@ export class MockGateway {
     response.end(kept.body);
   }
 
-  /** How a queue, or the list of them, is told to somebody. */
-  #queue(path: string, query: URLSearchParams, { user }: Caller): ToldWatch & { readonly shape: (data: object) => object } {
-    const conflate = durationOf('conflate', query.get('conflate') ?? '') ?? 250;
-    const limit = whole('limit', query.get('limit') ?? '100', 1, 1_000);
-    const unknown = [...query.keys()].find((key) => !['limit', 'kind', 'conflate', 'heartbeat', ...positions].includes(key));
-    if (unknown) throw new BadQuery(`${unknown}: unknown parameter of queues`);
-    const sees = (namespace: unknown): boolean => user.namespaces === undefined || user.namespaces.includes(String(namespace));
-    const log = path === '/queues' ? this.#queueAt('') : this.#queues.get(queueAt(path));
-    const last = log?.last as Partial<ToldQueue> | undefined;
-    const kind = query.get('kind');
-    if (!log || (path !== '/queues' && (!sees(last?.namespace) || (kind !== null && last?.kind !== kind)))) throw new BadQuery('there is no such queue', 404);
-    const job = (one: object): object => (sees((one as { namespace?: string }).namespace ?? last?.namespace) ? one : { position: (one as { position?: number }).position ?? null, hidden: true });
-    const shape = (data: object): object => {
-      const { items = [], jobs = [] } = data as { items?: readonly ToldQueue[]; jobs?: readonly object[] };
-      return path === '/queues' ? { items: items.filter(({ namespace }) => sees(namespace)) } : { ...data, jobs: jobs.slice(0, limit).map(job) };
-    };
-    const allows = ({ namespaces }: MockUser): boolean => path === '/queues' || (namespaces?.includes(String(last?.namespace)) ?? true);
-    return { log, limit: 1, mark: '', conflate, shape, allows };
-  }
-
   #inboxOf({ user }: Caller): MockInbox {
     const inbox = user.inbox ?? this.inbox;
     if (!inbox) throw new BadQuery('there are no notifications', 404);
     return inbox;
   }
 
+  #viewOf({ user, token }: Caller): InboxView {
+    return viewOf(() => this.users.get(token) ?? user);
+  }
+
   #notifications({ request, response, url, path }: Asked, caller: Caller): void {
     const inbox = this.#inboxOf(caller);
+    const view = this.#viewOf(caller);
     if (this.pastAway) throw new BadQuery('the database is away', 503);
-    if (request.method === 'POST' || request.method === 'PUT') bodyOf(request, response, (said) => changeInbox(inbox, path, said, response));
-    else answer(response, 200, path.endsWith('/settings') ? settingsOf(inbox) : inboxPage(inbox, url.searchParams));
+    if (request.method === 'POST' || request.method === 'PUT') bodyOf(request, response, (said) => changeInbox(inbox, path, said, response, view));
+    else answer(response, 200, path.endsWith('/settings') ? settingsOf(inbox) : inboxPage(inbox, url.searchParams, view));
   }
 
   /** What `/clusters` says of the one that there is. */
@@ -497,37 +458,6 @@ export class MockGateway {
 
 const positions = ['lastEventId', 'last_event_id'];
 const began = new Date().toISOString();
-
-/** By what a queue is known here. */
-const queueAt = (path: string): string => decodeURIComponent(path.replace(/^\/queues\/?/, ''));
-
-function inboxWatch(log: MockInbox, query: URLSearchParams): ToldWatch {
-  const unknown = [...query.keys()].find((key) => !['limit', 'heartbeat', ...positions].includes(key));
-  if (unknown) throw new BadQuery(`${unknown}: unknown parameter of a stream of notifications`);
-  return { log, limit: whole('limit', query.get('limit') ?? '100', 0, 1_000), mark: 'n-' };
-}
-
-/** Reads a body of JSON, and refuses what is none. */
-function bodyOf(request: MockRequest, response: MockResponse, read: (said: unknown) => void): void {
-  let body = '';
-  const utf8 = new TextDecoder();
-  request.on('data', (part) => (body += utf8.decode(part, { stream: true })));
-  request.on('end', () => {
-    try {
-      let said: unknown;
-      try {
-        said = JSON.parse(body);
-      } catch {
-        throw new BadQuery('the body is no JSON');
-      }
-      if (said === null || typeof said !== 'object') throw new BadQuery('the body is no object');
-      read(said);
-    } catch (error) {
-      if (!(error instanceof BadQuery)) throw error;
-      refuseAs(request, response, error);
-    }
-  });
-}
 
 /** What a token says of itself, if it looks like one. */
 function usernameOf(token: string): string {

@@ -21,7 +21,7 @@ export interface MockUser {
 }
 
 /** Whether the user may see something of a kind, in a namespace or anywhere. */
-export function maySee({ namespaces, kinds }: MockUser, id: string, namespace?: string): boolean {
+export function maySee({ namespaces, kinds }: Pick<MockUser, 'namespaces' | 'kinds'>, id: string, namespace?: string): boolean {
   if (kinds && !kinds.includes(id)) return false;
   if (namespaces === undefined) return true;
   return namespace ? namespaces.includes(namespace) : id !== 'namespaces' && namespaces.length > 0;

@@ -149,7 +149,7 @@ export class MockStream {
 
   /** The caller's permissions change; undefined: everything may be seen. */
   see(namespaces: readonly string[] | undefined): void {
-    if (namespaces?.length === 0 || this.watches.some(({ namespace }) => namespace !== undefined && namespaces?.includes(namespace) === false)) {
+    if ((namespaces?.length === 0 && this.watches.some((watch) => !isInbox(watch))) || this.watches.some(({ namespace }) => namespace !== undefined && namespaces?.includes(namespace) === false)) {
       this.goodbye('revoked');
       return;
     }
@@ -171,7 +171,11 @@ export class MockStream {
       for (const object of found) this.send(watch, 'added', object);
     }
     this.#sight = sightOf(namespaces);
-    for (const watch of this.watches) this.#bookmark(watch);
+    // Nobody is told which of their notifications they may not see any more: all others are told anew.
+    for (const watch of this.watches) {
+      if (isInbox(watch)) this.reset(watch, 'epoch');
+      else this.#bookmark(watch);
+    }
   }
 
   reset(watch: Watch, reason: string): void {
@@ -401,6 +405,8 @@ const changing = 'x';
 export const sightOf = (namespaces: readonly string[] | undefined): string => namespaces?.map((name) => `s${name.replaceAll(/[^a-z0-9]/g, '')}`).join('') ?? '';
 
 const floorOf = ({ told }: Watch, cluster: MockCluster): number => told?.log.floor ?? cluster.floor;
+
+const isInbox = ({ told }: Watch): boolean => told?.mark === 'n-';
 
 function matches(watch: Watch, object: KubeObject): boolean {
   return isBelow(watch, object) && (watch.query?.matches(object) ?? true);

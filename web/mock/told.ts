@@ -61,6 +61,11 @@ export function sealed(of: string, number: number): string {
 
 export type Told = { readonly id: string; readonly title: string; readonly kind: string; readonly [key: string]: unknown };
 
+/** What a caller may see of a notification; undefined: nothing. */
+export type InboxView = (item: Told) => Told | undefined;
+
+const whole: InboxView = (item) => item;
+
 /** By the rules of "Notifications" in the wire contract. */
 export class MockInbox extends MockLog {
   readonly items = new Map<string, Told>();
@@ -68,24 +73,15 @@ export class MockInbox extends MockLog {
   /** Answers what is to be changed with this status, while it is set. */
   refuseWith: number | undefined;
 
-  override newest(limit: number): Pick<Entry, 'type' | 'data'>[] {
-    const all = [...this.items.values()];
-    return limit > 0 ? all.slice(-limit).map((data) => ({ type: 'notification', data })) : [];
-  }
-
-  override synced(): object {
-    return { unread: this.unread };
-  }
-
   get unread(): number {
-    return [...this.items.values()].filter(({ readAt }) => readAt === null).length;
+    return this.all(true).length;
   }
 
-  /** Tells of a job, or with `kind: 'Digest'` of several. */
-  tell(name: string, kind: string, more: object = {}): Told {
+  /** Tells of a job in `namespace` (`team-a`), or with `kind: 'Digest'` of several. */
+  tell(name: string, kind: string, { namespace = 'team-a', ...more }: { readonly namespace?: string; readonly [key: string]: unknown } = {}): Told {
     const at = new Date().toISOString();
     const id = String(this.seq + 1);
-    const of = { cluster: 'default', resource: 'jobs.batch', namespace: 'team-a', namespaceUID: null, name, uid: name, resourceVersion: '0' };
+    const of = { cluster: 'default', resource: 'jobs.batch', namespace, namespaceUID: null, name, uid: name, resourceVersion: '0' };
     const transition = { seq: sealed('notification', Number(id)), ...of, from: 'Running', to: kind, at, observedAt: at, late: false, attempt: 1, reason: '', message: '', owner: 'mara', cause: null };
     const item = { id, at, kind, title: `${name} ${kind.toLowerCase()}`, transition, digest: [], more: 0, silent: false, readAt: null, ...more };
     this.items.set(id, item);
@@ -93,15 +89,16 @@ export class MockInbox extends MockLog {
     return item;
   }
 
-  read(which: { readonly upTo?: string; readonly ids?: readonly string[] }): void {
-    const named = [...this.items.values()].filter(({ id }) => which.ids?.includes(id) ?? Number(id) <= Number(which.upTo));
+  /** @param view of whoever has read them: what they may not see stays as it is */
+  read(which: { readonly upTo?: string; readonly ids?: readonly string[] }, view: InboxView = whole): void {
+    const named = [...this.items.values()].filter((item) => view(item)).filter(({ id }) => which.ids?.includes(id) ?? Number(id) <= Number(which.upTo));
     for (const item of named) if (item.readAt === null) this.items.set(item.id, { ...item, readAt: new Date().toISOString() });
-    this.add('read', { ...which, unread: this.unread });
+    this.add('read', which);
   }
 
-  /** All of it, the newest first. */
-  all(unread: boolean): Told[] {
-    return [...this.items.values()].reverse().filter(({ readAt }) => !unread || readAt === null);
+  /** All of it that may be seen, the newest first. */
+  all(unread: boolean, view: InboxView = whole): Told[] {
+    return [...this.items.values()].reverse().flatMap((item) => view(item) ?? []).filter(({ readAt }) => !unread || readAt === null);
   }
 
   list(): object {

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { frame, ScriptedFetch } from '../../mock/fetch.ts';
-import { Client, type ClientOptions } from './client.ts';
+import { Client } from './client.ts';
+import type { ClientOptions } from './clientoptions.ts';
 import type { StreamEvent } from './events.ts';
 import type { ConnectionState } from './state.ts';
 

@@ -95,7 +95,33 @@ describe('what goes wrong is seen by the SDK as it is', { timeout: 60_000 }, () 
     expect(gateway.requests.at(-1)?.lastEventId).not.toBe('');
   });
 
-  test('a cluster that is away is told, and what happened meanwhile comes before it is live', async () => {
+  test('a bell has no notifications of a namespace that was revoked, nor counts them, and has them again once it is permitted', async () => {
+  gateway.inbox = new MockInbox();
+  gateway.inbox.tell('one', 'Failed');
+  gateway.inbox.tell('two', 'Failed', { namespace: 'team-b' });
+  const digest = ['team-a', 'team-b'].map((namespace) => ({ resource: 'jobs.batch', namespace, name: namespace }));
+  gateway.inbox.tell('three', 'Digest', { title: 'two jobs ended', transition: null, digest });
+  const inbox = inboxOf(kc);
+  inbox.subscribe(() => undefined);
+  const shows = (...told: string[]) =>
+    soon(() => {
+      const { status, unread, data } = inbox.getSnapshot();
+      return [status, unread, ...data.map(({ title, digest: of }) => `${title} ${of.map(({ name }) => name).join()}`.trim())].join('; ');
+    }).toBe(told.join('; '));
+  await shows('live', '3', 'two jobs ended team-a,team-b', 'two failed', 'one failed');
+  gateway.permit('let-me-in', { namespaces: ['team-a'] });
+  await shows('live', '2', 'two jobs ended team-a', 'one failed');
+  gateway.inbox.tell('four', 'Failed', { namespace: 'team-b' });
+  gateway.inbox.tell('five', 'Failed');
+  await shows('live', '3', 'five failed', 'two jobs ended team-a', 'one failed');
+  gateway.cutAll();
+  gateway.permit('let-me-in', { namespaces: [] });
+  await shows('live', '0');
+  gateway.permit('let-me-in', {});
+  await shows('live', '5', 'five failed', 'four failed', 'two jobs ended team-a,team-b', 'two failed', 'one failed');
+});
+
+test('a cluster that is away is told, and what happened meanwhile comes before it is live', async () => {
     await begin();
     const heal = gateway.fault.stale();
     await isNotLive(rows, 'one');
