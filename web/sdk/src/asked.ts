@@ -38,7 +38,8 @@ export class AskedError extends Error {
   }
 }
 
-const unasked: AskedSnapshot<never> = { data: undefined, status: 'loading', reason: undefined, error: undefined };
+/** What nothing is known of yet. */
+export const unasked: AskedSnapshot<never> = { data: undefined, status: 'loading', reason: undefined, error: undefined };
 /** From one question to the next, in milliseconds. */
 const leastGap = 500;
 /** An answer that is older, in milliseconds, is not relied on by who begins to show it. */

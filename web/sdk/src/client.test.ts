@@ -658,3 +658,16 @@ describe('states', () => {
     log.mockRestore();
   });
 });
+
+test('a share that throws is asked once, and what it threw is told', async () => {
+  vi.spyOn(console, 'error').mockImplementation(() => undefined);
+  const share = vi.fn(() => {
+    throw new Error('no such channel');
+  });
+  const states: ConnectionState[] = [];
+  client = new Client({ url: '/stream?w0=/api/v1/pods', onEvent: () => undefined, onState: (state) => states.push(state), share, fetch: server.fetch });
+  await vi.advanceTimersByTimeAsync(120_000);
+  expect(share).toHaveBeenCalledTimes(1);
+  expect(states.at(-1)).toMatchObject({ status: 'failed', error: { reason: 'callback', message: 'no such channel' } });
+  vi.mocked(console.error).mockRestore();
+});

@@ -233,7 +233,7 @@ export class Client {
     this.#wake = undefined;
   }
 
-  #open(url: string, token: string | undefined, signal: AbortSignal): Promise<Stream> {
+  async #open(url: string, token: string | undefined, signal: AbortSignal): Promise<Stream> {
     const { token: bearer, session, share, fetch = globalThis.fetch } = this.#options;
     const heartbeat = Math.min(Math.max(this.#options.heartbeat ?? 15_000, 5_000), 60_000);
     const request = {
@@ -250,7 +250,9 @@ export class Client {
       // The global one is looked up per request, so that it may be replaced while the stream lives.
       fetch,
     };
-    return (share?.(this.#options) ?? connect)(request, signal);
+    // What it throws itself no other attempt mends; its streams may be lost like any other.
+    const open = this.#call(() => share?.(this.#options)) ?? connect;
+    return open(request, signal);
   }
 
   #adopt(connection: Stream, url: string, token: string | undefined): void {
@@ -419,9 +421,9 @@ export class Client {
     this.#setState(undefined, undefined, oldest ? 'stale' : 'live', oldest?.reason);
   }
 
-  #call(callback: () => void): void {
+  #call<T>(callback: () => T): T {
     try {
-      callback();
+      return callback();
     } catch (error) {
       console.error(error);
       throw new Lost('callback', textOf(error)); // going on would lose events in silence

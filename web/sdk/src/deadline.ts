@@ -7,13 +7,13 @@ import { Lost } from './lost.ts';
  * What `what` comes to, unless it takes too long ({@link Lost}) or `signal` is aborted: then it is told by the signal it was given, and
  * waited for no more, whether it listens or not. The time is that in which the machine is awake.
  */
-export async function within<T>(ms: number, what: (signal: AbortSignal) => Promise<T>, signal?: AbortSignal | null): Promise<T> {
+export async function within<T>(ms: number | undefined, what: (signal: AbortSignal) => Promise<T>, signal?: AbortSignal | null): Promise<T> {
   const abort = new AbortController();
-  const timer = setTimeout(() => abortWith(abort, new Lost('timeout', `no word within ${ms / 1_000} s`)), ms);
+  const timer = ms === undefined ? ms : setTimeout(() => abortWith(abort, new Lost('timeout', `no word within ${ms / 1_000} s`)), ms);
   const leave = onAbort(signal, (reason) => abortWith(abort, reason));
   try {
     const ended = new Promise<never>((_, reject) => onAbort(abort.signal, reject));
-    return await Promise.race([ended, what(abort.signal)]);
+    return await (signal?.aborted ? ended : Promise.race([ended, what(abort.signal)]));
   } finally {
     clearTimeout(timer);
     leave(); // what came of it may be read for longer
@@ -21,12 +21,4 @@ export async function within<T>(ms: number, what: (signal: AbortSignal) => Promi
 }
 
 /** Resolves after so many milliseconds, or when `signal` is aborted; with undefined only then. */
-export function sleep(ms: number | undefined, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = ms === undefined ? undefined : setTimeout(resolve, ms);
-    onAbort(signal, () => {
-      clearTimeout(timer);
-      resolve();
-    });
-  });
-}
+export const sleep = (ms: number | undefined, signal: AbortSignal): Promise<void> => within(ms, () => new Promise<never>(() => undefined), signal).catch(() => undefined);

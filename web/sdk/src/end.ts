@@ -16,7 +16,7 @@ export interface End {
 export const again = new Lost('again', '');
 
 /** The server's last frame. */
-export const goodbye = (reason: string): Lost => new Lost(`goodbye:${reason}`, '');
+export const goodbye = (reason: string): Lost => new Lost(`goodbye:${reason}`, `the stream ended: ${reason}`);
 
 /** What means "not now", of a goodbye or of an end: met with growing patience even if events came before it. */
 export const isOverload = (reason: string): boolean => /^(goodbye:)?(limit|unavailable|inconsistent)$/.test(reason);

@@ -145,6 +145,27 @@ test('a list of queues that may not be seen is denied in the words of the gatewa
   expect(list.getSnapshot()).toMatchObject({ data: [{ name: 'gpu' }], error: undefined });
 });
 
+test('queues that were denied are not shown again before they are read anew', async () => {
+  const list = queuesOf(kc);
+  list.subscribe(() => list.getSnapshot());
+  await pass();
+  answer('/queues', { items: [gpu] });
+  await pass();
+  server.last.accept(frame('w0.queue', 'e.1', { items: [gpu] }), frame('w0.goodbye', 'e.1', { reason: 'revoked' }));
+  await pass(60_000);
+  server.last.refuse(403, {}, JSON.stringify({ detail: 'not for you' }));
+  await pass();
+  server.last.refuse(403); // asked whether it is this one
+  await pass();
+  expect(list.getSnapshot()).toMatchObject({ status: 'denied', data: [] });
+  list.retry();
+  await pass();
+  expect(list.getSnapshot()).toMatchObject({ status: 'loading', data: [] });
+  answer('/queues', { items: [gpu] });
+  await pass();
+  expect(list.getSnapshot().data).toMatchObject([{ name: 'gpu' }]);
+});
+
 test('a job of the history says where it waits, and one that waits nowhere keeps the name of its queue', async () => {
   const read = pastJobs(kc, jobs, { owner: 'me' });
   await pass();

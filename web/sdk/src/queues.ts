@@ -1,10 +1,10 @@
 // Queues: what they have and use, who waits in them, and when that will start; see "Queues" in wire.md.
 
-import { answerTo, asked, statusOf, type Asked, type AskedSnapshot } from './asked.ts';
+import { answerTo, asked, statusOf, unasked, type Asked, type AskedSnapshot } from './asked.ts';
 import { none } from './collection.ts';
 import type { Kubecast, Watch, WatchSnapshot } from './kubecast.ts';
 import { Latest } from './latest.ts';
-import { isJsonObject, listOf, objectOf, text, time, type JsonObject } from './object.ts';
+import { listOf, objectOf, text, time, type JsonObject } from './object.ts';
 import { named } from './resource.ts';
 import type { Freshness } from './state.ts';
 import type { Source } from './store.ts';
@@ -149,10 +149,13 @@ export function queuesOf(kc: Kubecast, { cluster }: Pick<QueueQuery, 'cluster'> 
 
 function make(watch: Watch<Queue>, first: Asked<readonly Queue[]>): Queues {
   let shown: { readonly told: WatchSnapshot<Queue>; readonly read: AskedSnapshot<readonly Queue[]>; readonly snapshot: QueuesSnapshot } | undefined;
+  /** What was read before it was denied: it is not shown again, before that is read anew. */
+  let barred: AskedSnapshot<readonly Queue[]> | undefined;
   const show = (told: WatchSnapshot<Queue>, read: AskedSnapshot<readonly Queue[]>): QueuesSnapshot => {
     if (shown?.told === told && shown.read === read) return shown.snapshot;
     const { namespaces, ...rest } = told;
-    shown = { told, read, snapshot: told.status === 'loading' ? before(read) : rest };
+    if (told.status === 'denied') barred = read;
+    shown = { told, read, snapshot: told.status !== 'loading' ? rest : before(read === barred ? unasked : read) };
     return shown.snapshot;
   };
   return {
@@ -182,7 +185,7 @@ function make(watch: Watch<Queue>, first: Asked<readonly Queue[]>): Queues {
 
 /** What was answered, until they are followed, or if there is nothing to follow. */
 function before({ data = none, error, ...how }: AskedSnapshot<readonly Queue[]>): QueuesSnapshot {
-  return { ...how, ...(data.length > 0 && ({ status: 'stale', reason: 'catching-up' } as const)), data, asOf: undefined, error: error && { reason: 'queues', message: error.message } };
+  return { ...how, ...(data[0] && ({ status: 'stale', reason: 'catching-up' } as const)), data, asOf: undefined, error: error && { reason: 'queues', message: error.message } };
 }
 
 async function read(kc: Kubecast, path: string): Promise<readonly Queue[]> {
@@ -212,7 +215,7 @@ function readQueue(data: JsonObject): Queue {
     clusterQueue: text(data.clusterQueue),
     cohort: text(data.cohort),
     stopped: data.stopped === true,
-    resources: listOf(data.resources, readResource) ?? [],
+    resources: listOf(data.resources, readResource) ?? none,
     waiting: number(data.waiting) ?? 0,
     running: number(data.running) ?? 0,
   };
@@ -243,10 +246,9 @@ export function readPlace(data: JsonObject): QueuePlace {
 }
 
 function readStart(data: unknown): ExpectedStart | undefined {
-  if (!isJsonObject(data)) return undefined;
-  const from = time(data.from);
-  const to = time(data.to);
-  return from === undefined || to === undefined ? undefined : { from, to, confidence: number(data.confidence) ?? 0 };
+  const { from, to, confidence } = objectOf(data) ?? {};
+  const [begin, end] = [time(from), time(to)];
+  return begin && end ? { from: begin, to: end, confidence: number(confidence) ?? 0 } : undefined;
 }
 
 const number = (value: unknown): number | null => (typeof value === 'number' ? value : null);
