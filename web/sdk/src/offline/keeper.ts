@@ -89,6 +89,8 @@ export class Keeper implements Offline {
   #proven = false;
   /** What restricts each watch, by its name, as it was told. */
   readonly #visible = new Map<string, string>();
+  /** The names of those whose rows are of before that. Objects are told one by one as deleted; what is told as a whole comes behind it. */
+  readonly #outdated = new Set<string>();
   #saving: Promise<void> = Promise.resolve();
   #failures = 0;
   #denied: Trouble | undefined;
@@ -216,11 +218,8 @@ export class Keeper implements Offline {
     const { document, addEventListener } = globalThis as unknown as { document?: Page; addEventListener: Listen };
     if (!document) return;
     const leave = (): void => void this.#queue(true);
-    const look = (): void => {
-      if (this.#hidden) leave();
-    };
-    document.addEventListener('visibilitychange', look, { signal });
-    document.addEventListener('freeze', leave, { signal });
+    // A page is hidden before it is frozen.
+    document.addEventListener('visibilitychange', () => this.#hidden && leave(), { signal });
     addEventListener.call(globalThis, 'pagehide', leave, { signal });
   }
 
@@ -233,27 +232,29 @@ export class Keeper implements Offline {
   #hear(event: StreamEvent): void {
     this.#proven ||= event.type !== 'goodbye';
     if ((event.type === 'reset' && event.reason === 'epoch') || (event.type === 'goodbye' && event.reason === 'revoked')) void this.#purge();
+    const { type, watch } = event;
     // What restricts a watch is told before its rows; of one that is told nothing is seen as a whole.
-    if (event.type === 'synced' && !this.#visible.has(event.watch)) this.#visible.set(event.watch, '');
-    if (event.type !== 'narrowed' && event.type !== 'widened') return;
+    if (type === 'synced' && !this.#visible.has(watch)) this.#visible.set(watch, '');
+    if (type === 'unknown') this.#outdated.delete(watch); // which ends what is told as a whole
+    if (!('names' in event)) return; // neither narrowed nor widened
     const { namespaces, names } = event;
     const said = namespaces ? JSON.stringify([[...namespaces].sort(), Object.entries(names).sort()]) : '';
-    const path = [...this.#kc.inside.entries.values()].find(({ name }) => name === event.watch)?.path;
-    const before = this.#visible.get(event.watch) ?? this.#head?.watches.find((watch) => watch.path === path)?.visible;
-    this.#visible.set(event.watch, said);
-    if (before === undefined) void this.#compare(path, said).catch(() => undefined);
-    else if (before !== said) void this.#purge();
+    const path = [...this.#kc.inside.entries.values()].find(({ name }) => name === watch)?.path;
+    const before = this.#visible.get(watch) ?? this.#head?.watches.find((one) => one.path === path)?.visible;
+    this.#visible.set(watch, said);
+    if (before === said) return;
+    this.#outdated.add(watch);
+    if (before !== undefined) void this.#purge();
+    else void this.#compare(said).catch(() => undefined);
   }
 
   /**
-   * Another page may have written what this one has never seen. Where nothing says what restricted the same path, rows that were
-   * restricted otherwise go: kinds may differ in this, but nobody else will find out.
+   * This page knows of nothing on disk of what it is told about, but another one may have written since. Rows that were restricted
+   * otherwise go. Kinds may differ in this, but if their permissions were others by now, nobody else would find out.
    */
-  async #compare(path: string | undefined, said: string): Promise<void> {
-    if (this.#over.signal.aborted) return;
-    const { watches = [] } = (await this.#disk.head()) ?? {};
-    const same = watches.filter((watch) => watch.path === path);
-    if ((same.length > 0 ? same : watches).some(({ visible }) => visible !== said)) await this.#purge();
+  async #compare(said: string): Promise<void> {
+    const head = this.end ? undefined : await this.#disk.head();
+    if (head?.watches.some(({ visible }) => visible !== said)) await this.#purge();
   }
 
   #look(): void {
@@ -380,7 +381,7 @@ export class Keeper implements Offline {
       const { collection, path, name, refused } = entry;
       const snapshot = collection.getSnapshot();
       const objects = collection instanceof WatchedCollection;
-      if (refused || snapshot.phase !== 'current' || !this.#keep(path) || !(objects || collection.told)) continue;
+      if (refused || snapshot.phase !== 'current' || !this.#keep(path) || !(objects || (collection.told && !this.#outdated.has(name)))) continue;
       const same = this.#written.get(path) === snapshot && this.#segments.get(path);
       const rows = same ? same.flatMap((segment) => segment.rows) : objects ? snapshot.items : (collection.told?.() ?? []);
       const visible = snapshot.namespaces ? (this.#visible.get(name) ?? this.#head?.watches.find((watch) => watch.path === path)?.visible ?? '') : '';

@@ -394,6 +394,23 @@ test.each([
   expect(await onDisk()).not.toContain('theirs');
 });
 
+test('a page whose permissions have changed is not kept until it was told anew', async () => {
+  put('theirs', 'jobs', 'team-a');
+  put('ours', 'jobs', 'team-b');
+  const { kc, offline } = await begin();
+  kc.follow(page(jobs, { limit: 10 })).subscribe(nobody);
+  await pass();
+  await soon(offline.save());
+  expect(await onDisk()).toContain('theirs');
+  gateway.streams.forEach((stream) => stream.see(['team-b'])); // and the page comes a moment later, or never, if it is cut off here
+  await soon(offline.save());
+  expect(await onDisk()).not.toContain('theirs');
+  await pass();
+  await soon(offline.save());
+  expect(await onDisk()).toContain('ours');
+  expect(await onDisk()).not.toContain('theirs');
+});
+
 test('of two tabs one writes, and the other goes on when it is gone', async () => {
   put('a');
   const [one, other] = [await begin(), await begin()];
