@@ -163,6 +163,13 @@ export class MockStream {
       const lost = before.filter((object) => !now.includes(object));
       const found = now.filter((object) => !before.includes(object));
       if (lost.length > 0) this.send(watch, 'narrowed', what);
+      if (watch.query?.counts ?? watch.query?.page) {
+        if (lost.length === 0) this.send(watch, 'widened', what);
+        const shown = this.#shown.get(watch);
+        if (shown) shown.counts = shown.page = '';
+        this.#whole(watch); // anew, also if it is the same
+        continue;
+      }
       for (const { apiVersion, kind, metadata } of lost) {
         const { name, namespace, uid, resourceVersion } = metadata;
         this.send(watch, 'deleted', { apiVersion, kind, metadata: { name, namespace, uid, resourceVersion } });
