@@ -10,44 +10,71 @@ import (
 // that it concerns.
 type audience struct {
 	mu     sync.Mutex
-	users  map[string]map[*listener]struct{}
-	groups map[string]map[*listener]struct{}
+	users  map[string]*seat // the first of those who listen for this user
+	groups map[string]*seat
 }
 
-type listener struct{ changed func() }
+// listener is one who listens for an identity: for its user, and for each of its groups. A gateway may have a hundred
+// thousand of them, each of another user.
+type listener struct {
+	changed func()
+	user    string
+	groups  []string
+	seats   []seat // the first is the user's, the others are those of the groups; nil: it has left
+}
+
+// seat is a listener's place among those who listen for the same.
+type seat struct {
+	listener   *listener
+	prev, next *seat
+}
 
 func newAudience() *audience {
-	return &audience{users: map[string]map[*listener]struct{}{}, groups: map[string]map[*listener]struct{}{}}
+	return &audience{users: map[string]*seat{}, groups: map[string]*seat{}}
 }
 
 func (a *audience) join(id auth.Identity, changed func()) (leave func()) {
-	l := &listener{changed}
+	l := &listener{changed, id.Username, id.Groups, make([]seat, 1+len(id.Groups))}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	addTo(a.users, id.Username, l)
-	for _, group := range id.Groups {
-		addTo(a.groups, group, l)
+	addTo(a.users, l.user, l, &l.seats[0])
+	for i, group := range l.groups {
+		addTo(a.groups, group, l, &l.seats[1+i])
 	}
-	return sync.OnceFunc(func() {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		removeFrom(a.users, id.Username, l)
-		for _, group := range id.Groups {
-			removeFrom(a.groups, group, l)
-		}
-	})
+	return func() { a.leave(l) }
 }
 
-func addTo(to map[string]map[*listener]struct{}, name string, l *listener) {
-	if to[name] == nil {
-		to[name] = map[*listener]struct{}{}
+func (a *audience) leave(l *listener) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if l.seats == nil {
+		return
 	}
-	to[name][l] = struct{}{}
+	removeFrom(a.users, l.user, &l.seats[0])
+	for i, group := range l.groups {
+		removeFrom(a.groups, group, &l.seats[1+i])
+	}
+	l.seats = nil
 }
 
-func removeFrom(from map[string]map[*listener]struct{}, name string, l *listener) {
-	delete(from[name], l)
-	if len(from[name]) == 0 {
+func addTo(to map[string]*seat, name string, l *listener, s *seat) {
+	*s = seat{listener: l, next: to[name]}
+	if s.next != nil {
+		s.next.prev = s
+	}
+	to[name] = s
+}
+
+func removeFrom(from map[string]*seat, name string, s *seat) {
+	if s.next != nil {
+		s.next.prev = s.prev
+	}
+	switch {
+	case s.prev != nil:
+		s.prev.next = s.next
+	case s.next != nil:
+		from[name] = s.next
+	default:
 		delete(from, name)
 	}
 }
@@ -63,9 +90,9 @@ func (a *audience) notify(subjects []subject) {
 func (a *audience) notifyAll() {
 	a.mu.Lock()
 	var all []*listener
-	for _, of := range a.users { // each listener is there under its user's name
-		for l := range of {
-			all = append(all, l)
+	for _, first := range a.users { // each listener is there under its user's name
+		for s := first; s != nil; s = s.next {
+			all = append(all, s.listener)
 		}
 	}
 	a.mu.Unlock()
@@ -83,11 +110,11 @@ func (a *audience) concerned(subjects []subject) map[*listener]struct{} {
 		if s.group {
 			of = a.groups
 		}
-		for l := range of[s.name] {
+		for seat := of[s.name]; seat != nil; seat = seat.next {
 			if all == nil {
 				all = map[*listener]struct{}{}
 			}
-			all[l] = struct{}{}
+			all[seat.listener] = struct{}{}
 		}
 	}
 	return all
