@@ -73,7 +73,9 @@ export function MemoryLimit({ past: { namespace, name, uid, spec, cause }, job }
 /** The facts that only the history has. */
 export function pastFacts(past: PastJob | undefined, view: View): (readonly [string, ReactNode] | false)[] {
   if (!past) return [];
-  const { namespace, parent, attempt, podFailures, podCount, preemptions, deletedAt, requests = {} } = past;
+  const { namespace, parent, attempt, startedAt, hours, podFailures, podCount, preemptions, deletedAt, requests = {} } = past;
+  // Of what waits yet, and of what waited in vain, there is nothing to count. Pods may have held resources without the job's having run.
+  const hasRun = startedAt !== undefined || attempt > 1 || (!!hours && hours.cpu + hours.memory + hours.gpu > 0);
   const requested = Object.entries(requests).sort(([a], [b]) => a.localeCompare(b));
   return [
     parent !== undefined && [
@@ -82,7 +84,7 @@ export function pastFacts(past: PastJob | undefined, view: View): (readonly [str
         {parent.name}
       </a>,
     ],
-    [t.attempts, formatNumber(attempt)],
+    hasRun && [t.attempts, formatNumber(attempt)],
     typeof podFailures === 'number' && typeof podCount === 'number' && podCount > 0 && [t.podsFailed, <span key="failed" className={podFailures > 0 ? 'job-failed' : undefined}>{t.ofPods(podFailures, podCount)}</span>],
     typeof preemptions === 'number' && preemptions > 0 && [t.preemptions, formatNumber(preemptions)],
     requested.length > 0 && [
@@ -95,7 +97,7 @@ export function pastFacts(past: PastJob | undefined, view: View): (readonly [str
         ))}
       </span>,
     ],
-    [t.used, <Used key="used" past={past} />],
+    (hasRun || !hours) && [t.used, <Used key="used" past={past} />],
     deletedAt !== undefined && [t.removed, <Age key="removed" since={deletedAt} in={t.ago} />],
   ];
 }

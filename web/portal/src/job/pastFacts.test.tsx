@@ -43,6 +43,15 @@ test('what a job used is told with its units, little of it too, and no GPUs wher
   expect(facts(past({ hours: { cpu: 0, memory: 0, gpu: 1_234.56 }, preemptions: 2, deletedAt: 9 }))).toMatchObject({ Used: '0 CPU hours0 GiB hours1,234.6 GPU hours', Preemptions: '2', Removed: expect.any(String) as string });
 });
 
+test('of a job that has not run, nothing is counted that it did', () => {
+  const waiting = { state: 'Pending', attempt: 1, startedAt: undefined, endedAt: undefined, hours: { cpu: 0, memory: 0, gpu: 0 }, podFailures: 0, podCount: 0 };
+  expect(facts(past(waiting))).toEqual({});
+  page.unmount();
+  expect(facts(past({ ...waiting, hours: { cpu: 0.5, memory: 0, gpu: 0 } }))).toEqual({ Attempts: '1', Used: '0.5 CPU hours0 GiB hours' }); // its pods held that
+  page.unmount();
+  expect(facts(past({ ...waiting, attempt: 2 }))).toEqual({ Attempts: '2', Used: '0 CPU hours0 GiB hours' });
+});
+
 test('what is not known is not told as nothing, but why it is not known', () => {
   const unknown = { hours: null, podFailures: null, preemptions: null, podCount: null };
   expect(facts(past(unknown))).toEqual({ Attempts: '2', Used: '– (nothing is known of its pods)' });

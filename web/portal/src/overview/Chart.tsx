@@ -1,7 +1,7 @@
 // Small charts of steps of time. Each has its numbers beside it as a table, for whoever cannot see it or wants to know exactly.
 
 import type { ReactNode } from 'react';
-import { formatDate, formatNumber, formatTime, formatWeekday } from '../texts/format.ts';
+import { formatDate, formatMinute, formatNumber, formatWeekday } from '../texts/format.ts';
 import { t } from './texts.ts';
 
 export interface Series {
@@ -59,7 +59,7 @@ export function Chart({ title, summary, steps, series, as, format = formatNumber
             </svg>
           </div>
           <p className="chart-ends" aria-hidden="true">
-            <span>{day ? formatWeekday(first) : formatTime(first)}</span>
+            <span>{day ? formatWeekday(first) : formatMinute(first)}</span>
             <span>{t.now}</span>
           </p>
         </>

@@ -7,6 +7,7 @@ import { eachPage } from '../../../mock/page.ts';
 import { render, type Rendered } from '../../../mock/render.ts';
 import { DatedByConnection } from '../connection/Dated.tsx';
 import { parseView } from '../view/view.ts';
+import { Chart } from './Chart.tsx';
 import { Gpus } from './Gpus.tsx';
 import { latestOf, OverviewPage } from './OverviewPage.tsx';
 
@@ -21,6 +22,12 @@ const pass = async (ms = 0): Promise<void> => {
   for (let left = ms; left >= 0; left -= 250) await act(() => vi.advanceTimersByTimeAsync(Math.min(left, 250)));
 };
 const watchesOf = (url: string): [string, string][] => [...new URL(url, 'http://x').searchParams].filter(([name]) => name.startsWith('w'));
+
+test('the axis of a chart of an hour says the minute, and no second of it', () => {
+  const steps = Array.from({ length: 12 }, (_, n) => Date.UTC(2030, 0, 1, 9) + n * 300_000);
+  page = render(<Chart title="t" as="bars" steps={steps} series={[{ name: 'a', tone: 'succeeded', values: steps.map(() => 1) }]} />);
+  expect(page.element.querySelector('.chart-ends span')?.textContent).toMatch(/^\d\d?:\d\d( [AP]M)?$/);
+});
 
 test('where no history is kept, what there is now is still said to be old when the stream is lost', async () => {
   page = render(

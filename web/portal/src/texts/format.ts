@@ -11,6 +11,7 @@ const utc = keptClock === 'utc';
 export const inZone = (format: Intl.DateTimeFormatOptions): Intl.DateTimeFormat => new Intl.DateTimeFormat(locale, { ...format, ...(utc && { timeZone: 'UTC' }) });
 const hours = { hour: '2-digit', minute: '2-digit' } as const;
 const times = inZone({ ...hours, second: '2-digit' });
+const minutes = inZone(hours);
 const dates = inZone({ dateStyle: 'medium', timeStyle: utc ? 'long' : 'medium' });
 const weekdays = inZone({ weekday: 'short', ...hours });
 const days = inZone({ weekday: 'short', day: 'numeric', month: 'short' });
@@ -29,6 +30,8 @@ export function plural(count: number, forms: { readonly other: string } & Partia
 
 /** All times are in milliseconds since the epoch. */
 export const formatTime = (time: number): string => times.format(time);
+/** To the minute, as beside what is counted in minutes. */
+export const formatMinute = (time: number): string => minutes.format(time);
 export const formatDate = (time: number): string => dates.format(time);
 export const formatWeekday = (time: number): string => weekdays.format(time);
 /** The day alone, as beside a clock. */
