@@ -25,7 +25,7 @@ const watchesOf = (url: string): [string, string][] => [...new URL(url, 'http://
 
 test('the axis of a chart of an hour says the minute, and no second of it', () => {
   const steps = Array.from({ length: 12 }, (_, n) => Date.UTC(2030, 0, 1, 9) + n * 300_000);
-  page = render(<Chart title="t" as="bars" steps={steps} series={[{ name: 'a', tone: 'succeeded', values: steps.map(() => 1) }]} />);
+  page = render(<Chart title="t" as="bars" steps={steps} series={[{ name: 'a', tone: 'done', values: steps.map(() => 1) }]} />);
   expect(page.element.querySelector('.chart-ends span')?.textContent).toMatch(/^\d\d?:\d\d( [AP]M)?$/);
 });
 
