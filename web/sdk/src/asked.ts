@@ -9,7 +9,7 @@ import type { StaleReason, Status } from './state.ts';
 
 /** Immutable, and the same one until the next notification. */
 export interface AskedSnapshot<T> {
-  /** The last answer, if there ever was one. */
+  /** The last answer, if there ever was one; undefined of what is `denied`. */
   readonly data: T | undefined;
   /** `live`: it is the answer to the last question, and nobody says whether it has changed since. */
   readonly status: Status;
@@ -39,7 +39,7 @@ export class AskedError extends Error {
 }
 
 /** What nothing is known of yet. */
-export const unasked: AskedSnapshot<never> = { data: undefined, status: 'loading', reason: undefined, error: undefined };
+const unasked: AskedSnapshot<never> = { data: undefined, status: 'loading', reason: undefined, error: undefined };
 /** From one question to the next, in milliseconds. */
 const leastGap = 500;
 /** An answer that is older, in milliseconds, is not relied on by who begins to show it. */
@@ -50,7 +50,7 @@ const most = 100;
 const answers = new WeakMap<Kubecast, Map<string, Answer<unknown>>>();
 
 /** Always the same one for a key, as long as it is shown. */
-export function asked<T>(kc: Kubecast, key: string, ask: () => Promise<T>): Asked<T> {
+export function asked<T>(kc: Kubecast, key: string, ask: () => Promise<T>): Answer<T> {
   const of = answers.get(kc) ?? new Map<string, Answer<unknown>>();
   answers.set(kc, of);
   const present = of.get(key);
@@ -75,7 +75,7 @@ export function saidTo(kc: Kubecast, path: string, init: RequestInit): Promise<s
   });
 }
 
-class Answer<T> implements Asked<T> {
+export class Answer<T> implements Asked<T> {
   readonly #ask: () => Promise<T>;
   readonly #listeners = new Listeners();
   #snapshot: AskedSnapshot<T> = unasked;
@@ -114,6 +114,11 @@ class Answer<T> implements Asked<T> {
     this.#plan(Math.max(0, this.#at + leastGap - performance.now()));
   };
 
+  /** It may not be seen any more: what was answered is not shown again before it is asked for anew. Nobody is told. */
+  forget(): void {
+    this.#snapshot = unasked;
+  }
+
   #plan(delay: number): void {
     clearTimeout(this.#timer);
     if (!this.#asking && this.shown) this.#timer = setTimeout(() => void this.#go(), delay);
@@ -128,8 +133,10 @@ class Answer<T> implements Asked<T> {
       this.#failures = 0;
     } catch (thrown) {
       const error = thrown instanceof Error ? thrown : new Error(String(thrown));
+      const final = finalOf(`:${String(statusOf(error))}`);
+      if (final === 'denied') this.forget();
       const { data } = this.#snapshot;
-      const status = finalOf(`:${String(statusOf(error))}`) ?? (data === undefined ? 'loading' : 'stale');
+      const status = final ?? (data ? 'stale' : 'loading');
       this.#snapshot = { data, status, reason: status === 'stale' ? 'reconnecting' : undefined, error };
       this.#failures++;
     }

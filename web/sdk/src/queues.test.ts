@@ -166,6 +166,41 @@ test('queues that were denied are not shown again before they are read anew', as
   expect(list.getSnapshot().data).toMatchObject([{ name: 'gpu' }]);
 });
 
+test.each([[503], [403]])('queues that were denied stay hidden where reading them anew fails with %i', async (status) => {
+  const list = queuesOf(kc);
+  list.subscribe(() => list.getSnapshot());
+  await pass();
+  answer('/queues', { items: [gpu] });
+  await pass();
+  server.last.accept(frame('w0.queue', 'e.1', { items: [gpu] }), frame('w0.goodbye', 'e.1', { reason: 'revoked' }));
+  await pass(60_000);
+  server.last.refuse(403, {}, JSON.stringify({ detail: 'not for you' }));
+  await pass();
+  server.last.refuse(403); // asked whether it is this one
+  await pass();
+  expect(list.getSnapshot()).toMatchObject({ status: 'denied', data: [] });
+  list.retry();
+  await pass();
+  answer('/queues', { detail: 'not now' }, status);
+  await pass();
+  expect(list.getSnapshot()).toMatchObject({ status: status === 403 ? 'denied' : 'loading', data: [], error: { message: 'not now' } });
+});
+
+test('queues that may not be read any more are not shown while the stream is on its way', async () => {
+  const list = queuesOf(kc);
+  const leave = list.subscribe(() => list.getSnapshot());
+  await pass();
+  answer('/queues', { items: [gpu] });
+  await pass();
+  expect(list.getSnapshot()).toMatchObject({ reason: 'catching-up', data: [{ name: 'gpu' }] });
+  list.retry();
+  await pass(1_000);
+  answer('/queues', { detail: 'not for you' }, 403);
+  await pass();
+  expect(list.getSnapshot()).toMatchObject({ status: 'denied', data: [], error: { message: 'not for you' } });
+  leave();
+});
+
 test('a job of the history says where it waits, and one that waits nowhere keeps the name of its queue', async () => {
   const read = pastJobs(kc, jobs, { owner: 'me' });
   await pass();

@@ -1,6 +1,6 @@
 // Queues: what they have and use, who waits in them, and when that will start; see "Queues" in wire.md.
 
-import { answerTo, asked, statusOf, unasked, type Asked, type AskedSnapshot } from './asked.ts';
+import { answerTo, asked, statusOf, type Answer, type AskedSnapshot } from './asked.ts';
 import { none } from './collection.ts';
 import type { Kubecast, Watch, WatchSnapshot } from './kubecast.ts';
 import { Latest } from './latest.ts';
@@ -147,22 +147,23 @@ export function queuesOf(kc: Kubecast, { cluster }: Pick<QueueQuery, 'cluster'> 
   return queues;
 }
 
-function make(watch: Watch<Queue>, first: Asked<readonly Queue[]>): Queues {
+function make(watch: Watch<Queue>, first: Answer<readonly Queue[]>): Queues {
   let shown: { readonly told: WatchSnapshot<Queue>; readonly read: AskedSnapshot<readonly Queue[]>; readonly snapshot: QueuesSnapshot } | undefined;
-  /** What was read before it was denied: it is not shown again, before that is read anew. */
-  let barred: AskedSnapshot<readonly Queue[]> | undefined;
-  const show = (told: WatchSnapshot<Queue>, read: AskedSnapshot<readonly Queue[]>): QueuesSnapshot => {
-    if (shown?.told === told && shown.read === read) return shown.snapshot;
-    const { namespaces, ...rest } = told;
-    if (told.status === 'denied') barred = read;
-    shown = { told, read, snapshot: told.status !== 'loading' ? rest : before(read === barred ? unasked : read) };
+  const show = (): QueuesSnapshot => {
+    const told = watch.getSnapshot();
+    if (told.status === 'denied') first.forget();
+    const read = first.getSnapshot();
+    if (shown?.told !== told || shown.read !== read) {
+      const { namespaces, ...snapshot } = told;
+      shown = { told, read, snapshot: told.status === 'loading' ? before(read) : snapshot };
+    }
     return shown.snapshot;
   };
   return {
     subscribe: (listener) => {
       let leave: (() => void) | undefined;
       const follow = (): void => {
-        if (first.getSnapshot().data?.length) leave ??= watch.subscribe(listener);
+        if (first.getSnapshot().data?.[0]) leave ??= watch.subscribe(listener);
       };
       const end = first.subscribe(() => {
         follow();
@@ -174,7 +175,7 @@ function make(watch: Watch<Queue>, first: Asked<readonly Queue[]>): Queues {
         leave?.();
       };
     },
-    getSnapshot: () => show(watch.getSnapshot(), first.getSnapshot()),
+    getSnapshot: show,
     getServerSnapshot: () => before(first.getServerSnapshot()),
     retry: () => {
       watch.retry();
