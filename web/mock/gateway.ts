@@ -139,7 +139,7 @@ export class MockGateway {
       if (stream.token !== token) continue;
       const lost = ({ id, told }: Watch): boolean => user !== undefined && ((id !== undefined && !maySee(user, id)) || told?.allows?.(user) === false);
       if (!user || stream.watches.some(lost)) stream.goodbye('revoked');
-      else stream.see(user.namespaces);
+      else stream.see(user.namespaces, user.kinds);
     }
   }
 
@@ -248,7 +248,7 @@ export class MockGateway {
     }
     const { retry, sabotage } = this;
     const heartbeat = Math.min(this.heartbeat, heartbeatOf(url.searchParams.get('heartbeat')) ?? Infinity);
-    const stream = new MockStream(this.cluster, this.epoch, sightOf(caller.user.namespaces), watches, response, { retry, heartbeat, sabotage, token: caller.token, expiresAt: caller.user.expiresAt });
+    const stream = new MockStream(this.cluster, this.epoch, sightOf(caller.user.namespaces, caller.user.kinds), watches, response, { retry, heartbeat, sabotage, token: caller.token, expiresAt: caller.user.expiresAt });
     this.streams.add(stream);
     response.on('close', () => this.streams.delete(stream));
     const { refused, staleSince } = this.fault;

@@ -147,8 +147,8 @@ export class MockStream {
     this.send(watch, 'bookmark', told ? (told.bookmark ?? { seq: String(version) }) : { resourceVersion: String(version) });
   }
 
-  /** The caller's permissions change; undefined: everything may be seen. */
-  see(namespaces: readonly string[] | undefined): void {
+  /** The caller's permissions change; undefined: everything may be seen. `kinds`: those that may be seen at all, if not each. */
+  see(namespaces: readonly string[] | undefined, kinds?: readonly string[]): void {
     if ((namespaces?.length === 0 && this.watches.some((watch) => !isInbox(watch))) || this.watches.some(({ namespace }) => namespace !== undefined && namespaces?.includes(namespace) === false)) {
       this.goodbye('revoked');
       return;
@@ -177,7 +177,7 @@ export class MockStream {
       if (found.length > 0 || lost.length === 0) this.send(watch, 'widened', what);
       for (const object of found) this.send(watch, 'added', object);
     }
-    this.#sight = sightOf(namespaces);
+    this.#sight = sightOf(namespaces, kinds);
     // Nobody is told which of their notifications they may not see any more: all others are told anew.
     for (const watch of this.watches) {
       if (isInbox(watch)) this.reset(watch, 'epoch');
@@ -409,7 +409,8 @@ export class MockStream {
 const changing = 'x';
 
 /** What a position says of the permissions that it was given with. */
-export const sightOf = (namespaces: readonly string[] | undefined): string => namespaces?.map((name) => `s${name.replaceAll(/[^a-z0-9]/g, '')}`).join('') ?? '';
+export const sightOf = (namespaces: readonly string[] | undefined, kinds?: readonly string[]): string =>
+  [namespaces, kinds].map((names, n) => names && ['', ...names].map((name) => `${'sk'[n]}${name.replaceAll(/[^a-z0-9]/g, '')}`).join('')).join('');
 
 const floorOf = ({ told }: Watch, cluster: MockCluster): number => told?.log.floor ?? cluster.floor;
 

@@ -121,7 +121,22 @@ describe('what goes wrong is seen by the SDK as it is', { timeout: 60_000 }, () 
   await shows('live', '5', 'five failed', 'four failed', 'two jobs ended team-a,team-b', 'two failed', 'one failed');
 });
 
-test('a cluster that is away is told, and what happened meanwhile comes before it is live', async () => {
+test.each([
+    ['no namespace any more', { namespaces: [] }],
+    ['no jobs any more', { kinds: ['pods'] }],
+  ])('a bell has nothing that was revoked while it was cut off: %s', async (_, user) => {
+    gateway.inbox = new MockInbox();
+    gateway.inbox.tell('one', 'Failed');
+    const inbox = inboxOf(kc);
+    inbox.subscribe(() => undefined);
+    const shows = (...told: string[]) => soon(() => [inbox.getSnapshot().status, ...inbox.getSnapshot().data.map(({ title }) => title)]).toEqual(told);
+    await shows('live', 'one failed');
+    gateway.cutAll();
+    gateway.permit('let-me-in', user);
+    await shows('live');
+  });
+
+  test('a cluster that is away is told, and what happened meanwhile comes before it is live', async () => {
     await begin();
     const heal = gateway.fault.stale();
     await isNotLive(rows, 'one');
