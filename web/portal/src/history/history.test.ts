@@ -118,6 +118,14 @@ test('a line says why in the words of the cause, else in those of the object, wh
   expect(whyNow({ ...waits, reasons: [{ at: 20, reason: 'Pending', message: 'no quota' }] })).toBe('Pending: no quota · <b>main was OOM-killed</b>');
 });
 
+test('what a pod failure policy ended says which container it was for, while its pods say nothing', () => {
+  const message = 'Container main for pod n/p failed with exit code 42 matching FailJob rule at index 0';
+  const said = `Ended by its pod failure policy: ${message}`;
+  expect(whyOf({ reason: 'PodFailurePolicy', message })).toBe(said);
+  const cause = { text: `PodFailurePolicy: ${message}`, reason: 'PodFailurePolicy', container: '', exitCode: null, signal: null, pod: '', node: '', pods: 0 };
+  expect(whyOf({ cause, reason: 'PodFailurePolicy', message })).toBe(said);
+});
+
 test('a job that goes on says why it came to where it is now, and one that is removed why it had ended', () => {
   const cause = { text: 'main failed (exit 1)', reason: 'Error', container: 'main', exitCode: 1, signal: null, pod: 'p', node: 'n', pods: 1 };
   const job = { uid: 'a', state: 'Running', since: 1, durations: {} } as PastJob;

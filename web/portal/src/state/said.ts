@@ -10,12 +10,15 @@ let chinese: typeof import('./chinese.ts') | undefined;
 export const untilSaid: Promise<void> | undefined =
   language === 'zh-CN' ? import('./chinese.ts').then((words) => void (chinese = words), () => undefined) : undefined;
 
-export const saidOf = (cause: Cause): string => (cause.pod ? undefined : ownReason(cause.reason)) ?? chinese?.ofCause(cause) ?? cause.text;
+export const saidOf = (cause: Cause): string => (cause.pod ? undefined : wordsOf(cause.text, cause.reason)) ?? chinese?.ofCause(cause) ?? cause.text;
 
 /** A text of the gateway that has a reason of a Job's controller in it, with words in its place. */
 export const inWordsOf = (text: string, reason: string): string => {
   const words = ownReason(reason);
   return words === undefined ? text : text.replace(reason, () => words);
 };
+
+/** What there is to say of a reason of a Job's controller; undefined if it is none. That of a pod failure policy names the container and its exit code beside it. */
+export const wordsOf = (text: string, reason: string): string | undefined => (reason === 'PodFailurePolicy' ? inWordsOf(text, reason) : ownReason(reason));
 
 export const saidOfWait = (text: string): string => chinese?.ofReason(text) ?? text;

@@ -1,11 +1,13 @@
 import type { Cause, PastJob } from '@kubecast/sdk';
 import { outcomeOf } from '../history/outcome.ts';
-import { causeName, ownReason } from './causes.ts';
-import { saidOf, saidOfWait } from './said.ts';
+import { causeName } from './causes.ts';
+import { saidOf, saidOfWait, wordsOf } from './said.ts';
 
 /** Why a job came to a state, in one line: its cause, where that is known; else what its object says. */
-export const whyOf = ({ cause, reason, message }: { readonly cause?: Cause | undefined; readonly reason: string; readonly message: string }): string =>
-  cause ? saidOf(cause) : (ownReason(reason) ?? saidOfWait([reason, message].filter(Boolean).join(': ')));
+export const whyOf = ({ cause, reason, message }: { readonly cause?: Cause | undefined; readonly reason: string; readonly message: string }): string => {
+  const text = [reason, message].filter(Boolean).join(': ');
+  return cause ? saidOf(cause) : (wordsOf(text, reason) ?? saidOfWait(text));
+};
 
 type Waiting = Pick<PastJob, 'state' | 'durations' | 'since' | 'cause' | 'reason' | 'message' | 'reasons'>;
 
