@@ -64,7 +64,7 @@ export function InboxPanel({ view, user }: { view: View; user: string }): ReactN
       )}
       {status !== 'live' && reason !== 'catching-up' && (
         <p className="inbox-trouble" role="status">
-          {asOf === undefined ? t.notTold : t.notToldSince(formatTime(asOf))} <span translate="no">{error?.reason === 'left-out' ? '' : error?.message}</span>
+          {asOf === undefined ? t.notTold : t.notToldSince(formatTime(asOf))} <span translate="no">{/^(left-out|goodbye:)/.test(error?.reason ?? '') ? '' : error?.message}</span>
           <button type="button" className="button button-small" onClick={retry}>
             {t.tryNow}
           </button>

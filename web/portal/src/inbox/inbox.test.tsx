@@ -70,6 +70,7 @@ test('a gateway whose history is away is told of, and what was there stays', asy
   body.end();
   await pass(500);
   expect(page.element.textContent).toMatch(/As of \d.*cannot be told at the moment/);
+  expect(page.element.textContent).not.toContain('the stream ended');
   expect(page.element.textContent).toContain('train failed');
 });
 
