@@ -235,7 +235,7 @@ export class Keeper implements Offline {
     const { type, watch } = event;
     // What restricts a watch is told before its rows; of one that is told nothing is seen as a whole.
     if (type === 'synced' && !this.#visible.has(watch)) this.#visible.set(watch, '');
-    if (type === 'unknown') this.#outdated.delete(watch); // which ends what is told as a whole
+    if (type === 'unknown' && /^(page|counts)$/.test(event.name)) this.#outdated.delete(watch); // which end what is told as a whole
     if (!('names' in event)) return; // neither narrowed nor widened
     const { namespaces, names } = event;
     const said = namespaces ? JSON.stringify([[...namespaces].sort(), Object.entries(names).sort()]) : '';
@@ -250,11 +250,14 @@ export class Keeper implements Offline {
 
   /**
    * This page knows of nothing on disk of what it is told about, but another one may have written since. Rows that were restricted
-   * otherwise go. Kinds may differ in this, but if their permissions were others by now, nobody else would find out.
+   * otherwise go. Kinds may differ in this, so it is no reason for others to end; but if permissions were others by now, nobody
+   * else would find out.
    */
   async #compare(said: string): Promise<void> {
-    const head = this.end ? undefined : await this.#disk.head();
-    if (head?.watches.some(({ visible }) => visible !== said)) await this.#purge();
+    await this.#disk.write(this.#cleared, (head) => {
+      const watches = head?.watches.filter(({ visible }) => visible === said);
+      return head && watches && watches.length < head.watches.length ? { head: { ...head, turn: random(), watches }, changes: [] } : undefined;
+    });
   }
 
   #look(): void {

@@ -394,6 +394,21 @@ test.each([
   expect(await onDisk()).not.toContain('theirs');
 });
 
+test('a kind that is seen otherwise than the others ends nothing in other tabs', async () => {
+  put('a', 'jobs', 'team-a');
+  const [one, other] = [await begin(), await begin()];
+  one.kc.watch(jobs).subscribe(nobody);
+  await pass();
+  await soon(one.offline.save());
+  gateway.users.set('let-me-in', { namespaces: ['team-b'] }); // as its permissions for pods are all the time
+  other.kc.watch(pods).subscribe(nobody);
+  await pass();
+  expect(await onDisk()).not.toContain('/jobs');
+  await pass(60_000);
+  expect([one.offline.end, other.offline.end]).toEqual([undefined, undefined]);
+  expect(await onDisk()).toContain('/jobs'); // as the tab that looks at them keeps them
+});
+
 test('a page whose permissions have changed is not kept until it was told anew', async () => {
   put('theirs', 'jobs', 'team-a');
   put('ours', 'jobs', 'team-b');
