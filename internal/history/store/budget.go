@@ -86,7 +86,7 @@ func (s *Store) charge(ctx context.Context, tx *sql.Tx, log Log, all []Kept) err
 	for i := range all {
 		k := &all[i]
 		cost, most := int64(max(0, len(k.Data)-k.replaces)), s.budget
-		if k.Kind.isOfPod() { // how jobs ended matters more: half of it is left for that
+		if k.Kind.IsOfPod() { // how jobs ended matters more: half of it is left for that
 			most /= 2
 		}
 		if k.Over = used[k.Namespace]+cost > most; k.Over || cost == 0 {

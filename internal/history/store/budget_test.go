@@ -151,6 +151,41 @@ func TestLogsOfPodsLeaveRoomForHowJobsEnd(t *testing.T) {
 	})
 }
 
+// What was read of pods stays where there is no room for more, whether that is of the same pod, which is read again with
+// its last words, or of others: that something was not kept takes nobody's place.
+func TestWhatIsNotKeptOfPodsTakesNoLogsPlace(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, address string) {
+		const budget, each = 10_000, 1_000
+		s, log := onBudget(t, address, budget, jobs)
+		log = write(t, s, log, seen(5, "n", "o", []string{"u"}, history.Running, history.Failed))
+		keep := func(pod string, at history.Time, size int) error {
+			return s.Keep(t.Context(), log, Kept{UID: "u", Namespace: "n", Kind: KeptOfPod(pod), At: at, Data: noise(size)})
+		}
+		if err := keep("first", 1, each); err != nil {
+			t.Fatal(err)
+		}
+		if err := keep("first", 2, 6*each); !errors.Is(err, ErrOverBudget) {
+			t.Fatalf("it is read again: %v", err)
+		}
+		if err := keep("large", 3, 4*each); err != nil {
+			t.Fatal(err)
+		}
+		for i := range MostPodLogs + 2 {
+			if err := keep(fmt.Sprint("later-", i), history.Time(10+i), each); !errors.Is(err, ErrOverBudget) {
+				t.Fatalf("later pod %d: %v", i, err)
+			}
+		}
+		for pod, want := range map[string]int{"first": each, "large": 4 * each} {
+			if k, err := s.Kept(t.Context(), log, "u", KeptOfPod(pod)); err != nil || len(k.Data) != want {
+				t.Errorf("%d bytes are kept of the %s pod, %v", len(k.Data), pod, err)
+			}
+		}
+		if n := rowsOfKept(t, s); n > MostPodLogs {
+			t.Errorf("there are %d rows of one job's pods", n)
+		}
+	})
+}
+
 // A log is read several times, since more may have been written. It is paid for once, and what was
 // read before stays where there is no room for more.
 func TestALogThatIsReadAgainIsPaidForOnce(t *testing.T) {

@@ -32,11 +32,12 @@ func KeptOfPod(uid string) KeptKind { return KeptKind(ofPods + uid) }
 // their uids may be, in bytes. API servers' have 36.
 const MostPodLogs, MostPodUID = 10, 128
 
-func (k KeptKind) isOfPod() bool { return strings.HasPrefix(string(k), ofPods) }
+// IsOfPod reports whether it is of one pod.
+func (k KeptKind) IsOfPod() bool { return strings.HasPrefix(string(k), ofPods) }
 
 // payer is the kind under which the budget of a namespace counts it: one for all pods.
 func (k KeptKind) payer() KeptKind {
-	if k.isOfPod() {
+	if k.IsOfPod() {
 		return ofPods
 	}
 	return k
@@ -158,20 +159,22 @@ func (s *Store) keep(ctx context.Context, tx *sql.Tx, log Log, k Kept) (over boo
 	if err := s.charge(ctx, tx, log, all); err != nil {
 		return false, err
 	}
-	if over = all[0].Over; over && k.replaces > len(notKept) && at == k.At {
+	// What was read of a pod before belongs to the same end, though at is when it was read.
+	if over = all[0].Over; over && k.replaces > len(notKept) && (at == k.At || k.Kind.IsOfPod()) {
 		return true, nil
 	}
-	if err := s.writeKept(ctx, tx, log, all); err != nil || !k.Kind.isOfPod() {
+	if err := s.writeKept(ctx, tx, log, all); err != nil || !k.Kind.IsOfPod() {
 		return over, err
 	}
 	return over, s.dropPodLogs(ctx, tx, log, k.UID)
 }
 
-// dropPodLogs removes the oldest ends of logs of a job's pods that are more than a job may have.
-// The transaction holds the job's row, so nobody else adds one meanwhile.
+// dropPodLogs removes the oldest ends of logs of a job's pods that are more than a job may have, and before these what
+// says that one was not kept. The transaction holds the job's row, so nobody else adds one meanwhile.
 func (s *Store) dropPodLogs(ctx context.Context, tx *sql.Tx, log Log, uid string) error {
-	var kinds []string                                                                                                                                                                 // the newest first
-	rows, err := tx.QueryContext(ctx, s.dialect.bind("SELECT kind FROM kept WHERE log = ? AND uid = ? AND kind > ? AND kind < ? ORDER BY at DESC, kind"), log.ID, uid, ofPods, "log0") // 0 is behind /
+	var kinds []string // the first are to stay
+	rows, err := tx.QueryContext(ctx, s.dialect.bind("SELECT kind FROM kept WHERE log = ? AND uid = ? AND kind > ? AND kind < ? "+
+		"ORDER BY CASE WHEN LENGTH(data) > ? THEN 0 ELSE 1 END, at DESC, kind"), log.ID, uid, ofPods, "log0", len(notKept)) // 0 is behind /
 	if err := scanEach(rows, err, func(scan Scan) error {
 		var kind string
 		err := scan(&kind)
