@@ -130,3 +130,105 @@ func TestAJobOfAThousandPodsHasFewOfThemRead(t *testing.T) {
 	w.run()
 	w.until("the small job's is kept", func() bool { return w.ofPod(small, "other") == "hello" })
 }
+
+// A pod ends while what it wrote before is being read. It is read at once, and not only when the
+// attempt of then would be repeated: it may be gone by then.
+func TestAPodThatEndsWhileItIsReadIsReadAtOnce(t *testing.T) {
+	w := newWorld(t, 1000)
+	w.keeper.podPauses = []time.Duration{0, time.Hour}
+	w.keeper.queue.share = 1 // as if others of the namespace were being read
+	reading, goOn := make(chan struct{}), make(chan struct{})
+	w.says("a/first", func(out http.ResponseWriter, r *http.Request) {
+		close(reading)
+		<-goOn
+		text("step 1\n")(out, r)
+	})
+	pod := deleting("first", history.Preempted)
+	job := w.end("a/train", history.Running, 0, pod)
+	w.run()
+	w.ending(pod, false)
+	<-reading
+	w.says("a/first", text("step 1\nsaved\n"))
+	over := *pod
+	over.Ended = history.At(time.Now())
+	w.ending(&over, false)
+	close(goOn)
+	w.until("the last words are kept", func() bool { return w.ofPod(job, "first") == "step 1\nsaved\n" })
+}
+
+// The node of a pod has failed since the pod's log was kept. The job ends with that log all the same.
+func TestAJobsLogIsWhatWasKeptOfItsPodIfThatCannotBeReadAnyMore(t *testing.T) {
+	w := newWorld(t, 1000)
+	w.keeper.podPauses = []time.Duration{0}
+	w.says("a/one", text("step 1\n"))
+	pod := deleting("one", history.Evicted)
+	w.end("a/train", history.Running, 0, pod)
+	w.run()
+	w.ending(pod, false)
+	w.until("what the pod wrote is kept", func() bool { return w.counted(kept) == 1 })
+	w.says("a/one", func(out http.ResponseWriter, _ *http.Request) { out.WriteHeader(http.StatusInternalServerError) })
+	job := w.end("a/train", history.Failed, 5000, pod)
+	w.keeper.Ended(w.jobs, []*history.Job{job}, false)
+	w.until("the job was given up, or is kept", func() bool { return w.counted(kept)+w.counted(failed) == 2 })
+	if got := w.kept(job); got != "step 1\n" {
+		t.Errorf("%q is kept of the job", got)
+	}
+}
+
+// A job has more pods that failed, and are still there, than it keeps logs of. After a takeover all are told
+// again: the older ones take no newer one's place, and are not paid for each time.
+func TestATakeoverReplacesNoNewerPodsLogs(t *testing.T) {
+	w := newWorld(t, 1000)
+	w.keeper.podPauses = []time.Duration{0}
+	now := history.At(time.Now())
+	var pods []*history.Run
+	for i := range store.MostPodLogs + 5 {
+		name := fmt.Sprint("pod-", i)
+		w.says("a/"+name, text(name+"\n"))
+		pods = append(pods, ended(name, history.Errored, "main", 1, now-history.Time(10000-100*i)))
+	}
+	job := w.end("a/train", history.Running, 0, pods...)
+	w.run()
+	for i, pod := range pods {
+		w.ending(pod, false)
+		w.until("it is kept", func() bool { return w.counted(kept) == i+1 })
+	}
+	for _, pod := range pods[:5] {
+		w.ending(pod, true)
+	}
+	w.until("all were looked at", func() bool { return w.counted(kept)+w.counted(nothing) == len(pods)+5 })
+	for i := range pods {
+		if got := w.ofPod(job, fmt.Sprint("pod-", i)); (got != "") != (i >= 5) {
+			t.Errorf("%q is kept of pod %d", got, i)
+		}
+	}
+}
+
+// A thousand pods that failed long ago are told again after a takeover. A pod that is being deleted does not wait behind
+// them, and is not dropped for them.
+func TestPodsOfATakeoverComeAfterThoseThatAreBeingDeleted(t *testing.T) {
+	q := newQueue(mostWaiting, ofOne)
+	now := time.Now()
+	pod := func(number int, again, terminal bool) *item {
+		name := fmt.Sprint("p-", number)
+		run := deleting(name, history.Preempted)
+		if terminal {
+			run = ended(name, history.Errored, "main", 1, 1000)
+		}
+		run.UID = name
+		return &item{job: &history.Job{Identity: history.Identity{UID: "job-" + name, Namespace: "a"}}, pod: run, again: again, came: now, due: now}
+	}
+	for i := range mostWaiting {
+		q.add(pod(i, true, true))
+	}
+	fresh := pod(mostWaiting, false, false)
+	if q.add(fresh) != 1 {
+		t.Error("nothing is dropped")
+	}
+	for i := range mostWaiting {
+		q.add(pod(mostWaiting+1+i, true, true))
+	}
+	if it, _ := q.next(now); it != fresh {
+		t.Errorf("%v is next", it)
+	}
+}

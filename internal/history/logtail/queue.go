@@ -28,8 +28,19 @@ func (i *item) isOf(other *item) bool {
 	return i.isOfJob(other) && (i.pod == nil || i.pod.UID == other.pod.UID)
 }
 
-// isUrgent reports whether it comes first, and is dropped last. What pods wrote that end is there for a moment only.
-func (i *item) isUrgent() bool { return i.pod != nil || i.job.State == history.Failed }
+// isNewerThan reports whether it was told after another one of the same job or pod, or is of a later end.
+func (i *item) isNewerThan(other *item) bool {
+	return i.job.Ended > other.job.Ended || i.job.Ended == other.job.Ended && i.came.After(other.came)
+}
+
+// isUrgent reports whether it comes first, and is dropped last. What pods wrote that end is there for a moment only. Those
+// that are still there after another recorder has told of their end are none of these.
+func (i *item) isUrgent() bool {
+	if i.pod != nil {
+		return !i.again || !i.pod.Terminal()
+	}
+	return i.job.State == history.Failed
+}
 
 // queue has the items that wait. Namespaces take turns, and within one of them pods, and jobs that failed, come first.
 type queue struct {
@@ -52,7 +63,7 @@ func newQueue(most, share int) *queue {
 	return &queue{most: most, share: share, of: map[string]*namespace{}}
 }
 
-// add adds an item, in place of one of the same job or pod unless that is of a later end. If there
+// add adds an item, in place of one of the same job or pod unless that is newer. If there
 // are too many, one of the namespace that has most of them is dropped. Of one job so many pods wait
 // as are kept of it: where a thousand are preempted at once, the first tell as much as all.
 func (q *queue) add(it *item) (dropped int) {
@@ -62,7 +73,7 @@ func (q *queue) add(it *item) (dropped int) {
 		q.of[n.name], q.turns = n, append(q.turns, n)
 	}
 	if i := slices.IndexFunc(n.items, it.isOf); i >= 0 {
-		if n.items[i].job.Ended <= it.job.Ended {
+		if !n.items[i].isNewerThan(it) {
 			n.items[i] = it
 		}
 		return 0

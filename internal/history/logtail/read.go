@@ -43,6 +43,9 @@ func (k *Keeper) keepOfPod(ctx context.Context, it *item) (more bool, err error)
 		if it.kept = keeps[it.job.UID][kind] >= it.pod.Ended; it.kept { // else it was read before the last words
 			return false, nil
 		}
+		if readSince(keeps[it.job.UID], it.pod.Ended) >= store.MostPodLogs { // its own has given way to newer ones
+			return false, nil
+		}
 	}
 	at := history.At(k.opts.Cluster.Now())
 	text, err := k.read(ctx, it.pod)
@@ -58,6 +61,16 @@ func (k *Keeper) keepOfPod(ctx context.Context, it *item) (more bool, err error)
 		}
 	}
 	return !it.pod.Terminal(), nil
+}
+
+// readSince is of how many pods a log is kept that was read at a time or later.
+func readSince(keeps map[store.KeptKind]history.Time, since history.Time) (n int) {
+	for kind, at := range keeps {
+		if kind.IsOfPod() && at >= since {
+			n++
+		}
+	}
+	return n
 }
 
 // write keeps what was read of an item; more is keep's.
@@ -113,10 +126,11 @@ func (k *Keeper) keepOfJob(ctx context.Context, it *item) (more bool, err error)
 	if err != nil {
 		return true, err
 	}
+	var unread error
 	if !whole {
 		text, err := k.read(ctx, run)
 		if err != nil && !errors.Is(err, cluster.ErrNoPod) {
-			return true, err
+			unread = err // what was kept of the pod is more than nothing
 		}
 		if packed, ok := store.Pack(text); ok && len(text) > 0 {
 			data = packed
@@ -126,6 +140,9 @@ func (k *Keeper) keepOfJob(ctx context.Context, it *item) (more bool, err error)
 		if more, err := k.write(ctx, it, store.KeptLog, it.job.Ended, data); err != nil {
 			return more, err
 		}
+	}
+	if unread != nil {
+		return true, unread
 	}
 	// Of a failure, the pod that decided it may be known by now to be another one.
 	return !run.Terminal() || it.job.State == history.Failed && slices.ContainsFunc(runs, func(r *history.Run) bool { return !r.Terminal() }), nil
