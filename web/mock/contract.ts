@@ -28,7 +28,7 @@ const document: Address = { part: 'document', serves: ['Accept', 'If-None-Match'
 const health: Address = { part: 'health', serves: [] };
 const history: Address = {
   part: 'history',
-  serves: ['view', 'state', 'owner', 'queue', 'uid', 'parent', 'cause', 'search', 'since', 'until', 'limit', 'continue', 'by', 'step'],
+  serves: ['view', 'pod', 'state', 'owner', 'queue', 'uid', 'parent', 'cause', 'search', 'since', 'until', 'limit', 'continue', 'by', 'step'],
 };
 const queue: Address = { part: 'queues', serves: ['kind', 'limit', 'conflate'] };
 const inbox: Address = { part: 'inbox', serves: [] };

@@ -69,7 +69,7 @@ test('what waits says why, what runs and what has ended stand apart, and a chang
   const body = await open();
   expect(section('Waiting')).toContain('Unschedulable: 0/10 nodes are available');
   expect(section('Running')).toContain('train');
-  expect(section('Ended in the last week')).toContain('DeadlineExceeded');
+  expect(section('Ended in the last week')).toContain('Deadline exceeded');
   past.record('train', 'Succeeded');
   const transitions = new URL(server.requests.find(({ url }) => url.startsWith('/stream'))?.url ?? '', 'http://x').searchParams;
   const name = [...transitions].find(([, path]) => path.startsWith('/history'))?.[0] ?? '';
