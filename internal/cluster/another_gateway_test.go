@@ -1,9 +1,11 @@
 package cluster_test
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -246,6 +248,59 @@ func TestAnotherGatewayThatIsKilledTwiceLosesNoVersion(t *testing.T) {
 		defer c.mu.Unlock()
 		if c.lists > 1 || !slices.Contains(told, fmt.Sprintf("update n/b@%d", middle)) {
 			t.Errorf("%d lists, claims %q, told %q", c.lists, c.claims, told)
+		}
+	})
+}
+
+// retelling is a core that tells a watch from a version of that version again, as a gateway does where several objects were deleted in
+// one revision.
+type retelling struct {
+	*core
+	asked int // what follows a version
+}
+
+func (c *retelling) RoundTrip(r *http.Request) (*http.Response, error) {
+	query := r.URL.Query()
+	if query.Get("timeoutSeconds") != "3" {
+		return c.core.RoundTrip(r)
+	}
+	c.mu.Lock()
+	c.asked++
+	asked := c.asked
+	c.mu.Unlock()
+	if asked > 100 {
+		return nil, errors.New("it was asked without end")
+	}
+	version, _ := strconv.ParseUint(query.Get("resourceVersion"), 10, 64)
+	query.Set("resourceVersion", fmt.Sprint(version-1))
+	r.URL.RawQuery = query.Encode()
+	return c.core.RoundTrip(r)
+}
+
+// What is told of a version again does not follow it: it is not asked for again and again, and the watch is live soon.
+func TestWhatIsToldAgainOfAVersionDoesNotFollowIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &retelling{core: &core{API: apitest.New(apitest.Pods), history: "one"}}
+		c.Put("pods", "n/a")
+		c.Put("pods", "n/b")
+		r := &recorder{}
+		edge, err := cluster.Connect(cluster.Options{Name: "test", UserAgent: "edge", Config: &rest.Config{Host: "http://core.test", Transport: c}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer informFrom(t, edge.ListWatch(apitest.Pods, r), r)()
+		synctest.Wait()
+		c.Delete("pods", "n/a", "n/b")
+		synctest.Wait()
+		c.Away(true)
+		synctest.Wait()
+		c.Away(false)
+		time.Sleep(10 * time.Second)
+		_, health := r.take()
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.asked == 0 || c.asked > 2 || health[len(health)-1] != "up" {
+			t.Errorf("what follows was asked %d times; the watch is %q", c.asked, health)
 		}
 	})
 }

@@ -48,6 +48,8 @@ func (lw *ListWatch) next(ctx context.Context, version uint64) (next uint64, err
 		switch kind := watch.EventType(event[0].Str); {
 		case kind == watch.Error, err != nil:
 			return 0, fmt.Errorf("asking what follows version %d of %s: the API server answers %s", version, lw.kind, kind)
+		case kind != watch.Bookmark && at <= version:
+			// Another gateway tells what may be the rest of the version's revision again, however often it is asked.
 		case kind != watch.Bookmark:
 			return at, nil
 		case at >= version:
