@@ -91,7 +91,7 @@ func (h *history) read(ctx context.Context, c *Cluster) (complete bool, err erro
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	seconds := int64(historyTime)
-	body, err := c.client.Get().AbsPath(h.kind.Path()).VersionedParams(&metav1.ListOptions{
+	body, err := c.client.Get().AbsPath(h.kind.Path()).SetHeader(RelistHeader, RelistEnds).VersionedParams(&metav1.ListOptions{
 		Watch:               true,
 		AllowWatchBookmarks: true,
 		ResourceVersion:     strconv.FormatUint(h.after, 10),

@@ -274,6 +274,9 @@ func (lw *ListWatch) get(ctx context.Context, options metav1.ListOptions, histor
 	case lw.metadata:
 		request.SetHeader("Accept", metadataListOnly)
 	}
+	if options.Watch {
+		request.SetHeader(RelistHeader, RelistEnds)
+	}
 	if history != "" {
 		request.SetHeader(HistoryHeader, history)
 	}

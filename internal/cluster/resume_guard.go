@@ -48,6 +48,14 @@ type resumeGuard struct {
 // which history the client's version is.
 const HistoryHeader = "Kubecast-History"
 
+// RelistHeader is a header of a watch in Kubernetes' own form, by which a gateway asks another one to be told what happened, as an API
+// server tells it: no difference that a list found, after which it could claim versions that were passed over. The value is
+// RelistEnds: such a watch ends with 429 before the difference, and goes on with what the API server says happened, or with 410.
+const (
+	RelistHeader = "Kubecast-Relist"
+	RelistEnds   = "ends"
+)
+
 // listed records that everything was listed anew, and returns the version at which that was.
 //
 // That is the list's own, unless one of its objects has a greater one. Then the server's list has

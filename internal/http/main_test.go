@@ -56,7 +56,8 @@ type gateway struct {
 	wrap     func(net.Listener) net.Listener   // nil: as it is
 	plain    bool                              // the pipes to it are: see pipeListener
 	tls      *tls.Config                       // nil: without
-	way      *way                              // to the API server; nil outside of bubbles
+	network  pipes                             // in which it is; nil outside of bubbles
+	way      *way                              // to the API server, or to an edge's core; nil outside of bubbles
 	stop     func()                            // ends serving, as a second signal does
 }
 
@@ -104,6 +105,7 @@ func inBubbleOf(t *testing.T, replicas int, test func(*testing.T, []*gateway), o
 		all := make([]*gateway, replicas)
 		for i := range all {
 			network[replicaAddress(i)] = newPipeListener(replicaAddress(i))
+			network[edgeAddress(i)] = newPipeListener(edgeAddress(i)) // see edgeOf
 		}
 		api := apitest.New(apitest.Usual...)
 		apiServer := &http.Server{Handler: api, ErrorLog: discardLog()}
@@ -127,11 +129,34 @@ func inBubbleOf(t *testing.T, replicas int, test func(*testing.T, []*gateway), o
 				})
 			}
 			all[i] = startGateway(t, api, connect, network[replicaAddress(i)], transport, 100*time.Hour, shared)
-			all[i].way = way
+			all[i].way, all[i].network = way, network
 		}
 		test(t, all)
 	})
 }
+
+// edgeOf runs a gateway whose API server is another gateway of its bubble, with the same set of permissions. Of each number up to that
+// of the replicas there may be one.
+func edgeOf(core *gateway, number int, opts ...option) *gateway {
+	core.t.Helper()
+	network := core.network
+	way := &way{dial: network.dial}
+	upstream := &http.Transport{DialContext: way.open}
+	core.t.Cleanup(upstream.CloseIdleConnections)
+	connect := cluster.Options{Name: "default", Config: &clientrest.Config{Host: core.url, Transport: upstream, BearerToken: "alice"}}
+	transport := &http.Transport{DisableCompression: true, DialContext: network.dial}
+	core.t.Cleanup(transport.CloseIdleConnections)
+	shared := append(slices.Clone(opts), func(g *gateway, o *Options) {
+		g.access, g.past = core.access, core.past
+		o.Authenticator, o.Authorizer = g.access, g.access
+	})
+	edge := startGateway(core.t, core.api, connect, network[edgeAddress(number)], transport, 100*time.Hour, shared)
+	edge.way, edge.network = way, network
+	core.t.Cleanup(way.cut) // the core's streams end first
+	return edge
+}
+
+func edgeAddress(i int) string { return fmt.Sprintf("edge-%d.test:80", i) }
 
 func replicaAddress(i int) string {
 	if i == 0 {

@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"math"
 	"slices"
 	"sort"
 )
@@ -115,6 +116,9 @@ func (c *Cursor[O]) PassedOver(from, to uint64) bool {
 	return from < t.forgottenGap && t.forgottenGap <= to ||
 		slices.ContainsFunc(t.gaps, func(g gap) bool { return from < g.to && g.to <= to })
 }
+
+// MeetsRelist reports whether there is a relist in the ring behind which the cursor has not begun.
+func (c *Cursor[O]) MeetsRelist() bool { return c.PassedOver(0, math.MaxUint64) }
 
 // evictions returns how far the events of a scope were evicted: once for all namespaces, or once for each.
 func (t *Topic[O]) evictions(scope Scope) []eviction {

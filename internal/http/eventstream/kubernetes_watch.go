@@ -27,7 +27,8 @@ import (
 //
 // Its clients take the version of the object that they were told last as their position. What a relist found is ordered
 // by version, with the deletions first. These deletions are told with a version as old as the state before the relist.
-// So a client that is cut off among them comes back with a version from before the list, and gets all of it again.
+// So a client that is cut off among them comes back with a version from before the list, and gets all of it again. A gateway, which
+// gives versions on as positions, is told none of it: see cluster.RelistHeader.
 type watchEvents struct {
 	printer   *render.Printer
 	bookmarks bool // the client wants bookmarks
@@ -37,8 +38,11 @@ type watchEvents struct {
 
 var watchEventTypes = [...]string{stream.Added: "ADDED", stream.Modified: "MODIFIED", stream.Deleted: "DELETED"}
 
-// resetPermissions is the reason of a reset that only watchEvents tells: the caller's permissions have changed.
-const resetPermissions = "permissions"
+// Reasons of a reset that only watchEvents tells.
+const (
+	resetPermissions = "permissions" // the caller's permissions have changed
+	resetRelist      = "relist"      // see cluster.RelistHeader
+)
 
 func (*watchEvents) relists() bool { return true }
 
@@ -62,7 +66,11 @@ func (e *watchEvents) encode(buf []byte, m message) []byte {
 			buf = e.appendBookmark(buf, m.version, "")
 		}
 	case msgReset:
-		buf = appendFailure(buf, reply.Expired(tooOld(m.name), ""))
+		err := reply.Expired(tooOld(m.name), "")
+		if m.name == resetRelist { // client-go asks again from where it is, and lists only if it is told 410 then
+			err = reply.TooManyRequests("the gateway has listed anew; it will look up what has happened meanwhile", nil)
+		}
+		buf = appendFailure(buf, err)
 	case msgGoodbye:
 		if m.name == Unavailable.String() {
 			buf = appendFailure(buf, reply.Unavailable("the cluster cannot be reached, or permissions not be checked", time.Second, nil))
@@ -145,6 +153,7 @@ func (h *Hub) Watch(w http.ResponseWriter, r *http.Request, id auth.Identity, t 
 		giveUp()
 		return err
 	}
+	req.watch.relistEnds = r.Header.Get(cluster.RelistHeader) == cluster.RelistEnds
 	watch := newWatch(h.opts.Access, &id, req.watch, granted)
 	watch.pin()
 	if ss.position, err = historyOf(w, r, req.watch.after, watch); err != nil {

@@ -79,8 +79,12 @@ func (w *watch) resume(ctx context.Context, from From) resumePoint {
 	if errors.Is(err, stream.ErrAhead) {
 		cursor, err = w.resumeAhead(ctx, known)
 	}
+	least := uint64(0)
+	if err == nil && w.relistEnds && cursor.MeetsRelist() { // what happened is to be read up to behind that
+		least, err = w.Store.Topic().Head().Version, stream.ErrExpired
+	}
 	if errors.Is(err, stream.ErrExpired) {
-		if cursor, err = w.Store.CaughtUp(ctx, known, w.part().Scope()); err != nil {
+		if cursor, err = w.Store.CaughtUpTo(ctx, least, known, w.part().Scope()); err != nil {
 			err = stream.ErrExpired // whatever keeps the API server from telling, a snapshot serves the client
 		}
 	}

@@ -28,7 +28,9 @@ type watchRequest struct {
 	after uint64
 	// quiet is sendInitialEvents=false: start now, without a snapshot.
 	quiet bool
-	view  View
+	// relistEnds has the watch end where a relist passed over something; see cluster.RelistHeader.
+	relistEnds bool
+	view       View
 	// conflate is the interval within which at most one modification of each object is told; 0: all are.
 	conflate time.Duration
 }

@@ -104,6 +104,11 @@ func (w *watch) follow(to Sink) (p Progress) {
 		}
 		return w.miss(resetReason(err))
 	}
+	if w.relistEnds && w.cursor.MeetsRelist() { // the batch may have it
+		to.emit(message{kind: msgReset, name: resetRelist})
+		p.Outcome = endAfterError
+		return p
+	}
 	for i, event := range batch {
 		if i > 0 && !to.Step(w.cost(batch[i-1])) {
 			w.cursor.Back(batch[i:])
