@@ -76,7 +76,7 @@ const samples: Readonly<Record<string, Sample>> = {
   allowWatchBookmarks: { value: 'true', query: { watch: 'true', sendInitialEvents: 'true', resourceVersionMatch: 'NotOlderThan' } },
   timeoutSeconds: { value: 'none', query: { watch: 'true' } },
   view: { value: 'transitions' },
-  pod: { value: 'none', query: { view: 'log' } },
+  pod: { value: 'none' },
   state: { value: 'Failed' },
   owner: { value: 'nobody' },
   queue: { value: 'none' },
