@@ -149,7 +149,8 @@ describe.skipIf(lacking !== undefined)(`the portal${lacking ? ` (${lacking})` : 
       await page.getByRole('alert').getByText('You have been signed out').waitFor();
       const asked = gateway.requests.length;
       await page.waitForTimeout(1_000);
-      expect(gateway.requests.length).toBe(asked); // no flood of refused requests
+      const more = gateway.requests.slice(asked).map(({ url }) => url);
+      expect(more.length, more.join()).toBeLessThan(4); // what was under way, and no flood of refused requests
       gateway.users.set(mara, {});
       await page.getByLabel('Token').fill(mara);
       await page.keyboard.press('Enter');
