@@ -103,7 +103,7 @@ func (ss *session) leavePeers() {
 // and joining it again costs as much as the write.
 func (ss *session) beat() (done bool, outcome Outcome) {
 	now := time.Now()
-	if ss.member.group == nil || !ss.isToldAll() || !ss.isDueAlone(dueHeartbeat, now) {
+	if ss.member.group == nil || !ss.isDueAlone(dueHeartbeat, now) || !ss.isToldAll() {
 		return false, GoOn
 	}
 	ss.settle()

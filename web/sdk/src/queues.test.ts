@@ -145,7 +145,8 @@ test('a list of queues that may not be seen is denied in the words of the gatewa
   expect(list.getSnapshot()).toMatchObject({ data: [{ name: 'gpu' }], error: undefined });
 });
 
-test('queues that were denied are not shown again before they are read anew', async () => {
+/** Queues that were shown, then denied, and are asked for again. */
+async function deniedAndRetried(): Promise<ReturnType<typeof queuesOf>> {
   const list = queuesOf(kc);
   list.subscribe(() => list.getSnapshot());
   await pass();
@@ -160,6 +161,11 @@ test('queues that were denied are not shown again before they are read anew', as
   expect(list.getSnapshot()).toMatchObject({ status: 'denied', data: [] });
   list.retry();
   await pass();
+  return list;
+}
+
+test('queues that were denied are not shown again before they are read anew', async () => {
+  const list = await deniedAndRetried();
   expect(list.getSnapshot()).toMatchObject({ status: 'loading', data: [] });
   answer('/queues', { items: [gpu] });
   await pass();
@@ -167,20 +173,7 @@ test('queues that were denied are not shown again before they are read anew', as
 });
 
 test.each([[503], [403]])('queues that were denied stay hidden where reading them anew fails with %i', async (status) => {
-  const list = queuesOf(kc);
-  list.subscribe(() => list.getSnapshot());
-  await pass();
-  answer('/queues', { items: [gpu] });
-  await pass();
-  server.last.accept(frame('w0.queue', 'e.1', { items: [gpu] }), frame('w0.goodbye', 'e.1', { reason: 'revoked' }));
-  await pass(60_000);
-  server.last.refuse(403, {}, JSON.stringify({ detail: 'not for you' }));
-  await pass();
-  server.last.refuse(403); // asked whether it is this one
-  await pass();
-  expect(list.getSnapshot()).toMatchObject({ status: 'denied', data: [] });
-  list.retry();
-  await pass();
+  const list = await deniedAndRetried();
   answer('/queues', { detail: 'not now' }, status);
   await pass();
   expect(list.getSnapshot()).toMatchObject({ status: status === 403 ? 'denied' : 'loading', data: [], error: { message: 'not now' } });

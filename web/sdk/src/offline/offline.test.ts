@@ -378,15 +378,21 @@ test.each([
   expect(await onDisk()).not.toContain('theirs');
 });
 
+/** Two tabs, of which the first has shown jobs and written them; the other has not looked at anything yet. */
+async function twoTabs(): Promise<readonly [Awaited<ReturnType<typeof begin>>, Awaited<ReturnType<typeof begin>>]> {
+  const [one, other] = [await begin(), await begin()];
+  one.kc.watch(jobs).subscribe(nobody);
+  await pass();
+  await soon(one.offline.save());
+  return [one, other];
+}
+
 test.each([
   ['the same', jobs],
   ['something else', pods],
 ])('what a tab wrote before it heard of permissions goes from the disk where one that has just begun, and watches %s, hears of them', async (_, watched) => {
   put('theirs', 'jobs', 'team-a');
-  const [one, other] = [await begin(), await begin()];
-  one.kc.watch(jobs).subscribe(nobody);
-  await pass();
-  await soon(one.offline.save());
+  const [one, other] = await twoTabs();
   close(one);
   gateway.users.set('let-me-in', { namespaces: ['team-b'] });
   other.kc.watch(watched).subscribe(nobody);
@@ -396,10 +402,7 @@ test.each([
 
 test('a kind that is seen otherwise than the others ends nothing in other tabs', async () => {
   put('a', 'jobs', 'team-a');
-  const [one, other] = [await begin(), await begin()];
-  one.kc.watch(jobs).subscribe(nobody);
-  await pass();
-  await soon(one.offline.save());
+  const [one, other] = await twoTabs();
   gateway.users.set('let-me-in', { namespaces: ['team-b'] }); // as its permissions for pods are all the time
   other.kc.watch(pods).subscribe(nobody);
   await pass();
