@@ -41,6 +41,7 @@ type follower struct {
 	goodbyes    []string
 	failure     error // how the gateway broke the contract; ends the follower
 	lost        error // why the last connection ended
+	recent      []string // the last connections and frames, for the log of a failed test
 
 	away chan struct{}      // closed when the follower may come back; nil: at once
 	cut  context.CancelFunc // cuts the present connection
@@ -118,6 +119,7 @@ func (f *follower) connection(ctx context.Context, n int) error {
 	gateway := f.address(n)
 	begin, err := f.begin(gateway, sent)
 	f.connections++
+	f.note("connection %d: %s from %q", n, gateway, sent)
 	f.mu.Unlock()
 	if err != nil {
 		return err
@@ -131,6 +133,9 @@ func (f *follower) connection(ctx context.Context, n int) error {
 	err = f.connect(ctx, address, header, func(read frame) error {
 		f.mu.Lock()
 		defer f.mu.Unlock()
+		if read.event != "" {
+			f.note("  %s %s %.120s", read.event, read.id, read.data)
+		}
 		if goodbye {
 			breach = fmt.Errorf("after goodbye came %+v", read)
 		} else if read.event != "" {
@@ -221,7 +226,16 @@ func (f *follower) request(gateway string, n int, position string) (address stri
 	return address, header
 }
 
-// summary describes a follower for the log of a failed test.
+// note keeps one of the last things that happened, which the caller has locked the follower for.
+func (f *follower) note(format string, args ...any) {
+	const most = 60
+	if len(f.recent) >= 2*most {
+		f.recent = slices.Delete(f.recent, 0, most)
+	}
+	f.recent = append(f.recent, time.Now().Format("15:04:05.000 ")+fmt.Sprintf(format, args...))
+}
+
+// summary describes a follower for the log of a failed test. What it was told last is named in full once it has failed.
 func (f *follower) summary() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -230,6 +244,13 @@ func (f *follower) summary() string {
 	for name, v := range f.views {
 		text += fmt.Sprintf("\n  watch %q: %d objects, %d events, %d snapshots, resets %q, freshness %q",
 			name, len(v.objects), len(v.told), len(v.covered), v.resets, v.freshness)
+	}
+	recent := f.recent
+	if f.failure == nil {
+		recent = recent[max(0, len(recent)-10):]
+	}
+	for _, each := range recent {
+		text += "\n    " + each
 	}
 	return text
 }

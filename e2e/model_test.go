@@ -101,6 +101,7 @@ func runModel(t *testing.T, build func(m *model, secure gatewayOptions)) {
 		g.waitReady(t)
 		m.urls = append(m.urls, g.url)
 	}
+	t.Log("gateways for clients: ", m.urls)
 	for i := range 5 { // since what one user asks for waits for what else that user asks for
 		token, err := s.token(fmt.Sprintf("%s-%d", strings.ToLower(t.Name()), i), "platform")
 		if err != nil {
