@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # Every test: Go with the race detector, the end-to-end tests on a real control plane, the SDK's, and the portal's in
 # browsers. What is missing is installed where that is possible (Debian, as root); a part that cannot run is named in
-# the last lines, and with CI set it is a failure. Why something failed is said once more before these, in short, for
-# those who see only the end of the log.
+# the last lines, and with CI set it is a failure. Those who see only the last 60 lines of the log see all of what failed:
+# why, in short, and at the very end a line for each part and each test.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
 exec 4>&2 # what scripts/downloads.sh says is for whoever looks on, and in no log
 logs=$(mktemp -d)
-touch "$logs/failed" "$logs/skipped"
+touch "$logs/failed" "$logs/skipped" "$logs/tests"
 lane= # the process group of the parts that run beside another one
 trap '[ -z "$lane" ] || kill -- "-$lane" 2>/dev/null; rm -rf "$logs"' EXIT
 trap 'exit 130' INT TERM
@@ -49,7 +49,8 @@ web_test() {
 	sed -i 's/\x1b\[[0-9;]*m//g' "$log"
 	sed -nE '/\([0-9]+ tests?[^)]*\)/! s/^ *[✓×] (.*[^ ]) +([0-9]+)ms.*$/\2 \1/p' "$log" | slowest 1000 # but for files
 	[ "$status" = 0 ] && return
-	why "$(grep -A 4 -E '^ *FAIL |Error: ' "$log" | cut -c1-300 | head -n 40)"
+	sed -nE 's/^ *FAIL +//p' "$log" | awk '!seen[$0]++' >>"$logs/tests"
+	why web "$(grep -A 2 -E '^ *FAIL |Error: ' "$log" | grep -vE '^(--|[- +]*)$' | cut -c1-300)"
 	return 1
 }
 
@@ -58,7 +59,8 @@ python_test() {
 	local log=$logs/python
 	(cd clients/python && PYTHONPATH=src PYTHONDONTWRITEBYTECODE=1 python3 -W error -m unittest discover -s tests 2>&1) | tee "$log"
 	[ "${PIPESTATUS[0]}" = 0 ] && return
-	why "$(grep -A 12 -E '^(FAIL|ERROR):' "$log" | head -n 40)"
+	sed -nE 's/^(FAIL|ERROR): //p' "$log" >>"$logs/tests"
+	why rest "$(grep -E '^(FAIL|ERROR): |^[A-Za-z.]*(Error|Exception)' "$log" | cut -c1-300)"
 	return 1
 }
 
@@ -75,8 +77,14 @@ need() {
 	command -v "$command" >/dev/null
 }
 
-# why TEXT keeps what the last lines say of a failure.
-why() { sed 's/^/  /' <<<"${1:-no message was found; see above}" >>"$logs/why"; }
+# why KIND TEXT keeps why something failed, for the end: of the web, or of the rest.
+why() { sed 's/^/  /' <<<"${2:-no message was found; see above}" >>"$logs/why.$1"; }
+
+# first N FILE shows the first lines of a file that may be missing, and says how many there are more.
+first() {
+	[ -s "$2" ] || return 0
+	awk -v n="$1" 'NR <= n { print } END { if (NR > n) print "  … and " NR - n " lines more" }' "$2"
+}
 
 # slowest UNIT names those ten of its lines, each a time and a test, that took longest. A second has so many units.
 slowest() {
@@ -96,7 +104,7 @@ go_test() {
 	if [ "${PIPESTATUS[0]}" != 0 ]; then
 		grep -vE '^(=== |    --- PASS|--- PASS|\?)' "$log" | tail -n 400
 		status=1
-		why "$(awk -f scripts/failures.awk "$log")"
+		why rest "$(awk -v names="$logs/tests" -f scripts/failures.awk "$log")"
 	fi
 	sed -nE 's/^--- (PASS|FAIL): ([^ ]+) \(([0-9.]+)s\)$/\3 \2/p' "$log" | slowest 1
 	while read -r test; do skip "$test (run go test -v for its reason)"; done < <(sed -nE 's/^ *--- SKIP: ([^ ]+).*/\1/p' "$log")
@@ -126,7 +134,6 @@ waiting() {
 	aside "alerts" go_test deploy/alerttest -count=1
 	aside "release" go_test release -count=1
 	aside "Python client" python_test
-	aside "SDK and portal" web_test test
 }
 set -m # so that it is a process group, which ends with this script
 waiting &
@@ -137,14 +144,20 @@ set +m
 KUBECAST_BENCH_GATEWAY=$PWD/bin/gateway part "Go" go_test . -race -gcflags=modernc.org/...=-race=false
 wait "$lane" || echo "what runs beside the Go tests" >>"$logs/failed" # it ended before its last part
 lane=
+# It computes, so that beside the Go tests each would fail of the other's load.
+part "SDK and portal" web_test test
 if command -v chromium >/dev/null; then
 	part "in browsers" web_test e2e
 fi
 
 echo
-[ ! -s "$logs/why" ] || { echo "── why"; cat "$logs/why"; echo; }
-sed 's/^/FAILED: /' "$logs/failed"
+[ ! -s "$logs/failed" ] || echo "── why"
+first 10 "$logs/why.web"
+first 24 "$logs/why.rest"
 sed 's/^/skipped: /' "$logs/skipped"
+sed 's/^/FAILED: /' "$logs/failed"
+cut -c1-200 "$logs/tests" | sed 's/^/  failed: /' >"$logs/named"
+first 16 "$logs/named"
 [ ! -s "$logs/failed" ] || exit 1
 if [ -s "$logs/skipped" ] && [ -n "${CI:-}" ]; then
 	echo "in CI nothing may be skipped"
