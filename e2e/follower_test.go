@@ -39,13 +39,14 @@ type follower struct {
 	last        string // the newest id
 	connections int
 	goodbyes    []string
-	failure     error // how the gateway broke the contract; ends the follower
-	lost        error // why the last connection ended
+	failure     error    // how the gateway broke the contract; ends the follower
+	lost        error    // why the last connection ended
 	recent      []string // the last connections and frames, for the log of a failed test
 
 	away chan struct{}      // closed when the follower may come back; nil: at once
 	cut  context.CancelFunc // cuts the present connection
 	stay bool               // the client itself cuts no connection
+	idle int                // connections in a row that were cut before they told anything; see idleMost
 
 	ended chan struct{}
 }
@@ -119,6 +120,7 @@ func (f *follower) connection(ctx context.Context, n int) error {
 	gateway := f.address(n)
 	begin, err := f.begin(gateway, sent)
 	f.connections++
+	f.idle++
 	f.note("connection %d: %s from %q", n, gateway, sent)
 	f.mu.Unlock()
 	if err != nil {
@@ -134,6 +136,7 @@ func (f *follower) connection(ctx context.Context, n int) error {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		if read.event != "" {
+			f.idle = 0
 			f.note("  %s %s %.120s", read.event, read.id, read.data)
 		}
 		if goodbye {
@@ -159,7 +162,8 @@ func (f *follower) connection(ctx context.Context, n int) error {
 	return nil // cut by either side
 }
 
-// endsAfter cuts a connection after a time, or later if the follower is to stay at that moment.
+// endsAfter cuts a connection after a time, or later if the follower is to stay at that moment, or
+// if several in a row have told it nothing: a gateway that is busy may need longer to begin.
 func (f *follower) endsAfter(lasting time.Duration, cut func()) (stop func()) {
 	ticks, done := time.NewTimer(lasting), make(chan struct{})
 	go func() {
@@ -171,7 +175,7 @@ func (f *follower) endsAfter(lasting time.Duration, cut func()) (stop func()) {
 			case <-ticks.C:
 			}
 			f.mu.Lock()
-			stay := f.stay
+			stay := f.stay || f.idle > idleMost
 			f.mu.Unlock()
 			if !stay {
 				cut()

@@ -16,8 +16,8 @@ type wanderer struct {
 	idle     int // connections in a row that were cut before they told anything
 }
 
-// idleMost bounds idle: the next connection is cut only once it has told something. On a busy machine
-// a gateway may need longer to begin than most are read for.
+// idleMost bounds the connections of a client that were cut before they told anything: the next one is cut only once it
+// has. On a busy machine a gateway may need longer to begin than most are read for.
 const idleMost = 3
 
 // wander reads until the context ends.
