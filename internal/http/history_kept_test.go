@@ -3,6 +3,7 @@ package http
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -205,6 +206,51 @@ func TestTheEndOfAPodsLogIsShownToWhoMayReadLogs(t *testing.T) {
 	c.may("get jobs", "get pods/log web")
 	is(job+own+"&pod=pod-1", 403)
 }
+
+// A job that still runs says which logs of its pods there are: also of one that a hundred pods came after.
+func TestARunningJobNamesThePodsOfWhichItKeepsLogs(t *testing.T) {
+	p := newPods(t)
+	uid := p.lives("a/train", "bob", "", history.Running)
+	var runs []*store.Run
+	for i := range mostPodsTold + 20 {
+		pod := fmt.Sprintf("pod-%03d", i)
+		runs = append(runs, &store.Run{Of: p.chronicle.log.ID, Run: &history.Run{
+			Identity: history.Identity{UID: pod, Namespace: "a", Name: pod}, Job: history.Ref{Resource: "jobs.batch", Name: "train", UID: uid},
+			Created: p.at + history.Time(i), Ended: p.at + 3_600_000, Reason: history.Preempted,
+		}})
+	}
+	var err error
+	if p.log, err = p.db.Write(t.Context(), p.log, store.Batch{To: 1, Runs: runs}); err != nil {
+		t.Fatal(err)
+	}
+	for _, pod := range []string{"pod-003", "pod-007", "pod-110", "pod-of-another"} {
+		p.keeps(uid, store.KeptOfPod(pod), "loss is nan")
+	}
+	var page struct {
+		Items []struct {
+			Pods []struct {
+				UID string
+				Log bool
+			}
+		}
+	}
+	a := p.get("/history/apis/batch/v1/namespaces/a/jobs/train?uid=" + uid)
+	if err := json.Unmarshal([]byte(a.body), &page); err != nil || len(page.Items) != 1 {
+		t.Fatalf("%d %s", a.code, a.body)
+	}
+	var kept []string
+	for _, pod := range page.Items[0].Pods {
+		if pod.Log {
+			kept = append(kept, pod.UID)
+		}
+	}
+	if n := len(page.Items[0].Pods); strings.Join(kept, " ") != "pod-110 pod-007 pod-003" || n != mostPodsTold+2 {
+		t.Errorf("of %d pods, there are logs of %q", n, kept)
+	}
+}
+
+// mostPodsTold is how many of a job's pods are told with it, the newest, besides those of which a log is kept.
+const mostPodsTold = 100
 
 // The namespace is made anew. Who may read logs in it may not read what was written in the former
 // one, though they may see the jobs of all namespaces.

@@ -125,9 +125,15 @@ export class MockPast extends MockLog {
     const of = (row: Row): object => {
       if (view === 'transitions') return seen(row, asker);
       if (view === 'runs') return row;
-      return { ...upToNow(row), ...(query.has('uid') && !query.get('uid')?.includes(',') && { pods: [...this.runs.values()].filter(({ job }) => (job as { uid: string }).uid === row.uid).reverse().slice(0, 100).map((run) => this.#withLog(run, row)) }) };
+      return { ...upToNow(row), ...(query.has('uid') && !query.get('uid')?.includes(',') && { pods: this.#podsOf(row) }) };
     };
     return { ...page, items: page.items.map(of) };
+  }
+
+  /** The newest pods of a job, and behind them those of which a log is kept. */
+  #podsOf(row: Row): object[] {
+    const pods = [...this.runs.values()].filter(({ job }) => (job as { uid: string }).uid === row.uid).reverse();
+    return pods.map((run) => this.#withLog(run, row)).filter((run, n) => n < 100 || 'log' in run);
   }
 
   /** A pod as it is told with its job. */

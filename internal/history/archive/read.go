@@ -84,6 +84,13 @@ func (r Reader) Runs(ctx context.Context, c *cluster.Cluster, kind string, f sto
 	})
 }
 
+// RunsOf are the runs of those of a job's pods that are named; see store.Store.RunsOf. Errors are those of Jobs.
+func (r Reader) RunsOf(ctx context.Context, c *cluster.Cluster, kind, uid string, pods []string) ([]*store.Run, error) {
+	return read(ctx, r, c, kind, func(ctx context.Context, log store.Log) ([]*store.Run, error) {
+		return r.database.RunsOf(ctx, log, uid, pods)
+	})
+}
+
 // JobsAndKept is Jobs, with what is kept of these; see store.Store.Keeps.
 func (r Reader) JobsAndKept(ctx context.Context, c *cluster.Cluster, kind string, f store.Filter, after store.JobAfter, limit int) (jobs []*history.Job, kept store.Keeping, err error) {
 	jobs, err = read(ctx, r, c, kind, func(ctx context.Context, log store.Log) ([]*history.Job, error) {
@@ -93,7 +100,8 @@ func (r Reader) JobsAndKept(ctx context.Context, c *cluster.Cluster, kind string
 		}
 		var uids []string
 		for _, j := range jobs {
-			if j.Ended != 0 || j.Deleted != 0 || j.Attempt > 1 { // no other has ever ended
+			// No other has ever ended. Logs of pods are kept before, and are told with a job that is asked for by its uid.
+			if j.Ended != 0 || j.Deleted != 0 || j.Attempt > 1 || len(f.UIDs) == 1 {
 				uids = append(uids, j.UID)
 			}
 		}

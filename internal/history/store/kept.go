@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/klauspost/compress/zstd"
@@ -220,6 +221,17 @@ type Keeping map[string]map[KeptKind]history.Time
 func (k Keeping) Has(uid string, kind KeptKind) bool {
 	_, has := k[uid][kind]
 	return has
+}
+
+// Pods are the uids of those pods of a job of which a log is kept, in order.
+func (k Keeping) Pods(uid string) (pods []string) {
+	for kind := range k[uid] {
+		if kind.IsOfPod() {
+			pods = append(pods, strings.TrimPrefix(string(kind), ofPods))
+		}
+	}
+	slices.Sort(pods)
+	return pods
 }
 
 // Keeps says what is kept of jobs.

@@ -254,6 +254,16 @@ func (s *Store) Runs(ctx context.Context, log Log, f Filter, after RunAfter, lim
 	}
 }
 
+// RunsOf are the runs of those pods of a job that are named, by their uids, the newest first.
+func (s *Store) RunsOf(ctx context.Context, log Log, job string, pods []string) ([]*Run, error) {
+	if len(pods) == 0 {
+		return nil, nil
+	}
+	w := s.where(Filter{UIDs: []string{job}}, log, "runs", "", "created")
+	oneOf(w, "pod", pods)
+	return s.runs(ctx, log, "runs "+w.String()+" ORDER BY created DESC, pod DESC", w.args...)
+}
+
 // RunsAfter are the runs of a log's jobs whose last change has a number between two, in order. The
 // work depends on how many lie between the two, however few of them the filter leaves.
 func (s *Store) RunsAfter(ctx context.Context, log Log, f Filter, after, upTo uint64, limit int) ([]*Run, error) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -262,10 +263,10 @@ func (h *Handler) jobs(ctx context.Context, p *page, id auth.Identity, g access.
 	})
 }
 
-// mostPods is how many of its pods are told with a job.
+// mostPods is how many of its pods are told with a job, besides those of which a log is kept.
 const mostPods = 100
 
-// podsOf are the newest pods of the one job that is asked for.
+// podsOf are the newest pods of the one job that is asked for, and behind them those of which a log is kept.
 func (h *Handler) podsOf(ctx context.Context, p *page, g access.Grant, t access.Target, q question, kept store.Keeping) ([]wire.Run, error) {
 	numbers, err := p.from.Numbers(ctx, g.Kinds.Cluster(), archive.Runs.Numbering(t.Qualified()))
 	if err != nil {
@@ -273,6 +274,15 @@ func (h *Handler) podsOf(ctx context.Context, p *page, g access.Grant, t access.
 	}
 	q.filter.Since, q.filter.Until = 0, 0 // of the job
 	runs, err := p.from.Runs(ctx, g.Kinds.Cluster(), t.Qualified(), q.filter, store.RunAfter{}, mostPods)
+	if err == nil && len(runs) == mostPods {
+		older := kept.Pods(q.filter.UIDs[0])
+		for _, run := range runs {
+			older = slices.DeleteFunc(older, func(uid string) bool { return uid == run.UID })
+		}
+		var more []*store.Run
+		more, err = p.from.RunsOf(ctx, g.Kinds.Cluster(), t.Qualified(), q.filter.UIDs[0], older)
+		runs = append(runs, more...)
+	}
 	pods := make([]wire.Run, len(runs))
 	for i, run := range runs {
 		pods[i] = wire.RunOf(run, g.Kinds.Cluster().Name(), numbers.Row(run.Seq))

@@ -174,7 +174,7 @@ export interface PastJob {
   readonly preemptions?: number | null;
   /** All of its pods. */
   readonly podCount?: number | null;
-  /** The newest 100 of these, the newest first; there if jobs are asked for by `uid`, and {@link pastRuns} has all of them. */
+  /** The newest 100 of these, and behind them those older ones of which a log is kept, the newest first; there if jobs are asked for by `uid`, and {@link pastRuns} has all of them. */
   readonly pods?: readonly Run[] | undefined;
 }
 

@@ -9,6 +9,7 @@ import { t as log } from '../log/texts.ts';
 import { useReading, type Read } from '../polling/polling.ts';
 import { stateName } from '../state/texts.ts';
 import { mayBeExplained, untilExplained } from '../state/why.ts';
+import { formatWhen } from '../texts/when.ts';
 import { Yaml } from './Yaml.tsx';
 import { t } from './texts.ts';
 
@@ -73,9 +74,9 @@ export function KeptLogs({ first, pods, ...of }: KeptLogsProps): ReactNode {
         {t.kept.whose}{' '}
         <select className="field" value={pod?.uid ?? ''} onChange={(event) => choose(event.target.value)} translate="no">
           {first && <option value="">{first.title}</option>}
-          {pods.map(({ uid, name, reason }) => (
-            <option key={uid} value={uid}>
-              {reason ? `${name} (${stateName(reason)})` : name}
+          {pods.map((run) => (
+            <option key={run.uid} value={run.uid}>
+              {called(run, pods)}
             </option>
           ))}
         </select>
@@ -83,6 +84,13 @@ export function KeptLogs({ first, pods, ...of }: KeptLogsProps): ReactNode {
       {pod ? <KeptLog key={pod.uid} {...of} pod={pod} /> : first?.content}
     </>
   );
+}
+
+/** What a pod is called among others: a StatefulSet's, or those of a job that is started again, have the names of those before them. */
+function called({ name, reason, createdAt, endedAt }: Run, among: readonly Run[]): string {
+  const text = reason ? `${name} (${stateName(reason)})` : name;
+  const at = endedAt ?? createdAt;
+  return at === undefined || among.filter((run) => run.name === name).length < 2 ? text : `${text}, ${formatWhen(at)}`;
 }
 
 /** The same of a job that has no pods any more; `own`: the end of its own log is kept. */

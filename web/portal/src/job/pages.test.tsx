@@ -1,4 +1,4 @@
-import type { Kubecast, KubeObject, PastJob } from '@kubecast/sdk';
+import type { Kubecast, KubeObject, PastJob, Run } from '@kubecast/sdk';
 import { KubecastProvider } from '@kubecast/sdk/react';
 import { act, useState, type ReactNode } from 'react';
 import { afterEach, expect, test, vi } from 'vitest';
@@ -9,6 +9,7 @@ import { podRow, type PodRow } from '../pods/pod.ts';
 import { AnyPage } from '../object/AnyPage.tsx';
 import { NodePage } from '../object/NodePage.tsx';
 import { PodPage } from '../object/PodPage.tsx';
+import { formatWhen } from '../texts/when.ts';
 import { parseView, useView } from '../view/view.ts';
 import { JobPage } from './JobPage.tsx';
 import { KeptLog, KeptLogs, KeptSpec, lostPods, usePastJob } from './Kept.tsx';
@@ -252,6 +253,21 @@ test('what a pod wrote that was preempted is shown by its name, beside what goes
   await pass(100);
   expect(linesShown()).toEqual(['step 1', 'saved']);
   expect(page.element.textContent).toContain('The end of the log of j-1');
+});
+
+test('pods of one name are told apart by when they ended', () => {
+  const at = (hour: number): number => new Date(2026, 0, 2, hour, 30).getTime();
+  const run = { name: 'worker-0', reason: 'Preempted', log: true, createdAt: at(1) };
+  const pods = [{ ...run, uid: 'p3', endedAt: at(7) }, { ...run, uid: 'p2', endedAt: at(4) }, { ...run, uid: 'p1', name: 'worker-1' }] as unknown as readonly Run[];
+  page = render(
+    <KubecastProvider client={kc}>
+      <KeptLogs {...gone} first={{ title: 'now', content: '' }} pods={pods} />
+    </KubecastProvider>,
+  );
+  const [now, ...named] = [...page.element.querySelectorAll('option')].map(({ textContent }) => textContent);
+  expect(now).toBe('now');
+  expect(named).toEqual([`worker-0 (Preempted), ${formatWhen(at(7))}`, `worker-0 (Preempted), ${formatWhen(at(4))}`, 'worker-1 (Preempted)']);
+  expect(new Set(named).size).toBe(3);
 });
 
 test('the end of a log that is kept opens at its end, is searched, and is saved as it was written', async () => {
