@@ -81,13 +81,15 @@ func MariaDB() *Server {
 		return run(install, "--no-defaults", "--datadir="+filepath.Join(dir, "data"), "--auth-root-authentication-method=normal", "--skip-test-db")
 	}
 	s.command = func(dir string, port int) []string {
-		flush, pool := "--innodb-flush-log-at-trx-commit=2", "--innodb-buffer-pool-size=256M"
+		// A table is no file of its own, and nothing waits for the disk: most of what a test has a server do is to make and
+		// drop tables, which cost three times as much otherwise.
+		more := []string{"--innodb-flush-log-at-trx-commit=2", "--innodb-buffer-pool-size=256M", "--innodb-file-per-table=0", "--debug-no-sync"}
 		if s.Durable {
-			flush, pool = "--innodb-flush-log-at-trx-commit=1", "--innodb-buffer-pool-size=2G"
+			more = []string{"--innodb-flush-log-at-trx-commit=1", "--innodb-buffer-pool-size=2G"}
 		}
 		// A server that starts removes all temporary tables that it finds, so it is to find none of another.
-		return []string{server, "--no-defaults", "--datadir=" + filepath.Join(dir, "data"), "--tmpdir=" + filepath.Join(dir, "data"), "--bind-address=127.0.0.1", "--port=" + strconv.Itoa(port),
-			"--socket=" + filepath.Join(dir, "socket"), "--pid-file=" + filepath.Join(dir, "pid"), "--max-connections=200", flush, pool}
+		return append([]string{server, "--no-defaults", "--datadir=" + filepath.Join(dir, "data"), "--tmpdir=" + filepath.Join(dir, "data"), "--bind-address=127.0.0.1", "--port=" + strconv.Itoa(port),
+			"--socket=" + filepath.Join(dir, "socket"), "--pid-file=" + filepath.Join(dir, "pid"), "--max-connections=200"}, more...)
 	}
 	return s
 }
