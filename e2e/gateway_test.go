@@ -265,6 +265,23 @@ func (g *gateway) waitReady(t *testing.T) {
 	})
 }
 
+// waitRecording waits until Jobs and their pods are recorded as they change: what was there before is recorded as found.
+func (g *gateway) waitRecording(t *testing.T) {
+	t.Helper()
+	eventually(t, "the gateway records", func() error {
+		a, err := fetch(http.MethodGet, g.ops+"/metrics", nil)
+		if err != nil {
+			return err
+		}
+		for _, kind := range []string{"jobs.batch", "runs"} {
+			if !strings.Contains(a.body, fmt.Sprintf("kubecast_history_recording{cluster=\"default\",kind=%q} 1\n", kind)) {
+				return fmt.Errorf("%d: %s are not recorded", a.code, kind)
+			}
+		}
+		return nil
+	})
+}
+
 func (g *gateway) readyz() (code int, body string) {
 	answer, err := fetch(http.MethodGet, g.ops+"/readyz", nil)
 	if err != nil {

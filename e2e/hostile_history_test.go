@@ -26,6 +26,7 @@ func TestOneTenantDoesNotWriteAnothersHistory(t *testing.T) {
 	s.namespaces(t, "hostile-red", "hostile-blue")
 	g := s.startGateway(t, gatewayOptions{config: fmt.Sprintf("history: {database: %q, keepBudget: 64Ki}\n", "sqlite://"+t.TempDir()+"/history.db")})
 	g.waitReady(t)
+	g.waitRecording(t) // of a job that was given up before it was recorded, it is not told that it was
 	workloads := s.serveWorkloads(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	var flood sync.WaitGroup

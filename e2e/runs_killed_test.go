@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -34,32 +35,36 @@ func TestEachPodHasOneRunWhateverIsKilled(t *testing.T) {
 	records := s.startRecording(t, random, s.gateway)
 	o := s.observePods(t, namespace)
 	finish := s.runJobs(t, namespace, random)
-	away := map[*record][]between{}
+	var away []between
 	for range 2 {
+		away = append(away, o.whileNobodyRecords(t, records))
 		for _, r := range records {
-			away[r] = append(away[r], o.whileNobodyRecords(t, r))
 			r.hurt(t, random)
 		}
 	}
+	const least = 200
+	advancing(t, "there are pods enough", o.steps, func() error {
+		if made, _ := o.since(0); made < least {
+			return fmt.Errorf("%d", made)
+		}
+		return nil
+	})
 	finish()
 	lives := o.ended(t)
 	token := s.viewer(t)
 	for _, r := range records {
 		unseen := 0
 		advancing(t, "each pod has its run in "+r.name, r.counts("SELECT COUNT(*) + COUNT(NULLIF(scheduled, 0)) + COUNT(NULLIF(started, 0)) + COUNT(NULLIF(ended, 0)) + COUNT(NULLIF(gone, 0)) FROM runs WHERE namespace = '"+namespace+"'"), func() (err error) {
-			unseen, err = r.checkRuns(namespace, lives, away[r])
+			unseen, err = r.checkRuns(namespace, lives, away)
 			return err
 		})
-		if unseen < 20*len(away[r]) {
+		if unseen < 20*len(away) {
 			t.Errorf("%s: only %d times are of what nobody saw", r.name, unseen)
 		}
 		for _, g := range r.gateways {
 			r.checkSums(t, g, token, namespace, len(lives))
 		}
 		t.Logf("%s: %d runs; nobody saw %d of their steps", r.name, len(lives), unseen)
-	}
-	if len(lives) < 200 {
-		t.Errorf("there were only %d pods", len(lives))
 	}
 }
 
@@ -113,12 +118,15 @@ type podLife struct {
 	name, job string
 	created   time.Time
 	claims    [steps]time.Time // zero: nothing says so
-	seen      [steps]time.Time // when the observer saw that; zero: it never did
+	at        [steps]uint64    // the pod's version that said so first; 0: none did
+	first     uint64           // the first version of the pod
 	gone      bool
 }
 
-// between is a span of time.
-type between struct{ from, to time.Time }
+// between is what was written after a version, up to another. When the observer saw it says less:
+// its watch may lag behind that of a gateway, which then recorded what the observer saw only after
+// the gateway was killed.
+type between struct{ after, upTo uint64 }
 
 // podObserver sees what becomes of the pods of a namespace by a watch of its own, without any code of the gateway's.
 type podObserver struct {
@@ -148,8 +156,10 @@ func (s *stage) observePods(t *testing.T, namespace string) *podObserver {
 			}
 			for event := range opened.ResultChan() {
 				if pod, ok := event.Object.(*corev1.Pod); ok {
-					o.saw(pod, event.Type == watch.Deleted)
 					version = pod.ResourceVersion
+					if err := o.saw(pod, event.Type == watch.Deleted); err != nil {
+						t.Error(err)
+					}
 				}
 			}
 		}
@@ -162,12 +172,16 @@ func (s *stage) observePods(t *testing.T, namespace string) *podObserver {
 }
 
 // saw takes a version of a pod.
-func (o *podObserver) saw(pod *corev1.Pod, deleted bool) {
+func (o *podObserver) saw(pod *corev1.Pod, deleted bool) error {
+	version, err := strconv.ParseUint(pod.ResourceVersion, 10, 64)
+	if err != nil {
+		return err
+	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	life := o.lives[string(pod.UID)]
 	if life == nil {
-		life = &podLife{name: pod.Name, created: pod.CreationTimestamp.Time}
+		life = &podLife{name: pod.Name, created: pod.CreationTimestamp.Time, first: version}
 		for _, owner := range pod.OwnerReferences {
 			life.job = string(owner.UID)
 		}
@@ -175,8 +189,8 @@ func (o *podObserver) saw(pod *corev1.Pod, deleted bool) {
 	}
 	life.gone = life.gone || deleted
 	step := func(n int, claim metav1.Time) {
-		if life.seen[n].IsZero() {
-			life.seen[n], life.claims[n] = time.Now(), claim.Time
+		if life.at[n] == 0 {
+			life.at[n], life.claims[n] = version, claim.Time
 		}
 	}
 	for _, c := range pod.Status.Conditions {
@@ -196,18 +210,32 @@ func (o *podObserver) saw(pod *corev1.Pod, deleted bool) {
 	if deleted {
 		step(ended, metav1.Time{})
 	}
+	return nil
 }
 
-// count is how many pods have been made, and have ended.
-func (o *podObserver) count() (made, over int) {
+// since is how many of the pods were made after a version, and how many ended after it.
+func (o *podObserver) since(version uint64) (made, over int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, life := range o.lives {
-		if !life.seen[ended].IsZero() {
+		if life.first > version {
+			made++
+		}
+		if life.at[ended] > version {
 			over++
 		}
 	}
-	return len(o.lives), over
+	return made, over
+}
+
+// now is a version that is no older than what was written before the call, and no newer than what is written after it.
+func (o *podObserver) now(t *testing.T) uint64 {
+	t.Helper()
+	list, err := o.pods.List(t.Context(), metav1.ListOptions{Limit: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return mustVersion(t, list.ResourceVersion)
 }
 
 // steps is how many steps of pods were seen.
@@ -216,8 +244,8 @@ func (o *podObserver) steps() (n int, _ error) {
 	defer o.mu.Unlock()
 	for _, life := range o.lives {
 		n++
-		for _, at := range life.seen {
-			if !at.IsZero() {
+		for _, at := range life.at {
+			if at != 0 {
 				n++
 			}
 		}
@@ -228,23 +256,26 @@ func (o *podObserver) steps() (n int, _ error) {
 	return n, nil
 }
 
-// whileNobodyRecords kills the gateways of a database, and starts them again when pods enough have begun and ended.
-func (o *podObserver) whileNobodyRecords(t *testing.T, r *record) between {
+// whileNobodyRecords kills the gateways of all databases, and starts them again when pods enough have begun and ended.
+func (o *podObserver) whileNobodyRecords(t *testing.T, records []*record) between {
 	t.Helper()
-	for _, g := range r.gateways {
-		g.kill()
+	for _, r := range records {
+		for _, g := range r.gateways {
+			g.kill()
+		}
 	}
-	away := between{from: time.Now()}
-	before, overBefore := o.count()
+	away := between{after: o.now(t)}
 	advancing(t, "pods begin and end while nobody records them", o.steps, func() error {
-		if made, over := o.count(); made < before+20 || over < overBefore+20 {
-			return fmt.Errorf("%d and %d", made-before, over-overBefore)
+		if made, over := o.since(away.after); made < 20 || over < 20 {
+			return fmt.Errorf("%d and %d", made, over)
 		}
 		return nil
 	})
-	away.to = time.Now()
-	for _, g := range r.gateways {
-		g.restart(t)
+	away.upTo = o.now(t)
+	for _, r := range records {
+		for _, g := range r.gateways {
+			g.restart(t)
+		}
 	}
 	return away
 }
@@ -280,7 +311,7 @@ func (o *podObserver) ended(t *testing.T) map[string]podLife {
 			}
 		}
 		for uid, life := range o.lives {
-			if life.seen[ended].IsZero() || !life.gone && !there[uid] {
+			if life.at[ended] == 0 || !life.gone && !there[uid] {
 				return errors.New(life.name + " is not seen to have ended")
 			}
 		}
@@ -320,7 +351,7 @@ func (r *record) checkRuns(namespace string, lives map[string]podLife, away []be
 		found[pod] = true
 		last := created
 		for n := range steps {
-			if (at[n] == 0) != life.seen[n].IsZero() {
+			if (at[n] == 0) != (life.at[n] == 0) {
 				return 0, fmt.Errorf("%s: step %d was at %d; there was %+v", life.name, n, at[n], life)
 			}
 			if at[n] == 0 {
@@ -334,11 +365,11 @@ func (r *record) checkRuns(namespace string, lives map[string]podLife, away []be
 			if at[n] < last || at[n] < least-1000 || at[n] > time.Now().Add(time.Second).UnixMilli() {
 				return 0, fmt.Errorf("%s: step %d was at %d, behind %d; there was %+v", life.name, n, at[n], last, life)
 			}
-			if last = at[n]; life.claims[n].IsZero() || !isIn(away, life.seen[n]) {
+			if last = at[n]; life.claims[n].IsZero() || !isIn(away, life.at[n]) {
 				continue
 			}
 			if unseen++; at[n] != least {
-				return 0, fmt.Errorf("%s: nobody saw step %d, which was at %d, and is dated %d; there was %+v", life.name, n, least, at[n], life)
+				return 0, fmt.Errorf("%s: nobody saw step %d, which was at %d, and is dated %d; nobody recorded in %+v; there was %+v", life.name, n, least, at[n], away, life)
 			}
 		}
 	}
@@ -348,13 +379,9 @@ func (r *record) checkRuns(namespace string, lives map[string]podLife, away []be
 	return unseen, rows.Err()
 }
 
-func isIn(spans []between, at time.Time) bool {
-	for _, span := range spans {
-		if at.After(span.from) && at.Before(span.to) {
-			return true
-		}
-	}
-	return false
+// isIn reports whether a version lies in one of the spans.
+func isIn(spans []between, version uint64) bool {
+	return slices.ContainsFunc(spans, func(b between) bool { return version > b.after && version <= b.upTo })
 }
 
 // checkSums compares what a gateway says that was used with what the database's runs come to.
