@@ -214,14 +214,15 @@ func (p *peer) forget(o *opened) {
 }
 
 // refuse closes a connection. net/http notices that, and calls count with the state closed. No answer is sent, since
-// that would take a TLS handshake for each refused connection.
+// that would take a TLS handshake for each refused connection. It counts first: a client that sees the end finds it in
+// the metrics.
 func (c *connections) refuse(victim net.Conn, why string) {
+	c.refused.WithLabelValues(why).Inc()
 	if tcp := conn.TCPBelow(victim); tcp != nil {
 		_ = tcp.Close() // fails if it is closed already; TLS' own Close would wait for a client that takes nothing
 	} else {
 		_ = victim.Close()
 	}
-	c.refused.WithLabelValues(why).Inc()
 	c.mu.Lock()
 	now := time.Now()
 	tell := now.Sub(c.toldAt) > time.Minute

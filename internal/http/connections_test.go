@@ -6,12 +6,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/kubecast/kubecast/internal/config"
 )
@@ -112,6 +118,34 @@ func TestStreamsThatShareAConnectionCountAsOne(t *testing.T) {
 			g.eventually("nothing is left of them", func() bool { return g.server.streams.Connections() == 0 })
 		})
 	}
+}
+
+// TestRefusedConnectionIsCountedBeforeItIsClosed: a client that sees the end of its connection finds it in the metrics.
+func TestRefusedConnectionIsCountedBeforeItIsClosed(t *testing.T) {
+	nobody, none := func(netip.Addr) bool { return false }, func() int { return 0 }
+	refused := newMetrics(prometheus.NewRegistry()).refused
+	c := newConnections(ConnectionLimits{Total: 1}, nobody, none, refused, slog.New(slog.DiscardHandler))
+	var counted []float64 // by the time at which each is closed
+	for range 3 {
+		end, other := net.Pipe()
+		defer end.Close()
+		defer other.Close()
+		c.count(&closing{end, func() { counted = append(counted, testutil.ToFloat64(refused.WithLabelValues(limitTotal))) }}, http.StateNew)
+	}
+	if !slices.Equal(counted, []float64{1, 2}) {
+		t.Errorf("when they are closed, so many are counted: %v", counted)
+	}
+}
+
+// closing is a connection that says when it is closed.
+type closing struct {
+	net.Conn
+	closes func()
+}
+
+func (c *closing) Close() error {
+	c.closes()
+	return c.Conn.Close()
 }
 
 // TestRequestBehindAStreamIsNotAnswered, be it pipelined with the stream's own or sent later: a proxy that shares its
