@@ -38,6 +38,26 @@ func TestResumeIsExclusive(t *testing.T) {
 	}
 }
 
+// The watch that is furthest behind is told first. A client whose connections are short would never be told of the
+// others, as long as the first has news.
+func TestTheWatchThatIsFurthestBehindComesFirst(t *testing.T) {
+	g := newGateway(t, cached(stream.Options{Events: 1000, Bytes: 1 << 20, Age: time.Hour}, "pods", "jobs.batch"))
+	g.watches("pods", 1)
+	before := g.api.Put("pods", "team-a/first")
+	g.api.Put("pods", "team-a/second")
+	after := g.api.Put("pods", "team-a/third")
+	g.api.Put("pods", "team-a/fourth")
+	for watches, want := range map[string]string{"one=%[1]s&other=%[1]s": "other.added second", "other=%[1]s&one=%[1]s": "other.added second", "one=%[1]s&another=%[1]s&other=%[1]s": "other.added second"} {
+		position := fmt.Sprintf("%s.one-%d.other-%d", systemEpoch, after, before)
+		if strings.Contains(watches, "another") {
+			position = fmt.Sprintf("%s.one-%d.another-%d.other-%d", systemEpoch, after, after, before)
+		}
+		s := g.stream("/stream?"+fmt.Sprintf(watches, "/api/v1/pods"), "Last-Event-ID: "+position)
+		s.expect(want, "other.added third", "other.added fourth")
+		s.close()
+	}
+}
+
 // TestWhatWasMissedComesBeforeTheFirstBookmark of each watch: from there on a client is up to date, and says so.
 func TestWhatWasMissedComesBeforeTheFirstBookmark(t *testing.T) {
 	const missed = 5000

@@ -160,6 +160,11 @@ func (ss *session) tryToBegin(i int, b *beginning) Outcome {
 		if ss.behind == nil {
 			ss.behind = make([]bool, len(ss.sources))
 		}
+		// The one that is furthest behind is read first. Else a client whose connections are short would be told of the
+		// first one only, as long as that has news.
+		if at := ss.at; ss.behind[at] && ss.epochs[at] == found.epoch && b.from.Claim.All < ss.sources[at].Claim().All {
+			ss.at = i
+		}
 		ss.behind[i] = true
 	}
 	return GoOn
