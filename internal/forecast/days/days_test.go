@@ -6,22 +6,6 @@ import (
 	"testing"
 )
 
-// Whoever is told that a job starts within an interval finds it true as often as it is said: neither
-// more often, since then it could be narrower, nor less. And it says more than how long jobs waited
-// lately does: intervals are narrower. The table is printed; bench/queues prints it, too.
-func TestStartsComeWithinTheirIntervalAsOftenAsIsSaid(t *testing.T) {
-	for _, c := range Calibrations() {
-		t.Run(c.Name, func(t *testing.T) {
-			t.Parallel()
-			tally := c.Run()
-			t.Log(tally)
-			if err := tally.Wrong(); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-}
-
 // Whoever is too sure, or not sure enough, is wrong.
 func TestIntervalsThatHoldTooSeldomOrTooOftenAreWrong(t *testing.T) {
 	for within, wrong := range map[int]bool{0: true, 74: true, 76: false, 84: false, 86: true} {
