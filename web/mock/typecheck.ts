@@ -7,26 +7,28 @@ const here = import.meta.dirname;
 /** Those of the compiler and the SDK, which are the same each time. */
 const parsed = new Map<string, ts.SourceFile | undefined>();
 
+/** How such a team compiles. */
+export const strictest: ts.CompilerOptions = {
+  target: ts.ScriptTarget.ES2023,
+  module: ts.ModuleKind.ESNext,
+  moduleResolution: ts.ModuleResolutionKind.Bundler,
+  customConditions: ['kubecast-source'],
+  lib: ['lib.es2023.d.ts', 'lib.dom.d.ts', 'lib.dom.iterable.d.ts', 'lib.dom.asynciterable.d.ts'],
+  types: [],
+  jsx: ts.JsxEmit.ReactJSX,
+  strict: true,
+  exactOptionalPropertyTypes: true,
+  noUncheckedIndexedAccess: true,
+  noPropertyAccessFromIndexSignature: false,
+  allowImportingTsExtensions: true,
+  noEmit: true,
+  skipLibCheck: true,
+};
+
 /** By file name; they see the SDK and each other. Of each complaint the file, the line and the words. */
 export function complaintsOf(files: Readonly<Record<string, string>>): string[] {
-  const options: ts.CompilerOptions = {
-    target: ts.ScriptTarget.ES2023,
-    module: ts.ModuleKind.ESNext,
-    moduleResolution: ts.ModuleResolutionKind.Bundler,
-    customConditions: ['kubecast-source'],
-    lib: ['lib.es2023.d.ts', 'lib.dom.d.ts', 'lib.dom.iterable.d.ts', 'lib.dom.asynciterable.d.ts'],
-    types: [],
-    jsx: ts.JsxEmit.ReactJSX,
-    strict: true,
-    exactOptionalPropertyTypes: true,
-    noUncheckedIndexedAccess: true,
-    noPropertyAccessFromIndexSignature: false,
-    allowImportingTsExtensions: true,
-    noEmit: true,
-    skipLibCheck: true,
-  };
   const texts = new Map(Object.entries(files).map(([name, text]) => [resolve(here, name), text]));
-  const host = ts.createCompilerHost(options);
+  const host = ts.createCompilerHost(strictest);
   const disk = { ...host };
   host.fileExists = (name) => texts.has(name) || disk.fileExists(name);
   host.directoryExists = (name) => [...texts.keys()].some((text) => text.startsWith(`${name}/`)) || disk.directoryExists?.(name) !== false;
@@ -37,7 +39,7 @@ export function complaintsOf(files: Readonly<Record<string, string>>): string[] 
     if (!parsed.has(name)) parsed.set(name, disk.getSourceFile(name, version, ...rest));
     return parsed.get(name);
   };
-  const program = ts.createProgram([...texts.keys()], options, host);
+  const program = ts.createProgram([...texts.keys()], strictest, host);
   // The SDK itself is compiled elsewhere, by its own rules.
   const own = program.getSourceFiles().filter(({ fileName }) => texts.has(fileName));
   const found = [...program.getGlobalDiagnostics(), ...own.flatMap((file) => [...program.getSyntacticDiagnostics(file), ...program.getSemanticDiagnostics(file)])];

@@ -2,8 +2,8 @@
 
 import { Latest } from './latest.ts';
 import { listOf, text, type JsonObject, type KubeObject } from './object.ts';
-import type { Paths } from './paths.ts';
-import { pathOf, type Query, type Resource } from './resource.ts';
+import type { Columns } from './paths.ts';
+import { pathOf, type Query, type Resource, type WhereOf } from './resource.ts';
 import type { Source } from './store.ts';
 
 /** How many objects have a value. */
@@ -16,7 +16,9 @@ export interface Count {
 }
 
 /** Whose counts. */
-export interface CountQuery extends Pick<Query, 'namespace' | 'cluster' | 'labels' | 'where' | 'search'> {
+export interface CountQuery<T extends KubeObject = KubeObject> extends Pick<Query, 'namespace' | 'cluster' | 'labels' | 'search'> {
+  /** A field selector, by any path, as Kubernetes writes it or as an object. */
+  readonly where?: string | WhereOf<T> | undefined;
   /** At most so many values, the most frequent. */
   readonly limit?: number | undefined;
   /** Changes are told once in so many milliseconds at most. */
@@ -30,7 +32,7 @@ export interface CountQuery extends Pick<Query, 'namespace' | 'cluster' | 'label
  * const byState = kc.follow(counts(pods, ['status.phase'], { namespace: 'team-a' }));
  * ```
  */
-export function counts<T extends KubeObject, const B extends readonly string[]>(resource: Resource<T>, by: B & Paths<T, B>, query: CountQuery = {}): Source<Count> {
+export function counts<T extends KubeObject, const B extends readonly string[]>(resource: Resource<T>, by: B & Columns<T, B>, query: CountQuery<T> = {}): Source<Count> {
   const { limit, ...which } = query;
   const path = pathOf(resource, which);
   const rest = new URLSearchParams({ countBy: by.join() });

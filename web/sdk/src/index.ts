@@ -44,8 +44,8 @@ export {
   type WaitingJob,
 } from './queues.ts';
 export { inboxOf, type Inbox, type InboxSnapshot, type JobNotification, type NotificationSettings, type Which } from './notifications.ts';
-export type { Identity, Only, Paths } from './paths.ts';
-export { defineResource, pathOf, streamPath, type Labels, type Query, type QueryOf, type Resource, type Where } from './resource.ts';
+export type { ColumnOf, FieldOf, Identity, Only, Paths, SortOf } from './paths.ts';
+export { defineResource, pathOf, streamPath, type Labels, type Query, type QueryOf, type Resource, type Where, type WhereOf } from './resource.ts';
 export { replaceEqualDeep, type Selected, type Selecting } from './select.ts';
 export type { Skip, Skippable } from './skip.ts';
 export { Client } from './client.ts';

@@ -6,7 +6,7 @@ import type { StreamEvent } from './events.ts';
 import { Listeners } from './listeners.ts';
 import { mergePatch } from './mergepatch.ts';
 import { parse, type KubeObject } from './object.ts';
-import type { Only } from './paths.ts';
+import type { Only, SortOf } from './paths.ts';
 import { pathOf, type QueryOf, type Resource } from './resource.ts';
 import type { Sink, Source } from './store.ts';
 
@@ -17,7 +17,7 @@ export type PageQuery<T extends KubeObject, F extends readonly string[]> = Omit<
   /** The first of them; 0 by default. */
   readonly offset?: number | undefined;
   /** Paths of the objects, `-` for the greatest first; by default, and between equals, namespace and name. */
-  readonly sort?: readonly string[] | undefined;
+  readonly sort?: readonly SortOf<T>[] | undefined;
 };
 
 /** Beside the rows, which stand in order; undefined until the first page is complete. */

@@ -25,10 +25,55 @@ type Leads<T, P extends string> = unknown extends T
 /** A type that says nothing of an object but that it is one. (One whose own parts may all be missing says more, though any object is one of it.) */
 type Any<T extends KubeObject> = KubeObject extends T ? (keyof T extends keyof KubeObject ? true : false) : false;
 
-/** The same paths; what says so in place of one that leads nowhere (a text would make the others wrong, too). `$status` is in a word what any object is doing. Of a type that is not told apart from any object, all do. */
+/** Any text beside those that are offered; `string` alone would leave none to offer. */
+type Other = string & {};
+
+type Scalar = string | number | boolean;
+
+type Escaped<K extends string> = K extends `${infer A}.${infer B}` ? `${A}\\.${Escaped<B>}` : K;
+
+/** The keys that a type names; of a map it names none. */
+type Named<O> = keyof { [K in keyof O as string extends K ? never : K extends string ? K : never]: true } & string;
+
+/** Whether a value is at the end of a path by which objects are told apart, and not only a part of them. */
+type IsScalar<V> = unknown extends V ? true : [Extract<V, Scalar>] extends [never] ? false : true;
+
+/**
+ * The paths that a type names: to all that is told of an object, or to scalars alone. Schemas refer to themselves, and few paths that are asked for are
+ * longer than five keys: what is, is not offered.
+ */
+type PathOf<T, Whole extends boolean, Keys extends 0[] = []> = Keys['length'] extends 5
+  ? never
+  : NonNullable<T> extends infer O
+    ? O extends Scalar | readonly unknown[]
+      ? never
+      : { [K in Named<O>]: (Whole extends true ? Escaped<K> : IsScalar<O[K & keyof O]> extends true ? Escaped<K> : never) | `${Escaped<K>}.${PathOf<O[K & keyof O], Whole, [...Keys, 0]>}` }[Named<O>]
+    : never;
+
+/** What the gateway counts of a pod (wire.md, "Fields"); of no other kind. */
+type OfPods<T> = T extends { readonly spec?: infer S } ? ('containers' extends keyof NonNullable<S> ? '$ready' | '$restarts' | '$requests.cpu' | '$requests.memory' | '$requests.nvidia\\.com/gpu' : never) : never;
+
+/** Paths of which objects can be told; editors offer those that the type of the objects names, and any other is a text. */
+export type FieldOf<T extends KubeObject> = PathOf<T, true> | '$status' | Other;
+
+/** Paths by which objects are selected, sorted and counted: those to texts, numbers and truth values, and what the gateway derives. */
+export type ColumnOf<T extends KubeObject> = PathOf<T, false> | '$status' | OfPods<T>;
+
+/** A {@link ColumnOf} the objects, or any other path; `-` for the greatest first. */
+export type SortOf<T extends KubeObject> = ColumnOf<T> | `-${ColumnOf<T>}` | Other;
+
+/** What says in place of a path that it leads nowhere; a text would make the others wrong, too. */
+type Checked<T, P> = Leads<T, P & string> extends true ? P : { readonly 'is not a path of these objects': P };
+
+/** The same paths; of a type that is not told apart from any object, all are. `$status` is in a word what any object is doing. */
 export type Paths<T extends KubeObject, F extends readonly string[]> = Any<T> extends true
   ? F
-  : { readonly [I in keyof F]: string extends F[I] ? F[I] : F[I] extends '$status' ? F[I] : Leads<T, F[I]> extends true ? F[I] : { readonly 'is not a path of these objects': F[I] } };
+  : { readonly [I in keyof F]: string extends F[I] ? FieldOf<T> : F[I] extends '$status' ? F[I] : Checked<T, F[I]> };
+
+/** The same of paths by which objects are counted. */
+export type Columns<T extends KubeObject, B extends readonly string[]> = Any<T> extends true
+  ? B
+  : { readonly [I in keyof B]: string extends B[I] ? ColumnOf<T> | Other : B[I] extends '$status' | OfPods<T> ? B[I] : Checked<T, B[I]> };
 
 /** What is at the end of a path, and what leads there. */
 type At<T, P extends string> = P extends '$status'

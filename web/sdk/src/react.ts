@@ -12,7 +12,7 @@ import { inboxOf, type Inbox } from './notifications.ts';
 import type { KubeObject } from './object.ts';
 import { page, type PagePlace, type PageQuery } from './page.ts';
 import { pastOf, type Past } from './past.ts';
-import type { Only, Paths } from './paths.ts';
+import type { Columns, Only } from './paths.ts';
 import { queue, queuesOf, type Queue, type QueueQuery, type Queues, type QueueWithJobs } from './queues.ts';
 import { ready } from './ready.ts';
 import { named, pathOf, type QueryOf, type Resource } from './resource.ts';
@@ -229,18 +229,18 @@ function useFollowed<T, More>(source: Source<T, More> | Skip, options?: Options)
 /** How many objects there are of each value: `useCount(pods, ['status.phase'])`, or by two paths. */
 export function useCount<T extends KubeObject, const B extends readonly string[], S = readonly Count[]>(
   resource: Resource<T>,
-  by: B & Paths<T, B>,
-  query?: CountQuery,
+  by: B & Columns<T, B>,
+  query?: CountQuery<T>,
   options?: Selecting<readonly Count[], S>,
 ): Selected<Shown<Watch<Count>>, S>;
 /** The same; with `'skip'` nothing is counted, and the status is `idle`. */
 export function useCount<T extends KubeObject, const B extends readonly string[], S = readonly Count[]>(
   resource: Resource<T>,
-  by: B & Paths<T, B>,
-  query: CountQuery | 'skip' | undefined,
+  by: B & Columns<T, B>,
+  query: CountQuery<T> | 'skip' | undefined,
   options?: Selecting<readonly Count[], S>,
 ): Skippable<Selected<Shown<Watch<Count>>, S>>;
-export function useCount<T extends KubeObject, const B extends readonly string[]>(resource: Resource<T>, by: B & Paths<T, B>, query?: CountQuery | 'skip', options?: Options): never {
+export function useCount<T extends KubeObject, const B extends readonly string[]>(resource: Resource<T>, by: B & Columns<T, B>, query?: CountQuery<T> | 'skip', options?: Options): never {
   return useFollowed(query === 'skip' ? query : counts<T, B>(resource, by, query), options) as never;
 }
 

@@ -1,7 +1,7 @@
 // What is watched: a kind, and which of its objects.
 
 import type { KubeObject } from './object.ts';
-import type { Paths } from './paths.ts';
+import type { ColumnOf, FieldOf, Paths } from './paths.ts';
 
 /** A kind, and the type of its objects. */
 export interface Resource<T extends KubeObject> {
@@ -32,8 +32,12 @@ export interface Labels {
 
 /** Values by path: `{ 'status.phase': 'Running', 'spec.nodeName': { not: '' } }`. All of it has to be so. A dot within a key is written `\.`, and values need no escape. */
 export interface Where {
-  readonly [path: string]: string | number | boolean | { readonly not: string | number | boolean | readonly (string | number | boolean)[] };
+  readonly [path: string]: Wanted;
 }
+type Wanted = string | number | boolean | { readonly not: string | number | boolean | readonly (string | number | boolean)[] };
+
+/** The same, of which editors offer the paths that the type of the objects names. */
+export type WhereOf<T extends KubeObject> = Where | (Where & { readonly [P in ColumnOf<T>]?: Wanted });
 
 /** Which objects, and how they are told; see "Event streams" in wire.md. */
 export interface Query {
@@ -59,8 +63,15 @@ export interface Query {
   readonly call?: never;
 }
 
+/** No list of paths is one of these: it has editors offer what the type of the objects names, where the compiler has inferred already what was written. */
+type Offered<T extends KubeObject> = readonly FieldOf<T>[] & { readonly offered: never };
+
 /** A query whose `fields` are paths of the objects. Where they are written down, the type of what is told is narrowed to them. */
-export type QueryOf<T extends KubeObject, F extends readonly string[]> = Omit<Query, 'fields'> & { readonly fields?: (F & Paths<T, F>) | undefined };
+export type QueryOf<T extends KubeObject, F extends readonly string[]> = Omit<Query, 'fields' | 'where'> & {
+  readonly fields?: (F & Paths<T, F>) | Offered<T> | undefined;
+  /** A field selector, by any path, as Kubernetes writes it or as an object. */
+  readonly where?: string | WhereOf<T> | undefined;
+};
 
 /** Throws if a name that is needed is not there: without it the path would be that of all objects, of which another one would be shown. */
 export function named(name: string | undefined): void {

@@ -13,7 +13,7 @@ import { inboxOf, type Inbox } from './notifications.ts';
 import type { KubeObject } from './object.ts';
 import { page, type PagePlace, type PageQuery } from './page.ts';
 import { pastOf, type Past } from './past.ts';
-import type { Only, Paths } from './paths.ts';
+import type { Columns, Only } from './paths.ts';
 import { queue as queueSource, queuesOf, type QueueQuery, type Queues, type QueueWithJobs } from './queues.ts';
 import { named, type QueryOf, type Resource } from './resource.ts';
 import { holding, one, shown, type Followable, type One, type Shown } from './shown.ts';
@@ -107,21 +107,21 @@ function followedBy<T, More>(kc: Kubecast, source: Source<T, More> | Skip): Watc
 /** How many objects there are of each value: `count(pods, ['status.phase'])`, or by two paths. */
 export function count<T extends KubeObject, const B extends readonly string[]>(
   resource: Resource<T>,
-  by: B & Paths<T, B>,
-  query?: CountQuery,
+  by: B & Columns<T, B>,
+  query?: CountQuery<T>,
   kc?: Kubecast,
 ): Readable<Shown<Watch<Count>>>;
 /** The same; with `'skip'` nothing is counted, and the status is `idle`. */
 export function count<T extends KubeObject, const B extends readonly string[]>(
   resource: Resource<T>,
-  by: B & Paths<T, B>,
-  query: CountQuery | 'skip' | undefined,
+  by: B & Columns<T, B>,
+  query: CountQuery<T> | 'skip' | undefined,
   kc?: Kubecast,
 ): Readable<Skippable<Shown<Watch<Count>>>>;
 export function count<T extends KubeObject, const B extends readonly string[]>(
   resource: Resource<T>,
-  by: B & Paths<T, B>,
-  query?: CountQuery | 'skip',
+  by: B & Columns<T, B>,
+  query?: CountQuery<T> | 'skip',
   kc: Kubecast = getKubecast(),
 ): Readable<Shown<Watch<Count>>> {
   return storeOf(followedBy(kc, query === 'skip' ? query : counts<T, B>(resource, by, query)), shown);

@@ -12,7 +12,7 @@ import { inboxOf, type Inbox } from './notifications.ts';
 import type { KubeObject } from './object.ts';
 import { page, type PagePlace, type PageQuery } from './page.ts';
 import { pastOf, type Past } from './past.ts';
-import type { Only, Paths } from './paths.ts';
+import type { Columns, Only } from './paths.ts';
 import { queue, queuesOf, type QueueQuery, type Queues, type QueueWithJobs } from './queues.ts';
 import { named, type QueryOf, type Resource } from './resource.ts';
 import { holding, one, shown, type Followable, type One, type Shown } from './shown.ts';
@@ -129,21 +129,21 @@ function followedBy<T, More>() {
 /** How many objects there are of each value: `useCount(pods, ['status.phase'])`, or by two paths. */
 export function useCount<T extends KubeObject, const B extends readonly string[]>(
   resource: Resource<T>,
-  by: B & Paths<T, B>,
-  query?: MaybeRefOrGetter<CountQuery | undefined>,
+  by: B & Columns<T, B>,
+  query?: MaybeRefOrGetter<CountQuery<T> | undefined>,
 ): Live<Shown<Watch<Count>>>;
 /** The same; with `'skip'` nothing is counted, and the status is `idle`. */
 export function useCount<T extends KubeObject, const B extends readonly string[]>(
   resource: Resource<T>,
-  by: B & Paths<T, B>,
-  query: MaybeRefOrGetter<CountQuery | 'skip' | undefined>,
+  by: B & Columns<T, B>,
+  query: MaybeRefOrGetter<CountQuery<T> | 'skip' | undefined>,
 ): Live<Skippable<Shown<Watch<Count>>>>;
 export function useCount<T extends KubeObject, const B extends readonly string[]>(
   resource: Resource<T>,
-  by: B & Paths<T, B>,
-  query?: MaybeRefOrGetter<CountQuery | 'skip' | undefined>,
+  by: B & Columns<T, B>,
+  query?: MaybeRefOrGetter<CountQuery<T> | 'skip' | undefined>,
 ): Live<Skippable<Shown<Watch<Count>>>> {
-  const of = (query: CountQuery | 'skip' | undefined) => (query === 'skip' ? query : counts<T, B>(resource, by, query));
+  const of = (query: CountQuery<T> | 'skip' | undefined) => (query === 'skip' ? query : counts<T, B>(resource, by, query));
   return useFollow(() => of(toValue(query)));
 }
 
