@@ -4,7 +4,7 @@ import { decodeFrame, UnreadableFrame } from './events.ts';
 const decode = (event: string, data: string) => decodeFrame({ event, data, id: 'e.1' });
 
 test('what may be seen is read with what is seen by its name only, and without what is no namespace', () => {
-  expect(decode('pods.narrowed', '{"namespaces":["a",1],"names":{"b":["one"],"":["two"]}}')).toMatchObject({
+  expect(decode('pods.narrowed', '{"namespaces":["a",1],"names":{"b":["one",2],"":["two"]}}')).toMatchObject({
     type: 'narrowed',
     namespaces: ['a'],
     names: { b: ['one'], '': ['two'] },
@@ -37,6 +37,9 @@ describe('data that is not what the event promises is never taken for it', () =>
     ['synced', '[]'],
     ['bookmark', '7'],
     ['narrowed', '{"namespaces":null}'],
+    ['narrowed', '{"namespaces":[],"names":["a"]}'],
+    ['narrowed', '{"namespaces":[],"names":{"a":"one"}}'],
+    ['widened', '{"all":true,"names":{"a":null}}'],
     ['goodbye', ''],
   ])('%s %s', (event, data) => {
     expect(() => decode(event, data)).toThrow(UnreadableFrame);

@@ -112,13 +112,14 @@ export function decodeFrame(frame: Frame): StreamEvent {
   const dot = event.indexOf('.');
   const type = event.slice(dot + 1);
   const told = { watch: event.slice(0, Math.max(dot, 0)), id };
-  const promised = <T>(value: T | undefined, what: string): T => {
+  const promised = <T>(value: T | false | undefined, what: string): T => {
     if (!value) throw new UnreadableFrame(`event ${event}: no ${what}`);
     return value;
   };
-  const json = (): JsonObject => promised(parse(frame.data), 'JSON object');
+  const json = (): JsonObject => promised(parse(frame.data), 'object');
   const part = (data: JsonObject, key: string): JsonObject => promised(objectOf(data[key]), key);
   const string = (data: JsonObject, key: string): string => promised(text(data[key]), key);
+  const texts = (value: unknown): string[] => promised(Array.isArray(value) && (value.filter(text) as string[]), 'names');
   switch (type) {
     case 'added':
     case 'modified':
@@ -150,7 +151,8 @@ export function decodeFrame(frame: Frame): StreamEvent {
     case 'narrowed':
     case 'widened': {
       const { all, namespaces, names } = json();
-      return { ...told, type, namespaces: all === true ? undefined : promised(textsOf(namespaces), 'namespaces'), names: (objectOf(names) ?? {}) as VisibilityEvent['names'] };
+      const some = Object.entries(names ?? {}).map(([namespace, of]) => [namespace, texts(of)]);
+      return { ...told, type, namespaces: all === true ? undefined : texts(namespaces), names: Object.fromEntries(some) as VisibilityEvent['names'] };
     }
     case 'expiring':
       return { ...told, type, at: timeOf(json().at) };
@@ -158,8 +160,6 @@ export function decodeFrame(frame: Frame): StreamEvent {
       return { ...told, type: 'unknown', name: type, data: frame.data };
   }
 }
-
-const textsOf = (value: unknown): string[] | undefined => (Array.isArray(value) ? value.filter((one) => typeof one === 'string') : undefined);
 
 // Reasons and times are told to people; a missing one is no reason to break the stream.
 const timeOf = (value: unknown): number => Date.parse(text(value)) || Date.now();

@@ -4,9 +4,9 @@
 export class Lost extends Error {
   override readonly name = 'Lost';
   /** See {@link Trouble}; of a stream that tabs share, also what its own client gives. */
-  readonly reason: string;
+  declare readonly reason: string;
   /** What the server asks for, in milliseconds. */
-  readonly retryAfter: number | undefined;
+  declare readonly retryAfter: number | undefined;
 
   constructor(reason: string, message: string, retryAfter?: number) {
     super(message);
