@@ -77,7 +77,7 @@ func TestErrorsSayNothingOfTheInside(t *testing.T) {
 			if path == "/stream" {
 				var problem map[string]any
 				if err := json.Unmarshal([]byte(a.body), &problem); err != nil || problem["status"] != float64(test.code) ||
-					problem["type"] != "about:blank" || problem["title"] == "" || a.header.Get("Content-Type") != "application/problem+json" {
+					problem["type"] != "about:blank" || problem["title"] == "" || problem["reason"] != string(test.reason) || a.header.Get("Content-Type") != "application/problem+json" {
 					t.Errorf("%s: not a problem: %v %s", name, a.header, a.body)
 				}
 				continue

@@ -18,7 +18,7 @@ import { inMemory, type MockRequest, type MockResponse } from './memory.ts';
 import type { MockPast, PastAsker } from './past.ts';
 import { answerLog, answerText } from './podlog.ts';
 import { Port } from './port.ts';
-import { asksNumbers, asksStatus, BadQuery, heartbeatOf, queryOfStream, reserved, whole } from './query.ts';
+import { asksNumbers, asksStatus, BadQuery, heartbeatOf, notFound, queryOfStream, reserved, whole } from './query.ts';
 import { MockQueues } from './queues.ts';
 import { answer, refuse, refuseAs } from './reply.ts';
 import { derivesStatus } from './status.ts';
@@ -387,7 +387,8 @@ export class MockGateway {
   #pastOf({ user, username, token }: Caller, { group = '', resource = '', namespace, name }: Found['named']): { readonly past: MockPast; readonly asker: PastAsker } {
     const { past, users } = this;
     const id = idOf({ group, plural: resource });
-    if (!past?.keeps(id)) throw new BadQuery('there is no history of it', 404);
+    if (!past) throw notFound('NotEnabled', 'the gateway keeps no history');
+    if (!past.keeps(id)) throw notFound('NotRecorded', 'no history is kept of this kind');
     if (!maySee(user, id, namespace)) throw new BadQuery(`you may not list ${id} there`, 403);
     const asker = {
       ...{ resource: id, namespace, name, username: username || undefined, logs: user.logs },
@@ -407,14 +408,14 @@ export class MockGateway {
       return;
     }
     const kept = past.keptOf(url.searchParams, asker);
-    if (!kept) throw new BadQuery('nothing is kept of such a job', 404);
+    if (!kept) throw notFound('NotKept', `there is no such job, or its ${view} is not kept`);
     response.writeHead(200, { 'Content-Type': kept.type, 'Cache-Control': 'no-store' });
     response.end(kept.body);
   }
 
   #inboxOf({ user }: Caller): MockInbox {
     const inbox = user.inbox ?? this.inbox;
-    if (!inbox) throw new BadQuery('there are no notifications', 404);
+    if (!inbox) throw notFound('NotEnabled', 'the gateway keeps no history, and so has no notifications');
     return inbox;
   }
 

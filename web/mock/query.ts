@@ -32,14 +32,20 @@ export class BadQuery extends Error {
   readonly metadata: object;
   /** In seconds. */
   readonly retryAfter: number;
+  /** Why, in a word, where that is not what the status says. */
+  readonly reason: string | undefined;
 
-  constructor(message: string, status = 400, metadata: object = {}, retryAfter = 1) {
+  constructor(message: string, status = 400, metadata: object = {}, retryAfter = 1, reason?: string) {
     super(message);
+    this.reason = reason;
     this.status = status;
     this.metadata = metadata;
     this.retryAfter = retryAfter;
   }
 }
+
+/** A 404 with a reason of its own. */
+export const notFound = (reason: 'NotEnabled' | 'NotRecorded' | 'NotKept', message: string): BadQuery => new BadQuery(message, 404, {}, 1, reason);
 
 const ofStreams = ['labelSelector', 'fieldSelector', 'search', 'fields', 'deltas', 'conflate', 'heartbeat', 'resourceVersion', 'sendInitialEvents', 'countBy', 'limit', 'sort', 'offset'];
 const passedOver = ['watch', 'allowWatchBookmarks', 'timeoutSeconds', 'resourceVersionMatch', 'pretty', 'lastEventId', 'last_event_id'];

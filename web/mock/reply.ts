@@ -13,17 +13,16 @@ export function answer(response: MockResponse, status: number, body?: unknown, h
   response.end(body === undefined ? undefined : JSON.stringify(body));
 }
 
-export function refuse({ url = '' }: MockRequest, response: MockResponse, status: number, detail: string, headers: Readonly<Record<string, string>> = {}, metadata: object = {}): void {
-  const reason = reasons[status] ?? 'Unknown';
+export function refuse({ url = '' }: MockRequest, response: MockResponse, status: number, detail: string, headers: Readonly<Record<string, string>> = {}, metadata: object = {}, reason = reasons[status] ?? 'Unknown'): void {
   const ofKubernetes = /^(\/clusters\/[^/]+)?\/(apis?|openapi|version|healthz|livez|readyz)\b/.test(url);
   const body = ofKubernetes
     ? { kind: 'Status', apiVersion: 'v1', metadata, status: 'Failure', message: detail, reason, ...(status === 504 && { details: { causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }] } }), code: status }
-    : { type: 'about:blank', title: reason, status, detail };
+    : { type: 'about:blank', title: reasons[status] ?? 'Unknown', status, detail, reason };
   response.writeHead(status, { 'Content-Type': ofKubernetes ? 'application/json' : 'application/problem+json', ...headers });
   response.end(status === 204 ? undefined : JSON.stringify(body));
 }
 
-export function refuseAs(request: MockRequest, response: MockResponse, { status, message, metadata, retryAfter }: BadQuery): void {
+export function refuseAs(request: MockRequest, response: MockResponse, { status, message, metadata, retryAfter, reason }: BadQuery): void {
   const headers = { ...(status === 401 && { 'WWW-Authenticate': 'Bearer' }), ...([429, 503, 504].includes(status) && { 'Retry-After': String(retryAfter) }) } as Record<string, string>;
-  refuse(request, response, status, message, headers, metadata);
+  refuse(request, response, status, message, headers, metadata, reason);
 }

@@ -129,6 +129,11 @@ class Answers(unittest.TestCase):
                 self.assertEqual((caught.exception.status, caught.exception.retry_after), (status, 7))
                 self.assertIn("no such thing", str(caught.exception))
 
+    def test_what_has_the_same_status_is_told_apart_by_its_reason(self):
+        for said, reason in [({"reason": "NotEnabled"}, "NotEnabled"), ({}, ""), ({"reason": 7}, ""), ("NotKept", ""), (b"<html>", ""), (b"", "")]:
+            body = said if isinstance(said, bytes) else json.dumps(said).encode()
+            self.assertEqual(refused(404, body).reason, reason)
+
     def test_what_python_cannot_read_is_an_error_of_this_package(self):
         deep = b"[" * 60_000
         self.assertTrue(refused(502, deep).heals)

@@ -61,7 +61,7 @@ func (h *Hub) other(w http.ResponseWriter, r *http.Request, id auth.Identity, pa
 // Multi answers /stream.
 func (h *Hub) Multi(w http.ResponseWriter, r *http.Request, id auth.Identity) error {
 	if !reply.AcceptsEvents(r.Header) {
-		return &reply.Error{Code: http.StatusNotAcceptable, Message: "only text/event-stream can be answered"}
+		return reply.NotAcceptable("only text/event-stream can be answered")
 	}
 	query, err := request.Query(r)
 	if err != nil {

@@ -73,14 +73,14 @@ func (h *Handler) kept(ctx context.Context, p *page, id auth.Identity, g access.
 	case errors.Is(err, store.ErrNotKept):
 		return notKept(q)
 	case errors.Is(err, store.ErrOverBudget):
-		return reply.NotFound("the " + q.view + " of the job is not kept: its namespace had used up its budget (history.keepBudget)")
+		return reply.NotFoundFor(reply.ReasonNotKept, "the "+q.view+" of the job is not kept: its namespace had used up its budget (history.keepBudget)")
 	}
 	p.body.Write(text)
 	return err
 }
 
 func notKept(q question) error {
-	return reply.NotFound("there is no such job, or its " + q.view + " is not kept")
+	return reply.NotFoundFor(reply.ReasonNotKept, "there is no such job, or its "+q.view+" is not kept")
 }
 
 // withLogs completes a filter with what the caller may see of jobs who may read the logs of all

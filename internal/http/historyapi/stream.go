@@ -51,9 +51,9 @@ func (h *Handler) target(path string) (access.Target, error) {
 	case !ok:
 		return t, reply.NotFound("below /history stands the path of a kind of jobs, such as /history/apis/batch/v1/jobs")
 	case h.opts.Archive == nil:
-		return t, reply.NotFound("the gateway keeps no history")
+		return t, reply.NotFoundFor(reply.ReasonNotEnabled, "the gateway keeps no history")
 	case !h.opts.Archive.Records(t.Qualified()):
-		return t, reply.NotFound("no history is kept of this kind")
+		return t, reply.NotFoundFor(reply.ReasonNotRecorded, "no history is kept of this kind")
 	}
 	return t, nil
 }

@@ -88,7 +88,7 @@ func read(verb string) auditrecord.Read {
 func (h *Handler) permitted(id auth.Identity) error {
 	switch {
 	case h.opts.Inbox == nil:
-		return reply.NotFound("the gateway keeps no history, and so has no notifications")
+		return reply.NotFoundFor(reply.ReasonNotEnabled, "the gateway keeps no history, and so has no notifications")
 	case id.Anonymous, id.Username == "", id.Cluster != "":
 		return &reply.Error{Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: "only users who signed in have notifications, and not the service accounts of a cluster"}
 	}

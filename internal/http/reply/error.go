@@ -53,6 +53,18 @@ func NotFound(message string) error {
 	return &Error{Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound, Message: message}
 }
 
+// Reasons of a 404 that Kubernetes does not have.
+const (
+	ReasonNotEnabled  metav1.StatusReason = "NotEnabled"  // this gateway is configured without it
+	ReasonNotRecorded metav1.StatusReason = "NotRecorded" // there is a history, and none of this kind
+	ReasonNotKept     metav1.StatusReason = "NotKept"     // of this job there is no such text
+)
+
+// NotFoundFor is a 404 with a reason of its own, for clients that do something else than where nothing is found.
+func NotFoundFor(reason metav1.StatusReason, message string) error {
+	return &Error{Code: http.StatusNotFound, Reason: reason, Message: message}
+}
+
 // NotAcceptable is a 406: the client accepts none of the forms that there are.
 func NotAcceptable(message string) error {
 	return &Error{Code: http.StatusNotAcceptable, Reason: metav1.StatusReasonNotAcceptable, Message: message}

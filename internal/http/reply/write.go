@@ -67,7 +67,9 @@ func (e *Error) Write(w http.ResponseWriter, r *http.Request) {
 			Title  string `json:"title"`
 			Status int    `json:"status"`
 			Detail string `json:"detail"`
-		}{"about:blank", http.StatusText(e.Code), e.Code, e.Message}
+			// As in a Status: one word, by which a program tells apart what has the same status.
+			Reason metav1.StatusReason `json:"reason"`
+		}{"about:blank", http.StatusText(e.Code), e.Code, e.Message, e.Reason}
 	}
 	e.Head(w)
 	_ = json.NewEncoder(w).Encode(body) // a client that has gone is no error

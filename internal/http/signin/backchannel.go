@@ -20,7 +20,7 @@ const backchannelPath = "/auth/backchannel-logout"
 // request comes from the provider, not from a browser, and has no caller. Only the token in its body counts.
 func (h *Handler) endedAtProvider(w http.ResponseWriter, r *http.Request) error {
 	if h.opts.Login == nil {
-		return reply.NotFound("this gateway has no login of its own")
+		return reply.NotFoundFor(reply.ReasonNotEnabled, "this gateway has no login of its own")
 	}
 	if request.HoldsToken(r.URL) {
 		return reply.BadRequest("a token in the address would end up in logs: send it in the body")

@@ -152,7 +152,7 @@ func (h *Handler) forgetLogins(w http.ResponseWriter, r *http.Request, most int)
 // see it.
 func (h *Handler) loginQuery(r *http.Request) (url.Values, error) {
 	if h.opts.Login == nil {
-		return nil, reply.NotFound("this gateway has no login of its own")
+		return nil, reply.NotFoundFor(reply.ReasonNotEnabled, "this gateway has no login of its own")
 	}
 	if err := refuseEmbedded(r); err != nil {
 		return nil, err

@@ -49,7 +49,7 @@ func (h *Handler) beginSession(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if h.opts.Sessions == nil {
-		return reply.NotFound("this gateway has no sessions")
+		return reply.NotFoundFor(reply.ReasonNotEnabled, "this gateway has no sessions")
 	}
 	sealed, err := h.opts.Sessions.Seal(id)
 	if err != nil {

@@ -73,7 +73,7 @@ func (h *Handler) issueTicket(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if h.opts.Sessions == nil {
-		return reply.NotFound("this gateway has no tickets")
+		return reply.NotFoundFor(reply.ReasonNotEnabled, "this gateway has no tickets")
 	}
 	body, err := io.ReadAll(r.Body)
 	if err != nil {

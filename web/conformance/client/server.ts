@@ -170,7 +170,7 @@ export class Connection {
   refuse(status: number, headers: Readonly<Record<string, string>> = {}): void {
     this.#refused(status, headers);
     this.#response.writeHead(status, { 'Content-Type': 'application/problem+json', ...headers });
-    this.#response.end(JSON.stringify({ status }));
+    this.#response.end(JSON.stringify({ type: 'about:blank', title: 'Refused', status, detail: 'this is refused', reason: 'Refused' }));
   }
 
   /** The client has come back to where it was. */

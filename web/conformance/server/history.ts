@@ -92,6 +92,21 @@ export const historyCases: readonly Case<ServerSubject>[] = [
     for (const query of ['?stat=Failed', '?view=none', '?limit=0', '?since=yesterday', '?view=runs&state=Failed', '?view=usage&step=1s&since=1h', '?view=ends&by=state', '?view=spec']) same(await status(trial, path + query), 400, query);
   }, 'history'),
 
+  serverCase('reasons', 'What has the same status is told apart by a word: a page that shows nothing kept where nothing is recorded sends people looking for it.', async (trial) => {
+    const { path } = jobsOf(trial);
+    const reason = async (of: string): Promise<unknown> => {
+      const response = await trial.ask(of, { headers: { Accept: 'application/json' } });
+      const said = (await response.json()) as { status?: unknown; detail?: unknown; reason?: unknown };
+      same([response.status, typeof said.detail, response.headers.get('Content-Type')], [said.status, 'string', 'application/problem+json'], `the problem of ${of}`);
+      return [said.status, said.reason];
+    };
+    same(await reason(`/history${trial.room.path}`), [404, 'NotRecorded'], 'a kind of which no history is kept');
+    same(await reason(`${path}/none?view=spec&uid=none`), [404, 'NotKept'], 'what nobody kept');
+    same(await reason(`${path}?view=none`), [400, 'BadRequest'], 'what cannot be understood');
+    same(await reason('/notifications?undread=true'), [400, 'BadRequest'], 'what is misspelled');
+    same(await reason('/logs/api/v1/nodes/none?view=lines'), [404, 'NotFound'], 'what has no logs');
+  }, 'history'),
+
   serverCase('notifications', 'Marks and settings are taken as they are meant, or refused.', async (trial) => {
     const response = await trial.ask('/notifications');
     const { items, unread } = (await response.json()) as { items: unknown; unread: unknown };

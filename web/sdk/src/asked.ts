@@ -5,6 +5,7 @@ import { messageOf } from './connection.ts';
 import type { Kubecast } from './kubecast.ts';
 import { Listeners } from './listeners.ts';
 import { finalOf } from './lost.ts';
+import { parse, text } from './object.ts';
 import type { StaleReason, Status } from './state.ts';
 
 /** Immutable, and the same one until the next notification. */
@@ -27,14 +28,21 @@ export interface Asked<T> {
   readonly retry: () => void;
 }
 
-/** The gateway has refused. */
+/** The gateway has refused; `message` has its words. */
 export class AskedError extends Error {
   override readonly name = 'AskedError';
-  readonly status: number;
+  /** That of HTTP: 401, 403, 404, … */
+  declare readonly status: number;
+  /**
+   * Why, in a word for programs: `NotEnabled` (this gateway keeps no history, or has no login), `NotRecorded` (of another kind it does), `NotKept` (a log or a spec), and
+   * those of Kubernetes, as `NotFound`, `Forbidden` and `Expired`. Empty of an older gateway, and of a proxy.
+   */
+  declare readonly reason: string;
 
-  constructor(status: number, message: string) {
+  constructor(status: number, message: string, reason = '') {
     super(message);
     this.status = status;
+    this.reason = reason;
   }
 }
 
@@ -61,16 +69,16 @@ export function asked<T>(kc: Kubecast, key: string, ask: () => Promise<T>): Answ
   return made;
 }
 
-/** What the gateway answers to a request, as JSON, or as `parse` reads that. Rejects with an {@link AskedError} in the gateway's own words. */
-export function answerTo(kc: Kubecast, path: string, init: RequestInit = {}, parse: (text: string) => unknown = JSON.parse): Promise<unknown> {
-  return saidTo(kc, path, init).then((said) => parse(said));
+/** What the gateway answers to a request, as JSON, or as `read` reads that. Rejects with an {@link AskedError} in the gateway's own words. */
+export function answerTo(kc: Kubecast, path: string, init: RequestInit = {}, read: (said: string) => unknown = JSON.parse): Promise<unknown> {
+  return saidTo(kc, path, init).then((said) => read(said));
 }
 
 /** The same, as text. */
 export function saidTo(kc: Kubecast, path: string, init: RequestInit): Promise<string> {
   return kc.request(path, init, async (response) => {
     const said = await response.text();
-    if (!response.ok) throw new AskedError(response.status, messageOf(said, response));
+    if (!response.ok) throw new AskedError(response.status, messageOf(said, response), text(parse(said)?.reason));
     return said;
   });
 }
@@ -97,12 +105,8 @@ export class Answer<T> implements Asked<T> {
   readonly subscribe = (listener: () => void): (() => void) => {
     const leave = this.#listeners.subscribe(listener);
     if (this.#subscribers++ === 0 && (this.#snapshot.status !== 'live' || performance.now() - this.#at > oldAge)) this.retry();
-    let here = true;
     return () => {
-      if (!here) return;
-      here = false;
-      leave();
-      if (--this.#subscribers === 0) clearTimeout(this.#timer);
+      if (leave() && --this.#subscribers === 0) clearTimeout(this.#timer);
     };
   };
 
@@ -129,11 +133,11 @@ export class Answer<T> implements Asked<T> {
     this.#again = false;
     this.#at = performance.now();
     try {
-      this.#snapshot = { data: await this.#ask(), status: 'live', reason: undefined, error: undefined };
+      this.#snapshot = { ...unasked, data: await this.#ask(), status: 'live' };
       this.#failures = 0;
     } catch (thrown) {
       const error = thrown instanceof Error ? thrown : new Error(String(thrown));
-      const final = finalOf(`:${String(statusOf(error))}`);
+      const final = finalOf(`:${statusOf(error) as string}`);
       if (final === 'denied') this.forget();
       const { data } = this.#snapshot;
       const status = final ?? (data ? 'stale' : 'loading');

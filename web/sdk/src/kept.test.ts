@@ -32,7 +32,7 @@ test('that nothing is kept is no failure, and that it may not be seen is one', a
   const none = answering(404, '{"title":"Not Found","status":404,"detail":"there is no such job"}');
   expect(await pastSpec(none.kc, jobs, one)).toBeUndefined();
   expect(await pastLog(none.kc, jobs, one)).toBeUndefined();
-  const refused = answering(403, '{"title":"Forbidden","status":403,"detail":"pods/log is forbidden"}');
-  await expect(pastLog(refused.kc, jobs, one)).rejects.toMatchObject({ status: 403, message: 'pods/log is forbidden' });
+  const refused = answering(403, '{"title":"Forbidden","status":403,"detail":"pods/log is forbidden","reason":"Forbidden"}');
+  await expect(pastLog(refused.kc, jobs, one)).rejects.toMatchObject({ status: 403, message: 'pods/log is forbidden', reason: 'Forbidden' });
   await expect(pastSpec(refused.kc, jobs, one)).rejects.toBeInstanceOf(AskedError);
 });

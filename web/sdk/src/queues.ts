@@ -248,7 +248,8 @@ export function readPlace(data: JsonObject): QueuePlace {
 
 function readStart(data: unknown): ExpectedStart | undefined {
   const { from, to, confidence } = objectOf(data) ?? {};
-  const [begin, end] = [time(from), time(to)];
+  const begin = time(from);
+  const end = time(to);
   return begin && end ? { from: begin, to: end, confidence: number(confidence) ?? 0 } : undefined;
 }
 

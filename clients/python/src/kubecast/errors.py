@@ -1,7 +1,7 @@
 """What can go wrong, and whether trying again can heal it."""
 
 import json
-from typing import Optional
+from typing import Any, Optional
 
 
 class KubecastError(Exception):
@@ -23,13 +23,18 @@ class Ended(KubecastError):
 class HTTPError(KubecastError):
     """An answer that is not the one that was asked for.
 
-    ``status`` is the HTTP status, ``retry_after`` how many seconds the gateway asks to be left alone for
-    (None if it does not say), and ``body`` what it sent.
+    ``status`` is the HTTP status, ``reason`` why, in one word for programs ("" of an older gateway, or of a
+    proxy), ``retry_after`` how many seconds the gateway asks to be left alone for (None if it does not say), and
+    ``body`` what it sent. Of a 404 the reason is "NotEnabled" (this gateway keeps no history), "NotRecorded" (none of
+    this kind), "NotKept" (of this job no spec, or no log) or "NotFound".
     """
 
     def __init__(self, status: int, body: bytes = b"", retry_after: Optional[float] = None):
-        super().__init__(f"{status}: {_words(body)}")
+        said = _said(body)
+        super().__init__(f"{status}: {_words(said, body)}")
         self.status = status
+        reason = said.get("reason") if isinstance(said, dict) else None
+        self.reason = reason if isinstance(reason, str) else ""
         self.body = body
         self.retry_after = retry_after
 
@@ -48,10 +53,16 @@ def refused(status: int, body: bytes = b"", retry_after: Optional[float] = None)
     return (Denied if status in (401, 403) else HTTPError)(status, body, retry_after)
 
 
-def _words(body: bytes) -> str:
-    """The sentence in an answer: a Status of Kubernetes (message), or a problem of RFC 9457 (detail)."""
+def _said(body: bytes) -> Any:
+    """What an answer says as JSON; None if it is none."""
     try:
-        said = json.loads(body)
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _words(said: Any, body: bytes) -> str:
+    """The sentence in an answer: a Status of Kubernetes (message), or a problem of RFC 9457 (detail)."""
+    if isinstance(said, dict):
         return str(said.get("message") or said.get("detail") or said.get("title") or said)
-    except (ValueError, AttributeError, RecursionError):
-        return body[:200].decode("utf-8", "replace").strip() or "no explanation"
+    return body[:200].decode("utf-8", "replace").strip() or "no explanation"

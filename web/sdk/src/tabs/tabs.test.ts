@@ -440,7 +440,7 @@ test('watches that are refused in several tabs at once are told each in its own 
   expect(forbidden.map((watch) => watch.getSnapshot().error?.message)).toEqual([
     'you may not watch pods in the namespace other-0',
     'you may not watch pods in the namespace other-1',
-    'there is no history of it',
+    'the gateway keeps no history',
   ]);
   expect(all.map(status)).toEqual(['live', 'live', 'live']);
 });
