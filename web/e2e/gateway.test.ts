@@ -379,7 +379,8 @@ describe.skipIf(lacking !== undefined)(`the portal on a real gateway${lacking ? 
     test('tabs share one stream by the cookie that a token became, until they leave', async () => {
       await put('train');
       await signIn();
-      expect(await act(page, 'exchange', 'bad')).toBe(false);
+      expect([await act(page, 'exchange', 'bad'), await act(page, 'pasted', 'bad')]).toEqual([false, false]);
+      expect(await act(page, 'pasted', `${token}\n`)).toBe(true);
       const second = await page.context().newPage();
       const streams: string[] = [];
       page.context().on('request', (request) => request.url().includes('/stream?') && streams.push(request.url()));

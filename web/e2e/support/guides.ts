@@ -56,6 +56,11 @@ window.acts = {
     if (used.kc) show(used.kc, Who);
   },
   signOut: async () => (await import('guide:sign-in/session.ts')).signOut(used.kc),
+  pasted: async (bearer) => {
+    const { signIn } = await import('guide:readme/pasted.ts');
+    used.kc = await signIn(bearer);
+    return used.kc !== undefined;
+  },
   exchange: async (bearer) => (await import('guide:sign-in/exchange.ts')).exchange(bearer),
   tokens: async ([first, next]) => {
     const { connect } = await import('guide:sign-in/token.ts');

@@ -4,7 +4,7 @@ import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { createElement, useState, type FunctionComponent, type ReactNode } from 'react';
 import { createRoot, type Root } from 'react-dom/client';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { createKubecast, type Kubecast } from '@kubecast/sdk';
+import { createKubecast, defineResource, type Kubecast, type KubeObject } from '@kubecast/sdk';
 import { KubecastProvider } from '@kubecast/sdk/react';
 import { MockGateway } from '../../mock/index.ts';
 import { inMemory } from '../../mock/memory.ts';
@@ -13,6 +13,7 @@ import { jar } from './standins/next-headers.ts';
 let gateway: MockGateway;
 /** What the gateway answers below `/auth/`, by method and path. */
 let auth: Record<string, (bearer: string) => { readonly status: number; readonly body?: object }>;
+const jobs = defineResource<KubeObject>()({ group: 'batch', version: 'v1', plural: 'jobs' });
 const opened: Kubecast[] = [];
 const roots: Root[] = [];
 
@@ -98,6 +99,25 @@ describe('sign-in', () => {
     expect([await exchange('good'), await exchange('bad')]).toEqual([true, false]);
     auth['POST /auth/session'] = () => ({ status: 503 });
     await expect(exchange('good')).rejects.toThrow('HTTP 503');
+  });
+
+  test('a token that was pasted is a cookie, with which other tabs begin', async () => {
+    const { resume, signIn } = await import('guide:readme/pasted.ts') as unknown as { resume: () => Promise<Kubecast | undefined>; signIn: (token: string) => Promise<Kubecast | undefined> };
+    const there = auth['GET /auth/session'];
+    let cookie = false;
+    auth['GET /auth/session'] = (bearer) => (cookie && there ? there(bearer) : { status: 200, body: { login: false, username: '', renewable: false } });
+    auth['POST /auth/session'] = (bearer) => ({ status: (cookie = bearer === 'good') ? 200 : 401 });
+    expect([await resume(), await signIn('bad')]).toEqual([undefined, undefined]);
+    put('train');
+    const kc = await signIn(' good\n');
+    const other = await resume();
+    if (!kc || !other) throw new Error('nobody is signed in');
+    const watch = keep(other).watch(jobs);
+    watch.subscribe(() => undefined);
+    await expect.poll(() => watch.getSnapshot().data.length, patiently).toBe(1);
+    keep(kc);
+    auth['POST /auth/session'] = () => ({ status: 404 });
+    await expect(signIn('good')).rejects.toThrow('HTTP 404');
   });
 
   test('a token that is refused is replaced, and the user is told when there is no other', async () => {

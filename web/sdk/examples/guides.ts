@@ -21,15 +21,14 @@ export const jobs = defineResource<Job>()({ group: 'batch', version: 'v1', plura
 export const pods = defineResource<Pod>()({ version: 'v1', plural: 'pods' });
 `;
 
-/** By guide and name, as `vue/Job.vue`. A block without a name is a text, such as a configuration. */
+/** By guide and name, as `vue/Job.vue`; those of the SDK's own page as `readme/pasted.ts`. A block without a name is a text, such as a configuration. */
 export const blocks: ReadonlyMap<string, string> = new Map(
-  readdirSync(folder)
-    .filter((name) => name.endsWith('.md'))
-    .flatMap((name) => {
-      const guide = name.slice(0, -'.md'.length);
-      const text = readFileSync(join(folder, name), 'utf8');
-      const found = [...text.matchAll(/^```(\w+) \[(.+)\]\n([^]*?)^```$/gm)].map(([, , file = '', code = '']): [string, string] => [`${guide}/${file}`, code]);
-      return text.includes('/kubernetes.ts') ? [...found, [`${guide}/kubernetes.ts`, kubernetes]] : found;
+  [...readdirSync(folder).map((name): [string, string] => [name.replace(/\.md$/, ''), join(folder, name)]), ['readme', join(import.meta.dirname, '../README.md')] as const]
+    .filter(([, file]) => file.endsWith('.md'))
+    .flatMap(([guide, file]) => {
+      const text = readFileSync(file, 'utf8');
+      const found = [...text.matchAll(/^```(\w+) \[(.+)\]\n([^]*?)^```$/gm)].map(([, , name = '', code = '']): [string, string] => [`${guide}/${name}`, code]);
+      return found.some(([, code]) => code.includes('/kubernetes.ts')) ? [...found, [`${guide}/kubernetes.ts`, kubernetes] as [string, string]] : found;
     }),
 );
 

@@ -1,15 +1,23 @@
 // While a page is developed, Vite stands between it and the gateway. A gateway that is killed must be seen through it at once: a stream that stays open
 // without a word is believed to be live until its silence has become too long, half a minute later.
 
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createServer } from 'vite';
-import { expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { MockGateway } from '../../mock/index.ts';
+import { blocks } from './guides.ts';
 
 const web = join(import.meta.dirname, '../..');
 const stream = { headers: { Authorization: 'Bearer let-me-in', Accept: 'text/event-stream' } };
 
+const folder = mkdtempSync(join(web, 'node_modules/.proxy-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+/** As it stands in the SDK's README: 'guide:readme/vite.config.ts'. */
+writeFileSync(join(folder, 'vite.config.ts'), blocks.get('readme/vite.config.ts') ?? '');
+
 test.each([
+  ['the README', folder, 'vite.config.ts'],
   ['the template', join(web, 'create/template'), 'vite.config.js'],
   ['the portal', join(web, 'portal'), 'vite.config.ts'],
 ])("%s's proxy breaks a stream when the gateway is killed, and has each of the gateway's paths", async (_, root, config) => {

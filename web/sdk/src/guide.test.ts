@@ -20,7 +20,6 @@ declare module 'react-native' {
   export function FlatList<T>(props: { data: readonly T[]; keyExtractor: (item: T) => string; renderItem: (of: { item: T }) => ReactNode; ListEmptyComponent: ReactNode }): ReactNode;
   export const Text: FunctionComponent<{ children?: ReactNode }>;
 }
-declare const process: { readonly env: Record<string, string | undefined> };
 `;
 
 /** As the compiler takes it; of a component its script. */
@@ -62,13 +61,13 @@ function begunBy(...files: readonly string[]): Set<string> {
 }
 
 test('each block of a guide is run by a test, or by a block that is', () => {
-  const run = begunBy(...['guides', 'native', 'offline', 'server'].map((name) => `examples/${name}.test.ts`));
+  const run = begunBy(...['guides', 'native', 'offline', 'proxy', 'server'].map((name) => `examples/${name}.test.ts`));
   expect([...blocks.keys()].filter((key) => !run.has(key))).toEqual([]);
 });
 
-test('each block of a guide is run against a real gateway, too, but the one that is a test with the mock', () => {
+test('each block of a guide is run against a real gateway, too, but the one that is a test with the mock, and the configuration of a proxy', () => {
   const run = begunBy('../e2e/gateway.test.ts', '../e2e/login.test.ts', '../e2e/support/guides.ts');
-  expect([...blocks.keys()].filter((key) => !run.has(key))).toEqual(['testing/Jobs.test.tsx']);
+  expect([...blocks.keys()].filter((key) => !run.has(key))).toEqual(['testing/Jobs.test.tsx', 'readme/vite.config.ts']);
 });
 
 test('the table of names has what the entries of frameworks export, in one scheme', async () => {
