@@ -5,7 +5,7 @@ import { components } from './sdk/examples/compile.ts';
 import { guides } from './sdk/examples/guides.ts';
 
 /** Ends of waits: a busy machine may take long, and an end costs nothing where what is waited for comes. */
-const patient = { testTimeout: 60_000, hookTimeout: 60_000, expect: { poll: { timeout: 30_000 } } };
+const patient = { testTimeout: 180_000, hookTimeout: 180_000, expect: { poll: { timeout: 60_000 } } };
 
 export default defineConfig({
   test: {

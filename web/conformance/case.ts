@@ -23,7 +23,7 @@ export function lacks(one: Case<never>, subject: { readonly abilities?: Iterable
 }
 
 /** How long the subject has for whatever it owes, in milliseconds: much, since a busy machine is no broken contract. */
-const patience = 10_000;
+const patience = 20_000;
 
 export const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 

@@ -43,7 +43,7 @@ const subjects: Record<string, ClientSubject> = {
 
 describe.concurrent.each(Object.entries(subjects))('%s', (_, subject) => {
   for (const one of clientCases) {
-    test.skipIf(lacks(one, subject) !== undefined).concurrent(one.name, () => one.run(subject), 90_000);
+    test.skipIf(lacks(one, subject) !== undefined).concurrent(one.name, () => one.run(subject));
   }
 });
 
@@ -81,6 +81,6 @@ describe.concurrent('a client of an EventSource and a Map', () => {
     test.skipIf(lacks(one, naive) !== undefined).concurrent(`${passes.has(one.name) ? 'passes' : 'fails'} ${one.name}`, async () => {
       const said = await one.run(naive).then(() => 'passed', (error: unknown) => (error as Error).name);
       expect(said).toBe(passes.has(one.name) ? 'passed' : 'Failure');
-    }, 90_000);
+    });
   }
 });

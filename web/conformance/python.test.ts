@@ -1,6 +1,7 @@
 // The Python client must pass all cases for clients. One interpreter runs all of them, as a program with many mirrors would.
 
 import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, test } from 'vitest';
@@ -36,10 +37,12 @@ const python: ClientSubject = {
   },
 };
 
-beforeAll(() => {
+beforeAll(async () => {
   driver = spawn('python3', ['tests/conformance_driver.py'], { cwd: home, env: { ...process.env, PYTHONPATH: 'src' }, stdio: ['pipe', 'pipe', 'inherit'] });
   if (!driver.stdout) throw new Error('the driver has no output');
-  createInterface(driver.stdout).on('line', (line) => {
+  const lines = createInterface(driver.stdout);
+  await once(lines, 'line'); // it is ready: no case waits for an interpreter that starts
+  lines.on('line', (line) => {
     const report = JSON.parse(line) as Report;
     reports.set(report.client, report);
   });
@@ -51,6 +54,6 @@ afterAll(() => {
 
 describe.concurrent('the Python client', () => {
   for (const one of clientCases) {
-    test.skipIf(lacks(one, python) !== undefined).concurrent(one.name, () => one.run(python), 90_000);
+    test.skipIf(lacks(one, python) !== undefined).concurrent(one.name, () => one.run(python));
   }
 });

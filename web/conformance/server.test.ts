@@ -56,6 +56,6 @@ describe.each(['in memory', 'over a network'])('the mock %s', (where) => {
       } finally {
         await gateway.stop();
       }
-    }, 30_000);
+    });
   }
 });

@@ -1,7 +1,7 @@
 """Opens mirrors for the conformance suite, which is in TypeScript (web/conformance).
 
-Reads commands and writes what mirrors show, as JSON lines: {"open": n, "url": …, "path": …}, {"close": n};
-{"client": n, "status": …, "rows": […]}.
+Says {"ready": true} once it is there to read commands, and then what mirrors show, as JSON lines:
+{"open": n, "url": …, "path": …}, {"close": n}; {"client": n, "status": …, "rows": […]}.
 """
 
 import json
@@ -20,6 +20,7 @@ def main() -> None:
             with writing:
                 print(json.dumps({"client": n, "status": state.status, "rows": state.objects}), flush=True)
 
+    print(json.dumps({"ready": True}), flush=True)
     for line in sys.stdin:
         command = json.loads(line)
         if "close" in command:

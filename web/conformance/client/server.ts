@@ -1,11 +1,13 @@
 // A server of which a case decides every byte.
 
 import { inMemory, type MockRequest, type MockResponse } from '@kubecast/sdk/testing';
-import { check, Failure, until } from '../case.ts';
+import { check, Failure, pause, until } from '../case.ts';
 import type { Row } from './subject.ts';
 
 /** All that is asked for is below this list. */
 export const path = '/api/v1/configmaps';
+/** In milliseconds: what happens within it may as well have happened at once. */
+const moment = 5;
 
 export class Server {
   /** The requests for the stream, as they came. */
@@ -38,21 +40,26 @@ export class Server {
 
   /** The next request for the stream that no case has looked at yet. */
   async next(within?: number): Promise<Connection> {
-    await until(() => this.connections.length > this.#taken, () => `the client does not ask for connection ${this.#taken + 1}`, within);
+    await until(() => this.waiting > 0, () => `the client does not ask for connection ${this.#taken + 1}`, within);
     const next = this.connections[this.#taken++];
     if (!next) throw new Failure('nothing is asked for');
     return next;
   }
 
-  /** How many are asked for from now on, within a time in milliseconds. They are answered as `answer` does. */
+  /** How many requests for the stream no case has looked at yet. */
+  get waiting(): number {
+    return this.connections.length - this.#taken;
+  }
+
+  /**
+   * How many are asked for from now on, within a time in milliseconds. They are answered as `answer` does. The time is that of an idle machine:
+   * it is counted in pauses, which take longer on a busy one, as the client does.
+   */
   async count(within: number, answer: (connection: Connection) => void): Promise<number> {
-    const end = performance.now() + within;
     let count = 0;
-    while (performance.now() < end) {
-      const connection = await this.next(Math.max(end - performance.now(), 1)).catch(() => undefined);
-      if (!connection) break;
-      count++;
-      answer(connection);
+    for (let left = within; left > 0; left -= moment) {
+      for (; this.waiting > 0; count++) answer(await this.next());
+      await pause(moment);
     }
     return count;
   }

@@ -102,6 +102,6 @@ export const streamCases = [
     const listener = await trial.listen({ path: `/stream?one=${encodeURIComponent(trial.room.path)}&heartbeat=5s` });
     await listener.next('synced');
     const before = listener.blocks.length;
-    await listener.until(() => listener.blocks.length > before, 'no heartbeat comes', 8_000);
+    await listener.until(() => listener.blocks.length > before, 'no heartbeat comes', 12_000);
   }),
 ];

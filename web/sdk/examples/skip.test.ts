@@ -30,7 +30,7 @@ afterEach(() => kc.close());
 const pause = (): Promise<void> => act(() => new Promise<void>((resolve) => setTimeout(resolve, 5)));
 
 async function until(what: () => unknown, expected: unknown): Promise<void> {
-  const end = performance.now() + 10_000;
+  const end = performance.now() + 60_000;
   while (JSON.stringify(what()) !== JSON.stringify(expected) && performance.now() < end) await pause();
   expect(what()).toEqual(expected);
 }

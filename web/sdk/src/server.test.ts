@@ -40,7 +40,7 @@ const names = (of: Watch<KubeObject>): string => of.getSnapshot().data.map(({ me
 
 /** Resolves as soon as `check` holds. */
 async function until(check: () => boolean): Promise<void> {
-  const deadline = Date.now() + 4_000;
+  const deadline = Date.now() + 60_000;
   while (!check()) {
     if (Date.now() > deadline) throw new Error(`still not so: ${check.toString()}`);
     await new Promise((resolve) => setTimeout(resolve, 5));
@@ -134,7 +134,7 @@ test('an inconsistent stream is thrown away and asked for from the start', async
 });
 
 describe('whatever breaks, whenever', () => {
-  test.each(Array.from({ length: 6 }, (_, n) => n))('the rows end up as the cluster is (seed %i)', { timeout: 30_000 }, async (seed) => {
+  test.each(Array.from({ length: 6 }, (_, n) => n))('the rows end up as the cluster is (seed %i)', async (seed) => {
     const random = seededRandom(seed);
     const { cluster } = gateway;
     // Connections break within a frame, between frames, and within the snapshot; some before any event.
