@@ -35,23 +35,28 @@ func livingIn(log Log, table string, living []Namespace) (text string, args []an
 		if len(living) == 1 {
 			return created + " > " + strconv.FormatInt(int64(living[0].Created), 10)
 		}
-		text := created + " > CASE namespace"
+		var text strings.Builder
+		text.WriteString(created + " > CASE namespace")
 		for _, n := range living {
-			text, args = text+" WHEN ? THEN "+strconv.FormatInt(int64(n.Created), 10), append(args, n.Name)
+			text.WriteString(" WHEN ? THEN " + strconv.FormatInt(int64(n.Created), 10))
+			args = append(args, n.Name)
 		}
-		return text + " END"
+		return text.String() + " END"
 	}
+	uids := " IN (''" + strings.Repeat(", ?", len(living)) + ")"
 	if table != "transitions" {
-		text = "COALESCE(namespace_uid, CASE WHEN " + oldest("created") + " THEN '' END)"
+		// The column alone is what is looked for among the uids: to estimate how many rows that finds, PostgreSQL goes through
+		// the left side once for each of them, and a minute passed with ten thousand namespaces on either side.
+		text = "CASE WHEN namespace_uid IS NULL THEN " + oldest("created") + " ELSE namespace_uid" + uids + " END"
 	} else {
 		text = "COALESCE(namespace_uid, (SELECT COALESCE(of_namespace, CASE WHEN " + oldest("of_created") + " THEN '' END)" +
 			" FROM (SELECT log AS of_log, uid AS of_uid, namespace_uid AS of_namespace, created AS of_created FROM jobs) AS theirs" +
-			" WHERE of_log = " + strconv.FormatInt(log.ID, 10) + " AND of_uid = uid))"
+			" WHERE of_log = " + strconv.FormatInt(log.ID, 10) + " AND of_uid = uid))" + uids
 	}
 	for _, n := range living {
 		args = append(args, n.UID)
 	}
-	return text + " IN (''" + strings.Repeat(", ?", len(living)) + ")", args
+	return text, args
 }
 
 // fromJobs completes transitions of which it is not known of which namespace they are by what is known of their jobs.
