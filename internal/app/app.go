@@ -117,8 +117,8 @@ func Run(ctx context.Context, opts Options) error {
 	case <-failed.Done():
 	}
 	drainStreams(ctx, g.server, cfg.Drain.Std())
-	shutDown(ctx, public)
-	shutDown(ctx, ops)
+	shutDown(ctx, public, log)
+	shutDown(ctx, ops, log)
 	stopServing()
 	<-streamsEnded
 	stopFeeding()
@@ -145,10 +145,14 @@ func drainStreams(ctx context.Context, gateway *kubecasthttp.Server, within time
 }
 
 // shutDown closes a server's listener, gives its requests afterDrain to end, and then breaks them off.
-func shutDown(ctx context.Context, server *http.Server) {
-	ctx, cancel := context.WithTimeout(ctx, afterDrain)
+func shutDown(ctx context.Context, server *http.Server, log *slog.Logger) {
+	within, cancel := context.WithTimeout(ctx, afterDrain)
 	defer cancel()
-	if server.Shutdown(ctx) != nil {
-		_ = server.Close() // it fails only because the listener is closed already
+	if server.Shutdown(within) == nil {
+		return
 	}
+	if ctx.Err() == nil { // else nothing was waited for
+		log.Warn("requests are broken off, since they have not ended", "within", afterDrain)
+	}
+	_ = server.Close() // it fails only because the listener is closed already
 }

@@ -48,7 +48,6 @@ func TestRunServesAndDrains(t *testing.T) {
 	}
 	stream := bufio.NewReader(g.open(g.addr, "/api/v1/namespaces/team-a/pods", "text/event-stream").Body)
 	readUntil(t, stream, "event: synced")
-	began := time.Now()
 	g.drain()
 	end := readUntil(t, stream, `data: {"reason":"drain"}`)
 	if !strings.Contains(end, "event: bookmark") || !strings.Contains(end, "retry: ") {
@@ -60,14 +59,11 @@ func TestRunServesAndDrains(t *testing.T) {
 	if err := g.wait(); err != nil {
 		t.Error(err)
 	}
-	if took := time.Since(began); took > cfg.Drain.Std()+time.Second {
-		t.Errorf("it took %v", took)
-	}
 	if conn, err := net.Dial("tcp", g.addr); err == nil {
 		conn.Close()
 		t.Error("it still listens")
 	}
-	if log := g.log.String(); !strings.Contains(log, "msg=draining") || strings.Contains(log, token) {
+	if log := g.log.String(); !strings.Contains(log, "msg=draining") || strings.Contains(log, "broken off") || strings.Contains(log, token) {
 		t.Error(log)
 	}
 }
@@ -167,13 +163,12 @@ func TestEndsThoughAClientTakesNothing(t *testing.T) {
 				api.Put("pods", "team-a/big", "spec.pad="+pad)
 				readUntil(t, witness, `"name":"big"`)
 			}
-			began := time.Now()
 			end(g)
-			if err := g.wait(); err != nil {
+			if err := g.wait(); err != nil { // for much less than the write timeout
 				t.Error(err)
 			}
-			if took := time.Since(began); took > 3*time.Second {
-				t.Errorf("it took %v", took)
+			if log := g.log.String(); strings.Contains(log, "broken off") {
+				t.Error(log)
 			}
 		})
 	}

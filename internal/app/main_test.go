@@ -24,7 +24,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // patience bounds each wait of the tests.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // gateway is a running gateway.
 type gateway struct {

@@ -124,8 +124,8 @@ func TestStalledClientOverTLSIsNotWaitedFor(t *testing.T) {
 		t.Fatalf("%d bytes were taken by a client that reads nothing: %v", n, err)
 	}
 	began := time.Now()
-	server.Close(false) // it has a record left, and does not wait
-	if took := time.Since(began); took > time.Second {
+	server.Close(false) // it has a record left, and does not wait: crypto/tls would, for five seconds
+	if took := time.Since(began); took > 4*time.Second {
 		t.Errorf("closing took %v", took)
 	}
 }
