@@ -4,7 +4,8 @@ import { createKubecast } from './kubecast.ts';
 import type { KubeObject } from './object.ts';
 import type { Query } from './resource.ts';
 import type { Draft } from '../../mock/cluster.ts';
-import type { Paths } from './paths.ts';
+import { counts } from './counts.ts';
+import type { ColumnOf, Paths } from './paths.ts';
 import { useObject as useObjectInReact, useWatch as useInReact } from './react.ts';
 import { defineResource, pathOf, type Labels, type Where } from './resource.ts';
 import { createWatch } from './solid.ts';
@@ -72,6 +73,24 @@ test('a function is no query: where one is expected, it has to be called', () =>
 test('a path that leads nowhere is told by itself, and does not make the others wrong', () => {
   type Told = Paths<Job, readonly ['status.active', 'status.activ']>;
   expectTypeOf<Told>().toEqualTypeOf<readonly ['status.active', { readonly 'is not a path of these objects': 'status.activ' }]>();
+});
+
+test('paths are put together from those of others, and chosen among some', () => {
+  const never = (some: readonly string[], either: 'status.active' | '$status', column: ColumnOf<Job>, columns: readonly ColumnOf<Job>[]) => {
+    const kc = createKubecast();
+    expectTypeOf(kc.watch(jobs, { fields: [...some, 'status.active'] }).getSnapshot().data[0]).toEqualTypeOf<Job | undefined>();
+    expectTypeOf(kc.watch(jobs, { fields: ['status.active', ...some] }).getSnapshot().data[0]).toEqualTypeOf<Job | undefined>();
+    useInReact(jobs, { fields: [...some, 'metadata.labels'] });
+    counts(jobs, [...some, 'status.active']);
+    kc.watch(jobs, { fields: ['metadata.labels', either] }).getSnapshot().data[0]?.status?.active?.toFixed();
+    kc.watch(jobs, { fields: columns });
+    counts(jobs, [either]);
+    counts(jobs, [column, 'metadata.namespace']);
+    counts(jobs, columns);
+    // @ts-expect-error One of them leads nowhere.
+    counts(jobs, [either as 'status.active' | 'status.activ']);
+  };
+  expect(never).toBeTypeOf('function');
 });
 
 test('a path that leads nowhere does not compile', () => {

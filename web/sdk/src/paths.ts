@@ -62,18 +62,18 @@ export type ColumnOf<T extends KubeObject> = PathOf<T, false> | '$status' | OfPo
 /** A {@link ColumnOf} the objects, or any other path; `-` for the greatest first. */
 export type SortOf<T extends KubeObject> = ColumnOf<T> | `-${ColumnOf<T>}` | Other;
 
-/** What says in place of a path that it leads nowhere; a text would make the others wrong, too. */
-type Checked<T, P> = Leads<T, P & string> extends true ? P : { readonly 'is not a path of these objects': P };
+/** A path, or any of several; what says in place of one that it leads nowhere (a text would make the others wrong, too). */
+type Checked<T, P, Derived> = P extends Derived ? P : P extends string ? (Leads<T, P> extends true ? P : { readonly 'is not a path of these objects': P }) : never;
 
 /** The same paths; of a type that is not told apart from any object, all are. `$status` is in a word what any object is doing. */
 export type Paths<T extends KubeObject, F extends readonly string[]> = Any<T> extends true
   ? F
-  : { readonly [I in keyof F]: string extends F[I] ? FieldOf<T> : F[I] extends '$status' ? F[I] : Checked<T, F[I]> };
+  : { readonly [I in keyof F]: string extends F[I] ? (number extends F['length'] ? F[I] : FieldOf<T>) : Checked<T, F[I], '$status'> };
 
 /** The same of paths by which objects are counted. */
 export type Columns<T extends KubeObject, B extends readonly string[]> = Any<T> extends true
   ? B
-  : { readonly [I in keyof B]: string extends B[I] ? ColumnOf<T> | Other : B[I] extends '$status' | OfPods<T> ? B[I] : Checked<T, B[I]> };
+  : { readonly [I in keyof B]: string extends B[I] ? (number extends B['length'] ? B[I] : ColumnOf<T> | Other) : Checked<T, B[I], '$status' | OfPods<T>> };
 
 /** What is at the end of a path, and what leads there. */
 type At<T, P extends string> = P extends '$status'
