@@ -38,16 +38,26 @@ type Named<O> = keyof { [K in keyof O as string extends K ? never : K extends st
 /** Whether a value is at the end of a path by which objects are told apart, and not only a part of them. */
 type IsScalar<V> = unknown extends V ? true : [Extract<V, Scalar>] extends [never] ? false : true;
 
+/** Whether a type is one of these, and the same; what only looks like one of them is not. */
+type IsAmong<O, Types extends readonly unknown[]> = Types extends readonly [infer One, ...infer Rest]
+  ? // eslint-disable-next-line @typescript-eslint/no-unnecessary-type-parameters -- only what is the same leads to the same
+    (<X>() => X extends O ? 1 : 2) extends <X>() => X extends One ? 1 : 2
+    ? true
+    : IsAmong<O, Rest>
+  : false;
+
 /**
- * The paths that a type names: to all that is told of an object, or to scalars alone. Schemas refer to themselves, and few paths that are asked for are
- * longer than five keys: what is, is not offered.
+ * The paths that a type names: to all that is told of an object, or to scalars alone. Few paths that are asked for are longer than five keys: what is, is
+ * not offered. Nor is what leads through a type that refers to itself for a second time: with twenty such keys it would be too much for the compiler.
  */
-type PathOf<T, Whole extends boolean, Keys extends 0[] = []> = Keys['length'] extends 5
+type PathOf<T, Whole extends boolean, Above extends readonly unknown[] = []> = Above['length'] extends 5
   ? never
   : NonNullable<T> extends infer O
     ? O extends Scalar | readonly unknown[]
       ? never
-      : { [K in Named<O>]: (Whole extends true ? Escaped<K> : IsScalar<O[K & keyof O]> extends true ? Escaped<K> : never) | `${Escaped<K>}.${PathOf<O[K & keyof O], Whole, [...Keys, 0]>}` }[Named<O>]
+      : IsAmong<O, Above> extends true
+        ? never
+        : { [K in Named<O>]: (Whole extends true ? Escaped<K> : IsScalar<O[K & keyof O]> extends true ? Escaped<K> : never) | `${Escaped<K>}.${PathOf<O[K & keyof O], Whole, [...Above, O]>}` }[Named<O>]
     : never;
 
 /** What the gateway counts of a pod (wire.md, "Fields"); of no other kind. */
