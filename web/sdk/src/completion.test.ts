@@ -81,6 +81,13 @@ test.each([
   expect(names.filter((name) => none.includes(name))).toEqual([]);
 }, 120_000);
 
+test('within the quotes of a key no path is offered that would be another one there', () => {
+  const names = offered("useLivePage(pods, { limit: 9, where: { '|': 'x' } });");
+  expect(names).toContain('$requests.cpu');
+  expect(names.filter((name) => name.includes('\\'))).toEqual([]);
+  expect(offered("useLivePage(pods, { limit: 9, sort: ['|'] });")).toContain('-$requests.nvidia\\\\.com/gpu');
+}, 120_000);
+
 test('what no type knows is sorted and selected by all the same', () => {
   const any = `
   const asked: string[] = ['-spec.size', 'metadata.labels.team'];

@@ -36,8 +36,8 @@ export interface Where {
 }
 type Wanted = string | number | boolean | { readonly not: string | number | boolean | readonly (string | number | boolean)[] };
 
-/** The same, of which editors offer the paths that the type of the objects names. */
-export type WhereOf<T extends KubeObject> = Where | (Where & { readonly [P in ColumnOf<T>]?: Wanted });
+/** The same, of which editors offer the paths that the type of the objects names. Within quotes they write a key as it is, where `\.` is a mere dot: such paths they do not offer. */
+export type WhereOf<T extends KubeObject> = Where | (Where & { readonly [P in Exclude<ColumnOf<T>, `${string}\\${string}`>]?: Wanted });
 
 /** Which objects, and how they are told; see "Event streams" in wire.md. */
 export interface Query {
