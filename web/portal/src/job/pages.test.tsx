@@ -9,7 +9,7 @@ import { podRow, type PodRow } from '../pods/pod.ts';
 import { AnyPage } from '../object/AnyPage.tsx';
 import { NodePage } from '../object/NodePage.tsx';
 import { PodPage } from '../object/PodPage.tsx';
-import { formatWhen } from '../texts/when.ts';
+import { formatDate } from '../texts/format.ts';
 import { parseView, useView } from '../view/view.ts';
 import { JobPage } from './JobPage.tsx';
 import { KeptLog, KeptLogs, KeptSpec, lostPods, usePastJob } from './Kept.tsx';
@@ -266,7 +266,7 @@ test('pods of one name are told apart by when they ended', () => {
   );
   const [now, ...named] = [...page.element.querySelectorAll('option')].map(({ textContent }) => textContent);
   expect(now).toBe('now');
-  expect(named).toEqual([`worker-0 (Preempted), ${formatWhen(at(7))}`, `worker-0 (Preempted), ${formatWhen(at(4))}`, 'worker-1 (Preempted)']);
+  expect(named).toEqual([`worker-0 (Preempted), ${formatDate(at(7))}`, `worker-0 (Preempted), ${formatDate(at(4))}`, 'worker-1 (Preempted)']);
   expect(new Set(named).size).toBe(3);
 });
 
