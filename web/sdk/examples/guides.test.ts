@@ -116,6 +116,9 @@ describe('sign-in', () => {
     watch.subscribe(() => undefined);
     await expect.poll(() => watch.getSnapshot().data.length, patiently).toBe(1);
     keep(kc);
+    cookie = false;
+    auth['POST /auth/session'] = () => ({ status: 200 }); // by http, browsers keep no such cookie but of localhost
+    await expect(signIn('good')).rejects.toThrow('cookie');
     auth['POST /auth/session'] = () => ({ status: 404 });
     await expect(signIn('good')).rejects.toThrow('HTTP 404');
   });
