@@ -60,7 +60,7 @@ type PathOf<T, Whole extends boolean, Above extends readonly unknown[] = []> = A
         : { [K in Named<O>]: (Whole extends true ? Escaped<K> : IsScalar<O[K & keyof O]> extends true ? Escaped<K> : never) | `${Escaped<K>}.${PathOf<O[K & keyof O], Whole, [...Above, O]>}` }[Named<O>]
     : never;
 
-/** What the gateway counts of a pod (wire.md, "Fields"); of no other kind. */
+/** What the gateway counts of a pod (wire.md, "Lists"); of no other kind. */
 type OfPods<T> = T extends { readonly spec?: infer S } ? ('containers' extends keyof NonNullable<S> ? '$ready' | '$restarts' | '$requests.cpu' | '$requests.memory' | '$requests.nvidia\\.com/gpu' : never) : never;
 
 /** Paths of which objects can be told; editors offer those that the type of the objects names, and any other is a text. */
