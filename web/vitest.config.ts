@@ -30,7 +30,7 @@ export default defineConfig({
         resolve: { conditions: ['kubecast-source'] },
         ssr: { resolve: { conditions: ['kubecast-source', 'node', 'import', 'default'] } },
         plugins: [guides(), components({ server: true })],
-        test: { ...patient, name: 'examples on a server', root: './sdk/examples', include: ['server.test.ts', 'native.test.ts', 'offline.test.ts', 'proxy.test.ts'], testTimeout: 120_000 },
+        test: { ...patient, name: 'examples on a server', root: './sdk/examples', include: ['server.test.ts', 'native.test.ts', 'offline.test.ts', 'proxy.test.ts'] },
       },
       {
         resolve: { conditions: ['kubecast-source'], alias: [{ find: /^react$/, replacement: fileURLToPath(new URL('./mock/react.mjs', import.meta.url)) }, ...preact] },

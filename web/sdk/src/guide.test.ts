@@ -43,7 +43,7 @@ test('each example compiles, and the first page has less than fifteen lines', ()
     expect.stringContaining("Property 'active' does not exist"),
   ]);
   expect(first?.code.split('\n').filter((line) => line.trim() !== '').length).toBeLessThan(15);
-}, 120_000);
+});
 
 test('each subpath that it names is one of the package', () => {
   const { exports } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { exports: Record<string, unknown> };
@@ -87,4 +87,4 @@ test('the table of names has what the entries of frameworks export, in one schem
   expect(await exported('vue')).toEqual(column(2, 2).sort());
   expect(await exported('svelte')).toEqual(column(3, 3).sort());
   expect(await exported('solid')).toEqual(column(4, 4).sort());
-}, 120_000);
+});
