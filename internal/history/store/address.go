@@ -16,6 +16,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/kubecast/kubecast/internal/tracing"
@@ -189,7 +190,15 @@ func openPostgres(opts Options) (*sql.DB, dialect, error) {
 		return err
 	}), stdlib.OptionAfterConnect(func(ctx context.Context, c *pgx.Conn) error {
 		// Some owners, queues and states are much more frequent than others, so each plan is made for its values.
-		_, err := c.Exec(ctx, "SET plan_cache_mode = force_custom_plan")
+		if _, err := c.Exec(ctx, "SET plan_cache_mode = force_custom_plan"); err != nil {
+			return err
+		}
+		// The driver asks the server to end a statement that is given up. That is lost if it comes before the statement, or
+		// cannot connect; then the server itself finds that its client has gone, where it can (14 or later, not on Windows).
+		_, err := c.Exec(ctx, "SET client_connection_check_interval = '5s'")
+		if refused := (*pgconn.PgError)(nil); errors.As(err, &refused) {
+			return nil
+		}
 		return err
 	}), stdlib.OptionShouldPing(func(_ context.Context, p stdlib.ShouldPingParams) bool {
 		// What the driver asks for itself on a connection that is dead, it does not ask again on
