@@ -18,6 +18,7 @@ func TestTheLogOfAPodThatIsGoneIsWhatKubectlPrinted(t *testing.T) {
 	const namespace = "kept-logs"
 	g := s.startGateway(t, gatewayOptions{})
 	g.waitReady(t)
+	g.waitRecording(t) // the job goes on for half a minute only
 	s.namespaces(t, namespace)
 	job := shortJob("retried")
 	one, retries := int32(1), int32(2)
@@ -30,31 +31,41 @@ func TestTheLogOfAPodThatIsGoneIsWhatKubectlPrinted(t *testing.T) {
 		t.Fatal(err)
 	}
 	past := fmt.Sprintf("/history/apis/batch/v1/namespaces/%s/jobs/retried?uid=%s", namespace, made.UID)
+	type run struct {
+		Name, UID string
+		Log       bool
+	}
 	var told struct {
 		Items []struct {
 			State string
 			Log   bool
-			Pods  []struct {
-				Name, UID string
-				Log       bool
-			}
+			Pods  []run
 		}
 	}
 	admin := s.admin(t)
-	eventually(t, "the log of the first pod is kept", func() error {
+	look := func() error {
+		told.Items = nil // what is left out is not as it was
 		a := g.get(t, admin, past)
 		if err := json.Unmarshal([]byte(a.body), &told); err != nil || len(told.Items) != 1 {
 			return fmt.Errorf("%d %s", a.code, a.body)
 		}
-		if pods := told.Items[0].Pods; len(pods) == 0 || !pods[len(pods)-1].Log {
+		return nil
+	}
+	var first run
+	eventually(t, "the log of the first pod is kept", func() error {
+		if err := look(); err != nil {
+			return err
+		}
+		pods := told.Items[0].Pods
+		if len(pods) == 0 || !pods[len(pods)-1].Log {
 			return fmt.Errorf("%+v", told.Items)
 		}
+		first = pods[len(pods)-1]
 		return nil
 	})
 	if state := told.Items[0].State; state == "Failed" {
 		t.Fatalf("the job was %s before it was known that there is a log", state)
 	}
-	first := told.Items[0].Pods[len(told.Items[0].Pods)-1]
 	printed := s.kubectl(t, "", "logs", "-n", namespace, first.Name)
 	is := func(when string) {
 		t.Helper()
@@ -68,9 +79,11 @@ func TestTheLogOfAPodThatIsGoneIsWhatKubectlPrinted(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "the job fails", func() error {
-		a := g.get(t, admin, past)
-		if err := json.Unmarshal([]byte(a.body), &told); err != nil || len(told.Items) != 1 || told.Items[0].State != "Failed" || !told.Items[0].Log {
-			return fmt.Errorf("%d %s", a.code, a.body)
+		if err := look(); err != nil {
+			return err
+		}
+		if job := told.Items[0]; job.State != "Failed" || !job.Log {
+			return fmt.Errorf("%+v", job)
 		}
 		return nil
 	})

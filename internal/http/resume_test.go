@@ -47,13 +47,10 @@ func TestTheWatchThatIsFurthestBehindComesFirst(t *testing.T) {
 	g.api.Put("pods", "team-a/second")
 	after := g.api.Put("pods", "team-a/third")
 	g.api.Put("pods", "team-a/fourth")
-	for watches, want := range map[string]string{"one=%[1]s&other=%[1]s": "other.added second", "other=%[1]s&one=%[1]s": "other.added second", "one=%[1]s&another=%[1]s&other=%[1]s": "other.added second"} {
-		position := fmt.Sprintf("%s.one-%d.other-%d", systemEpoch, after, before)
-		if strings.Contains(watches, "another") {
-			position = fmt.Sprintf("%s.one-%d.another-%d.other-%d", systemEpoch, after, after, before)
-		}
-		s := g.stream("/stream?"+fmt.Sprintf(watches, "/api/v1/pods"), "Last-Event-ID: "+position)
-		s.expect(want, "other.added third", "other.added fourth")
+	one, another, other := fmt.Sprintf(".one-%d", after), fmt.Sprintf(".another-%d", after), fmt.Sprintf(".other-%d", before)
+	for query, position := range map[string]string{"one=%[1]s&other=%[1]s": one + other, "other=%[1]s&one=%[1]s": one + other, "one=%[1]s&another=%[1]s&other=%[1]s": one + another + other} {
+		s := g.stream("/stream?"+fmt.Sprintf(query, "/api/v1/pods"), "Last-Event-ID: "+systemEpoch+position)
+		s.expect("other.added second", "other.added third", "other.added fourth")
 		s.close()
 	}
 }

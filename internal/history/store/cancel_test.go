@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/url"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -33,15 +32,7 @@ func TestWhatIsGivenUpRunsNoLonger(t *testing.T) { // what is given up in a file
 			}
 			cancel()
 		}
-		left := 1
-		for deadline := time.Now().Add(2 * time.Minute); left > 0; time.Sleep(10 * time.Millisecond) {
-			if err := s.For(Recorder("jobs")).QueryRow(t.Context(), running).Scan(&left); err != nil {
-				t.Fatal(err)
-			}
-			if time.Now().After(deadline) {
-				t.Fatalf("%d statements run for nobody", left)
-			}
-		}
+		waitCount(t, s, running, 0)
 	})
 }
 
@@ -55,25 +46,10 @@ func TestWhatIsGivenUpEndsThoughNobodySaysSo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var open atomic.Bool
-	open.Store(true)
-	address.Host = passOn(t, address.Host, &open)
+	host, refuse := passOn(t, address.Host)
+	address.Host = host
 	s := openAt(t, address.String())
-	running := func() (n int) {
-		t.Helper()
-		if err := direct.For(Recorder("jobs")).QueryRow(t.Context(), "SELECT COUNT(*) FROM pg_stat_activity WHERE state = 'active' AND query = '"+long+"'").Scan(&n); err != nil {
-			t.Fatal(err)
-		}
-		return n
-	}
-	wait := func(what string, is func() bool) {
-		t.Helper()
-		for deadline := time.Now().Add(2 * time.Minute); !is(); time.Sleep(20 * time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatal("not within two minutes: ", what)
-			}
-		}
-	}
+	const running = "SELECT COUNT(*) FROM pg_stat_activity WHERE state = 'active' AND query = '" + long + "'"
 	ctx, giveUp := context.WithCancel(t.Context())
 	var asking sync.WaitGroup
 	asking.Go(func() {
@@ -81,15 +57,29 @@ func TestWhatIsGivenUpEndsThoughNobodySaysSo(t *testing.T) {
 			t.Error("it does not take long")
 		}
 	})
-	wait("the statement runs", func() bool { return running() == 1 })
-	open.Store(false)
+	waitCount(t, direct, running, 1)
+	refuse()
 	giveUp()
 	asking.Wait()
-	wait("nothing runs for nobody", func() bool { return running() == 0 })
+	waitCount(t, direct, running, 0)
 }
 
-// passOn passes connections on to an address. While it is not open, it closes new ones. It returns its own address.
-func passOn(t *testing.T, to string, open *atomic.Bool) string {
+// waitCount waits until so many statements run, as a server says that is asked so.
+func waitCount(t *testing.T, s *Store, running string, want int) {
+	t.Helper()
+	n := -1
+	for deadline := time.Now().Add(2 * time.Minute); n != want; time.Sleep(10 * time.Millisecond) {
+		if err := s.For(Recorder("jobs")).QueryRow(t.Context(), running).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		if n != want && time.Now().After(deadline) {
+			t.Fatalf("%d statements run, not %d", n, want)
+		}
+	}
+}
+
+// passOn passes connections on to an address, and says where; refuse ends that for further ones.
+func passOn(t *testing.T, to string) (host string, refuse func()) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -106,10 +96,6 @@ func passOn(t *testing.T, to string, open *atomic.Bool) string {
 			if err != nil {
 				return
 			}
-			if !open.Load() {
-				from.Close()
-				continue
-			}
 			upstream, err := net.Dial("tcp", to)
 			if err != nil {
 				from.Close()
@@ -125,5 +111,5 @@ func passOn(t *testing.T, to string, open *atomic.Bool) string {
 			}
 		}
 	})
-	return listener.Addr().String()
+	return listener.Addr().String(), func() { listener.Close() }
 }

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/klauspost/compress/zstd"
@@ -223,14 +222,13 @@ func (k Keeping) Has(uid string, kind KeptKind) bool {
 	return has
 }
 
-// Pods are the uids of those pods of a job of which a log is kept, in order.
+// Pods are the uids of those pods of a job of which a log is kept.
 func (k Keeping) Pods(uid string) (pods []string) {
 	for kind := range k[uid] {
 		if kind.IsOfPod() {
 			pods = append(pods, strings.TrimPrefix(string(kind), ofPods))
 		}
 	}
-	slices.Sort(pods)
 	return pods
 }
 

@@ -275,10 +275,9 @@ func (h *Handler) podsOf(ctx context.Context, p *page, g access.Grant, t access.
 	q.filter.Since, q.filter.Until = 0, 0 // of the job
 	runs, err := p.from.Runs(ctx, g.Kinds.Cluster(), t.Qualified(), q.filter, store.RunAfter{}, mostPods)
 	if err == nil && len(runs) == mostPods {
-		older := kept.Pods(q.filter.UIDs[0])
-		for _, run := range runs {
-			older = slices.DeleteFunc(older, func(uid string) bool { return uid == run.UID })
-		}
+		older := slices.DeleteFunc(kept.Pods(q.filter.UIDs[0]), func(uid string) bool {
+			return slices.ContainsFunc(runs, func(run *store.Run) bool { return run.UID == uid })
+		})
 		var more []*store.Run
 		more, err = p.from.RunsOf(ctx, g.Kinds.Cluster(), t.Qualified(), q.filter.UIDs[0], older)
 		runs = append(runs, more...)
