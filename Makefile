@@ -59,7 +59,7 @@ test:
 # seed is named as it begins, and the first that finds something ends it. SEED=n begins with a seed.
 soak: build controlplane devcontrollers
 	KUBECAST_SOAK=$(or $(SOAK),10m) KUBECAST_SEED=$(SEED) go test -count=1 -timeout 0 -v -run TestClientsEndWithTheClustersState ./internal/http
-	KUBECAST_SOAK=$(or $(SOAK),10m) KUBECAST_SEED=$(SEED) go test -count=1 -timeout 0 -v -run 'Alike|IsLost' ./internal/history/recordings
+	KUBECAST_SOAK=$(or $(SOAK),10m) KUBECAST_SEED=$(SEED) go test -count=1 -timeout 0 -v -run 'Alike|IsLost' ./internal/jobs/recordings
 	KUBECAST_SOAK=$(or $(SOAK),10m) go test -race -count=1 -timeout 0 -v -run TestRandomFaults ./e2e
 	KUBECAST_SOAK=$(or $(SOAK),10m) go test -race -count=1 -timeout 0 -v -run TestNothingIsLeftOfClientsThatLeft ./e2e
 	KUBECAST_SOAK=$(or $(SOAK),10m) go test -race -count=1 -timeout 0 -v -run TestEachTransitionIsRecordedOnce ./e2e

@@ -16,7 +16,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/kubecast/kubecast/internal/notify/webhook"
+	"github.com/kubecast/kubecast/internal/jobs/webhook"
 )
 
 // The receivers of docs/notifications.md, as they stand there, accept what is signed by one of two

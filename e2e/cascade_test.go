@@ -14,7 +14,7 @@ import (
 
 	"github.com/kubecast/kubecast/e2e/harness"
 	"github.com/kubecast/kubecast/internal/certtest"
-	"github.com/kubecast/kubecast/internal/history/dbtest"
+	"github.com/kubecast/kubecast/internal/jobs/dbtest"
 )
 
 // behind runs a gateway whose API server is another gateway, over TLS with HTTP/2. It uses the token as its

@@ -15,7 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kubecast/kubecast/internal/history/dbtest"
+	"github.com/kubecast/kubecast/internal/jobs/dbtest"
 )
 
 // A release gets a history, in a file, which moves to a server and back, as docs/operations.md says, by Helm 3 and by Helm 4. What was recorded

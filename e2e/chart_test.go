@@ -24,7 +24,7 @@ import (
 
 	"github.com/kubecast/kubecast/internal/app"
 	"github.com/kubecast/kubecast/internal/config"
-	"github.com/kubecast/kubecast/internal/history/dbtest"
+	"github.com/kubecast/kubecast/internal/jobs/dbtest"
 )
 
 // rendered are the objects that the chart makes of one of its cases, in a namespace of the test's.

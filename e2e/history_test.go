@@ -21,7 +21,7 @@ import (
 	_ "modernc.org/sqlite" // the driver "sqlite"
 
 	"github.com/kubecast/kubecast/e2e/harness"
-	"github.com/kubecast/kubecast/internal/history/dbtest"
+	"github.com/kubecast/kubecast/internal/jobs/dbtest"
 )
 
 // Jobs live random lives, and their names come again, while gateways, databases and the API server

@@ -23,7 +23,7 @@ import (
 
 	"github.com/kubecast/kubecast/e2e/harness"
 	"github.com/kubecast/kubecast/e2e/process"
-	"github.com/kubecast/kubecast/internal/history/dbtest"
+	"github.com/kubecast/kubecast/internal/jobs/dbtest"
 )
 
 // chartTools builds programs that the chart's tests depend on, by their versions there.

@@ -10,8 +10,8 @@ import (
 	"github.com/kubecast/kubecast/bench/internal/mark"
 )
 
-// jobs are those of an API server.
-func jobs(count int, render apiserver.Render) apiserver.Kind {
+// jobsOf are those of an API server.
+func jobsOf(count int, render apiserver.Render) apiserver.Kind {
 	return apiserver.Kind{Group: "batch", Version: "v1", Resource: "jobs", Kind: "Job", Objects: count, Render: render}
 }
 
@@ -23,19 +23,19 @@ const (
 // sources are the API servers, by the role of their process.
 var sources = map[string][]apiserver.Kind{
 	// Each event is a transition: all jobs fail, then all are suspended, and so on.
-	"changing": {jobs(someJobs, func(number int, version uint64, m mark.Mark) []byte {
+	"changing": {jobsOf(someJobs, func(number int, version uint64, m mark.Mark) []byte {
 		if (m.Seq+someJobs-1)/someJobs%2 == 1 {
 			return job(number, version, m, false, "Failed")
 		}
 		return job(number, version, m, true, "Suspended")
 	})},
-	"unchanging": {jobs(someJobs, func(number int, version uint64, m mark.Mark) []byte {
+	"unchanging": {jobsOf(someJobs, func(number int, version uint64, m mark.Mark) []byte {
 		return job(number, version, m, true, "Suspended")
 	})},
-	"finished": {jobs(20_000, finished)},
-	"few":      {jobs(200, finished)},
-	"pods":     {pods(somePods), jobs(podOwners, finished)},
-	"few pods": {pods(fewPods), jobs(podOwners, finished)},
+	"finished": {jobsOf(20_000, finished)},
+	"few":      {jobsOf(200, finished)},
+	"pods":     {pods(somePods), jobsOf(podOwners, finished)},
+	"few pods": {pods(fewPods), jobsOf(podOwners, finished)},
 }
 
 func finished(number int, version uint64, m mark.Mark) []byte {

@@ -15,8 +15,8 @@ import (
 
 	"github.com/kubecast/kubecast/bench/internal/figures"
 	"github.com/kubecast/kubecast/bench/internal/process"
-	"github.com/kubecast/kubecast/internal/history"
-	"github.com/kubecast/kubecast/internal/history/store"
+	"github.com/kubecast/kubecast/internal/jobs"
+	"github.com/kubecast/kubecast/internal/jobs/store"
 )
 
 // pages measures how long pages take among many transitions: from memory, from the disk, and while
@@ -188,7 +188,7 @@ func (b *bench) removing(ctx context.Context, d *database, s *store.Store, log s
 		go func() {
 			for !stop.Load() && removed < b.sizes.remove {
 				began := time.Now()
-				gone, err := s.Expire(ctx, log, firstTime+history.Time(period), atOnce)
+				gone, err := s.Expire(ctx, log, firstTime+jobs.Time(period), atOnce)
 				if err != nil || gone.Jobs == 0 {
 					done <- err
 					return

@@ -8,8 +8,8 @@ import (
 	"math/rand/v2"
 	"strings"
 
-	"github.com/kubecast/kubecast/internal/history"
-	"github.com/kubecast/kubecast/internal/history/store"
+	"github.com/kubecast/kubecast/internal/jobs"
+	"github.com/kubecast/kubecast/internal/jobs/store"
 )
 
 // question is a page that somebody asks for.
@@ -67,15 +67,15 @@ func (b *bench) ask(random *rand.Rand) (q question) {
 		f.Queues = some(5, func() string { return one("default", fmt.Sprintf("queue-%d", random.IntN(40)), "none") })
 	}
 	if often(3) {
-		for _, s := range some(3, func() string { return string(history.States()[random.IntN(8)]) }) {
-			f.States = append(f.States, history.State(s))
+		for _, s := range some(3, func() string { return string(jobs.States()[random.IntN(8)]) }) {
+			f.States = append(f.States, jobs.State(s))
 		}
 	}
-	when := func() history.Time { return firstTime + history.Time(random.Int64N(period)) }
+	when := func() jobs.Time { return firstTime + jobs.Time(random.Int64N(period)) }
 	if often(4) {
 		f.Since = when()
 		if often(2) {
-			f.Since = firstTime + period - history.Time(random.Int64N(24*3_600_000))
+			f.Since = firstTime + period - jobs.Time(random.Int64N(24*3_600_000))
 		}
 	}
 	if often(6) {

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/kubecast/kubecast/bench/internal/figures"
-	"github.com/kubecast/kubecast/internal/history"
-	"github.com/kubecast/kubecast/internal/history/store"
+	"github.com/kubecast/kubecast/internal/jobs"
+	"github.com/kubecast/kubecast/internal/jobs/store"
 )
 
 // usage measures how long it takes to sum up what jobs have used: all there are, and those of a week.
@@ -24,10 +24,10 @@ func (b *bench) usage(ctx context.Context, d *database, s *store.Store, log stor
 		return err
 	}
 	const day = 24 * 3_600_000
-	end := history.Time(firstTime + period)
+	end := jobs.Time(firstTime + period)
 	for _, q := range []struct {
 		name   string
-		from   history.Time
+		from   jobs.Time
 		filter store.Filter
 	}{
 		{"one owner, a week", end - 7*day, store.Filter{Owners: []string{"user-7"}}},
@@ -37,18 +37,18 @@ func (b *bench) usage(ctx context.Context, d *database, s *store.Store, log stor
 	} {
 		before := heap()
 		began := time.Now()
-		sums := history.NewUsage(history.Span{From: q.from, Until: end})
-		if err := s.Lives(ctx, log, q.filter, store.ByOwner, history.Span{From: q.from, Until: end}, end, func(jobs []history.Lived) error {
-			for _, j := range jobs {
+		sums := jobs.NewUsage(jobs.Span{From: q.from, Until: end})
+		if err := s.Lives(ctx, log, q.filter, store.ByOwner, jobs.Span{From: q.from, Until: end}, end, func(jobList []jobs.Lived) error {
+			for _, j := range jobList {
 				sums.Add(j)
 			}
 			return nil
 		}); err != nil {
 			return fmt.Errorf("usage: %s: %w", q.name, err)
 		}
-		groups, jobs := sums.Size()
+		groups, jobCount := sums.Size()
 		took := time.Since(began)
-		t.Add(q.name, jobs, groups, took.Seconds(), (heap()-before)/1e6)
+		t.Add(q.name, jobCount, groups, took.Seconds(), (heap()-before)/1e6)
 		runtime.KeepAlive(sums)
 	}
 	return nil

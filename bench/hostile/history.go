@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/kubecast/kubecast/internal/history/dbtest"
+	"github.com/kubecast/kubecast/internal/jobs/dbtest"
 )
 
 // histories are where the gateway may keep its history.

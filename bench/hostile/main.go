@@ -24,7 +24,7 @@ import (
 	"github.com/kubecast/kubecast/bench/internal/load"
 	"github.com/kubecast/kubecast/bench/internal/process"
 	"github.com/kubecast/kubecast/internal/devtoken"
-	"github.com/kubecast/kubecast/internal/history/dbtest"
+	"github.com/kubecast/kubecast/internal/jobs/dbtest"
 )
 
 func main() { process.Main("hostile", children, run) }

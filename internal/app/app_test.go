@@ -19,7 +19,7 @@ import (
 
 	"github.com/kubecast/kubecast/internal/apitest"
 	"github.com/kubecast/kubecast/internal/config"
-	"github.com/kubecast/kubecast/internal/history/store"
+	"github.com/kubecast/kubecast/internal/jobs/store"
 )
 
 func TestRunServesAndDrains(t *testing.T) {

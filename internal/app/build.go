@@ -19,11 +19,11 @@ import (
 	"github.com/kubecast/kubecast/internal/balance"
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/config"
-	"github.com/kubecast/kubecast/internal/history/archive"
 	kubecasthttp "github.com/kubecast/kubecast/internal/http"
-	"github.com/kubecast/kubecast/internal/notify/inbox"
-	"github.com/kubecast/kubecast/internal/notify/outbox"
-	"github.com/kubecast/kubecast/internal/notify/webhook"
+	"github.com/kubecast/kubecast/internal/jobs/inbox"
+	"github.com/kubecast/kubecast/internal/jobs/outbox"
+	"github.com/kubecast/kubecast/internal/jobs/service"
+	"github.com/kubecast/kubecast/internal/jobs/webhook"
 	"github.com/kubecast/kubecast/internal/tracing"
 	"github.com/kubecast/kubecast/web"
 )
@@ -42,7 +42,7 @@ type assembly struct {
 	box           *inbox.Inbox          // nil: no history is kept
 	hooks         *webhook.Senders      // nil: no history is kept
 	outbox        *outbox.Writer        // of messages for them
-	jobs          *archive.Archive      // nil: no history is kept
+	jobs          *service.Service      // nil: no history is kept
 	accounts      *auth.ServiceAccounts // nil: none is accepted
 	revocations   *auth.Revocations
 	clusters      *clusters
@@ -135,7 +135,7 @@ func (g *assembly) buildWebhooks() (err error) {
 
 func (g *assembly) buildHistory() (err error) {
 	g.box = newInbox(g.cfg, g.registry, g.log)
-	g.jobs, err = newArchive(g)
+	g.jobs, err = newJobs(g)
 	return err
 }
 

@@ -18,7 +18,7 @@ import (
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/config"
-	"github.com/kubecast/kubecast/internal/history/archive"
+	"github.com/kubecast/kubecast/internal/jobs/service"
 	"github.com/kubecast/kubecast/internal/stream"
 	"github.com/kubecast/kubecast/internal/tracing"
 )
@@ -31,7 +31,7 @@ type clusters struct {
 	edge       config.Edge
 	serves     func(group, resource string) bool
 	authorizer authorizer
-	archive    *archive.Archive      // nil: no history is kept
+	jobs       *service.Service      // nil: no history is kept
 	accounts   *auth.ServiceAccounts // follows the default cluster; nil: no service account is accepted
 	// revocationsIn is the namespace of the default cluster's ConfigMap that has the revocations; empty: there is
 	// none.
@@ -61,7 +61,7 @@ type member struct {
 // newClusters prepares the clusters, and does not connect to any. The error has the faults of all
 // of them. Before they run, authorize has to say who may see what.
 func newClusters(g *assembly) (*clusters, error) {
-	c := &clusters{agent: "kubecast/" + g.version, cache: cacheOptions(g.cfg), tracer: g.tracer, edge: g.cfg.Edge, serves: g.cfg.Kinds.Serves, archive: g.jobs, accounts: g.accounts, revocations: g.revocations, log: g.log}
+	c := &clusters{agent: "kubecast/" + g.version, cache: cacheOptions(g.cfg), tracer: g.tracer, edge: g.cfg.Edge, serves: g.cfg.Kinds.Serves, jobs: g.jobs, accounts: g.accounts, revocations: g.revocations, log: g.log}
 	var faults []error
 	for _, wanted := range g.cfg.Clusters {
 		m, err := c.connect(wanted)
@@ -215,8 +215,8 @@ func (c *clusters) start(m *member) {
 		running.Go(func() error { return m.kinds.Run(ctx) })
 		running.Go(func() error { return m.follow(ctx) })
 		running.Go(func() error { c.identify(ctx, m); return nil })
-		if c.archive != nil {
-			running.Go(func() error { return c.archive.Record(ctx, m.kinds) })
+		if c.jobs != nil {
+			running.Go(func() error { return c.jobs.Record(ctx, m.kinds) })
 		}
 		return running.Wait()
 	})

@@ -11,14 +11,14 @@ import (
 	"strings"
 
 	"github.com/kubecast/kubecast/internal/config"
-	"github.com/kubecast/kubecast/internal/history/archive"
-	"github.com/kubecast/kubecast/internal/history/rules"
-	"github.com/kubecast/kubecast/internal/history/store"
-	"github.com/kubecast/kubecast/internal/notify/outbox"
+	"github.com/kubecast/kubecast/internal/jobs/outbox"
+	"github.com/kubecast/kubecast/internal/jobs/rules"
+	"github.com/kubecast/kubecast/internal/jobs/service"
+	"github.com/kubecast/kubecast/internal/jobs/store"
 )
 
-// newArchive returns nil if the configuration wants no history.
-func newArchive(g *assembly) (*archive.Archive, error) {
+// newJobs returns nil if the configuration wants no history.
+func newJobs(g *assembly) (*service.Service, error) {
 	cfg := g.cfg
 	if cfg.History.Database == config.HistoryNone {
 		return nil, nil
@@ -32,14 +32,14 @@ func newArchive(g *assembly) (*archive.Archive, error) {
 	if err := errors.Join(badRules, err); err != nil {
 		return nil, err
 	}
-	opts := archive.Options{
+	opts := service.Options{
 		Database: database, Rules: set, Serves: cfg.Kinds.Serves, Migrate: cfg.History.Migrate, Keep: cfg.History.Keep.Std(), Runs: cfg.History.Runs, KeepSpec: cfg.History.KeepSpec, LogTail: int(cfg.History.KeepLogTail),
 		Registerer: g.registry, Log: g.log,
 	}
 	tell(&opts, g.box)
 	g.outbox = outbox.NewWriter(outboxTargets(cfg))
 	tellWebhooks(&opts, g.outbox, g.hooks)
-	a, err := archive.New(opts)
+	a, err := service.New(opts)
 	if err != nil {
 		return nil, fmt.Errorf("history.database: %w", err)
 	}

@@ -19,8 +19,8 @@ import (
 	"github.com/kubecast/kubecast/internal/apitest"
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/config"
-	"github.com/kubecast/kubecast/internal/history/dbtest"
-	"github.com/kubecast/kubecast/internal/history/store"
+	"github.com/kubecast/kubecast/internal/jobs/dbtest"
+	"github.com/kubecast/kubecast/internal/jobs/store"
 )
 
 // transitions are those of the only log in a configuration's database, by their states.

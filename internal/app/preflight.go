@@ -14,8 +14,8 @@ import (
 
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/config"
-	"github.com/kubecast/kubecast/internal/history/archive"
-	"github.com/kubecast/kubecast/internal/history/store"
+	"github.com/kubecast/kubecast/internal/jobs/service"
+	"github.com/kubecast/kubecast/internal/jobs/store"
 	"github.com/kubecast/kubecast/internal/queues"
 )
 
@@ -319,7 +319,7 @@ func (p *preflight) clock(whose string, ahead time.Duration) {
 	}
 }
 
-func (p *preflight) database(ctx context.Context, jobs *archive.Archive, cfg config.History) {
+func (p *preflight) database(ctx context.Context, jobs *service.Service, cfg config.History) {
 	ctx, cancel := context.WithTimeout(ctx, databaseWithin)
 	defer cancel()
 	s := jobs.Database()

@@ -13,18 +13,18 @@ import (
 // signals are the channels of empty values with room, by file, that are no queue: each tells one
 // goroutine that there is something to do.
 var signals = map[string]string{
-	"auth/rbac/confirmed.go":    "a mirror has changed",
-	"auth/remotekeys.go":        "keys are to be fetched",
-	"auth/revocations.go":       "there is something to write, or the ConfigMap has become unreadable",
-	"cache/catchup.go":          "somebody waits for a catch-up that is to be begun",
-	"cache/reach.go":            "somebody waits for a version that the store has not reached",
-	"cluster/breaker.go":        "a request was not answered",
-	"history/logtail/keeper.go": "a log may be due",
-	"http/podlog/guard.go":      "a permission may have changed",
-	"logs/past.go":              "lines were taken",
-	"notify/inbox/inbox.go":     "a digest may be due",
-	"stream/topic.go":           "readers are to be woken",
-	"stream/wait.go":            "the channel itself",
+	"auth/rbac/confirmed.go": "a mirror has changed",
+	"auth/remotekeys.go":     "keys are to be fetched",
+	"auth/revocations.go":    "there is something to write, or the ConfigMap has become unreadable",
+	"cache/catchup.go":       "somebody waits for a catch-up that is to be begun",
+	"cache/reach.go":         "somebody waits for a version that the store has not reached",
+	"cluster/breaker.go":     "a request was not answered",
+	"jobs/logtail/keeper.go": "a log may be due",
+	"http/podlog/guard.go":   "a permission may have changed",
+	"logs/past.go":           "lines were taken",
+	"jobs/inbox/inbox.go":    "a digest may be due",
+	"stream/topic.go":        "readers are to be woken",
+	"stream/wait.go":         "the channel itself",
 }
 
 // A channel with room for so many, or a semaphore, serves those who wait in the order in which they

@@ -11,11 +11,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/kubecast/kubecast/internal/config"
-	"github.com/kubecast/kubecast/internal/history"
-	"github.com/kubecast/kubecast/internal/history/archive"
-	"github.com/kubecast/kubecast/internal/history/store"
-	"github.com/kubecast/kubecast/internal/notify/outbox"
-	"github.com/kubecast/kubecast/internal/notify/webhook"
+	"github.com/kubecast/kubecast/internal/jobs"
+	"github.com/kubecast/kubecast/internal/jobs/outbox"
+	"github.com/kubecast/kubecast/internal/jobs/service"
+	"github.com/kubecast/kubecast/internal/jobs/store"
+	"github.com/kubecast/kubecast/internal/jobs/webhook"
 	"github.com/kubecast/kubecast/internal/tracing"
 )
 
@@ -63,7 +63,7 @@ func outboxTargets(cfg config.Config) (targets []outbox.Target) {
 	for _, w := range cfg.Webhooks {
 		target := outbox.Target{Name: w.Name, Namespaces: w.Namespaces, Clusters: w.Clusters, Digest: w.Digest.Std()}
 		for _, state := range w.States {
-			target.States = append(target.States, history.State(state))
+			target.States = append(target.States, jobs.State(state))
 		}
 		targets = append(targets, target)
 	}
@@ -71,7 +71,7 @@ func outboxTargets(cfg config.Config) (targets []outbox.Target) {
 }
 
 // tellWebhooks has the recorders write messages for webhooks.
-func tellWebhooks(opts *archive.Options, writer *outbox.Writer, hooks *webhook.Senders) {
+func tellWebhooks(opts *service.Options, writer *outbox.Writer, hooks *webhook.Senders) {
 	opts.Database.Writers = slices.Insert(opts.Database.Writers, 0, store.Writer(writer))
 	wrote := opts.Wrote
 	opts.Wrote = func() {
@@ -102,6 +102,6 @@ func (g *assembly) replaceWebhooks(next config.Config) (use func(), err error) {
 }
 
 // runWebhooks sends until the context ends.
-func runWebhooks(ctx context.Context, hooks *webhook.Senders, jobs *archive.Archive) error {
+func runWebhooks(ctx context.Context, hooks *webhook.Senders, jobs *service.Service) error {
 	return hooks.Run(ctx, outbox.New(jobs.Database()), jobs.Ready())
 }

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kubecast/kubecast/internal/history"
+	"github.com/kubecast/kubecast/internal/jobs"
 )
 
 // compressed lets the gateway offer codings.
@@ -108,7 +108,7 @@ func TestCompressedAnswersAreThoseThatAreNot(t *testing.T) {
 func TestPagesOfTheHistoryAreCompressed(t *testing.T) {
 	c := newChronicle(t, compressed("zstd", "gzip"))
 	for i := range 200 {
-		c.lives(fmt.Sprintf("a/job-%d", i), "alice", "", history.Running, history.Deleted) // how long it runs is the same in each answer
+		c.lives(fmt.Sprintf("a/job-%d", i), "alice", "", jobs.Running, jobs.Deleted) // how long it runs is the same in each answer
 	}
 	const jobs = "/history/apis/batch/v1/jobs"
 	for _, path := range []string{jobs + "?limit=300", jobs + "?view=transitions&limit=300", jobs + "/none", "/auth/me?kinds=pods," + strings.Repeat("pods,", 60) + "pods"} {

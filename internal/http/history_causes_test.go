@@ -4,21 +4,21 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kubecast/kubecast/internal/history"
-	"github.com/kubecast/kubecast/internal/history/store"
+	"github.com/kubecast/kubecast/internal/jobs"
+	"github.com/kubecast/kubecast/internal/jobs/store"
 )
 
 // A cause is told with the job and with the transition, and both are found by its reason; a job
 // that was deleted says why it had ended. Usage counts ends by it.
 func TestJobsAreFoundByWhyTheyEnded(t *testing.T) {
 	c := newChronicle(t)
-	c.why = &history.Cause{Text: "main was OOM-killed", Reason: history.OOMKilled, Pods: 1}
+	c.why = &jobs.Cause{Text: "main was OOM-killed", Reason: jobs.OOMKilled, Pods: 1}
 	origin := c.at
 	for _, name := range []string{"a/failed", "a/removed", "b/good", "b/reopened"} {
 		c.at = origin
-		states := map[string][]history.State{
-			"a/failed": {history.Running, history.Failed}, "a/removed": {history.Running, history.Failed, history.Deleted},
-			"b/good": {history.Running, history.Succeeded, history.Deleted}, "b/reopened": {history.Running, history.Failed, history.Running},
+		states := map[string][]jobs.State{
+			"a/failed": {jobs.Running, jobs.Failed}, "a/removed": {jobs.Running, jobs.Failed, jobs.Deleted},
+			"b/good": {jobs.Running, jobs.Succeeded, jobs.Deleted}, "b/reopened": {jobs.Running, jobs.Failed, jobs.Running},
 		}[name]
 		c.lives(name, "alice", "", states...)
 	}
@@ -58,18 +58,18 @@ func TestAStreamOfACauseTellsWhatWasKnown(t *testing.T) {
 	c := newChronicle(t)
 	s := c.stream(allJobs + "?cause=OOMKilled&limit=10")
 	s.expect("synced")
-	later := c.lives("a/later", "alice", "", history.Running, history.Failed)
+	later := c.lives("a/later", "alice", "", jobs.Running, jobs.Failed)
 	version := c.log.Version
-	c.why = &history.Cause{Text: "main was OOM-killed", Reason: history.OOMKilled, Pods: 1}
-	c.lives("a/once", "alice", "", history.Running, history.Failed)
+	c.why = &jobs.Cause{Text: "main was OOM-killed", Reason: jobs.OOMKilled, Pods: 1}
+	c.lives("a/once", "alice", "", jobs.Running, jobs.Failed)
 	if names, _ := s.jobs(1); names[0] != "once" {
 		t.Errorf("%q is told first", names)
 	}
 	var err error
-	if c.log, err = c.db.Write(t.Context(), c.log, store.Batch{To: c.log.Version + 1, Causes: []store.KnownCause{{UID: later, Version: version, To: history.Failed, Cause: c.why}}}); err != nil {
+	if c.log, err = c.db.Write(t.Context(), c.log, store.Batch{To: c.log.Version + 1, Causes: []store.KnownCause{{UID: later, Version: version, To: jobs.Failed, Cause: c.why}}}); err != nil {
 		t.Fatal(err)
 	}
-	c.lives("a/last", "alice", "", history.Running, history.Failed)
+	c.lives("a/last", "alice", "", jobs.Running, jobs.Failed)
 	if names, _ := s.jobs(1); names[0] != "last" {
 		t.Errorf("%q is told behind it", names)
 	}

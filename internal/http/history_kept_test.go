@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/kubecast/kubecast/internal/auth"
-	"github.com/kubecast/kubecast/internal/history"
-	"github.com/kubecast/kubecast/internal/history/store"
+	"github.com/kubecast/kubecast/internal/jobs"
+	"github.com/kubecast/kubecast/internal/jobs/store"
 )
 
 // keeps keeps something of a job.
@@ -29,7 +29,7 @@ func (c *chronicle) keeps(uid string, kind store.KeptKind, text string) {
 // so, and nobody else is.
 func TestWhatIsNotKeptForItsNamespacesBudgetIsToldSo(t *testing.T) {
 	c := newChronicle(t)
-	uid := c.lives("blue/train", "mallory", "", history.Running, history.Failed)
+	uid := c.lives("blue/train", "mallory", "", jobs.Running, jobs.Failed)
 	poor, err := store.New(store.Options{Address: "sqlite", StateDir: filepath.Dir(c.file), KeepBudget: 1})
 	if err != nil {
 		t.Fatal(err)
@@ -76,8 +76,8 @@ func (c *chronicle) flag(path, member string) any {
 // owner.
 func TestASpecIsShownToWhoMayGetTheJob(t *testing.T) {
 	c := newChronicle(t, options(func(o *Options) { o.SeeTheirOwn = true }))
-	uid := c.lives("blue/train", "mallory", "", history.Running, history.Failed, history.Deleted)
-	other := c.lives("blue/other", "mallory", "", history.Running, history.Failed)
+	uid := c.lives("blue/train", "mallory", "", jobs.Running, jobs.Failed, jobs.Deleted)
+	other := c.lives("blue/other", "mallory", "", jobs.Running, jobs.Failed)
 	spec := `{"kind":"Job","spec":{"secret-word":true}}`
 	c.keeps(uid, store.KeptSpec, spec)
 	job := "/history/apis/batch/v1/namespaces/blue/jobs/train"
@@ -130,7 +130,7 @@ func TestASpecIsShownToWhoMayGetTheJob(t *testing.T) {
 // nothing of it.
 func TestTheEndOfALogIsShownToWhoMayReadLogs(t *testing.T) {
 	c := newChronicle(t)
-	uid := c.lives("a/train", "bob", "", history.Running, history.Failed, history.Deleted)
+	uid := c.lives("a/train", "bob", "", jobs.Running, jobs.Failed, jobs.Deleted)
 	c.keeps(uid, store.KeptLog, "<b>secret-word</b>\n")
 	path := "/history/apis/batch/v1/namespaces/a/jobs/train?view=log&uid=" + uid
 	ask := func(headers ...string) answer {
@@ -177,8 +177,8 @@ func TestTheEndOfALogIsShownToWhoMayReadLogs(t *testing.T) {
 // says of which of its pods there is one.
 func TestTheEndOfAPodsLogIsShownToWhoMayReadLogs(t *testing.T) {
 	c := newChronicle(t)
-	uid := c.lives("a/train", "bob", "", history.Running, history.Failed)
-	other := c.lives("a/other", "bob", "", history.Running, history.Failed)
+	uid := c.lives("a/train", "bob", "", jobs.Running, jobs.Failed)
+	other := c.lives("a/other", "bob", "", jobs.Running, jobs.Failed)
 	c.keeps(uid, store.KeptOfPod("pod-1"), "secret-word\n")
 	job := "/history/apis/batch/v1/namespaces/a/jobs/train"
 	ask := func(path string) answer { return c.get(path, "Accept: text/plain", "Authorization: Bearer bob") }
@@ -210,13 +210,13 @@ func TestTheEndOfAPodsLogIsShownToWhoMayReadLogs(t *testing.T) {
 // A job that still runs says which logs of its pods there are: also of one that a hundred pods came after.
 func TestARunningJobNamesThePodsOfWhichItKeepsLogs(t *testing.T) {
 	p := newPods(t)
-	uid := p.lives("a/train", "bob", "", history.Running)
+	uid := p.lives("a/train", "bob", "", jobs.Running)
 	var runs []*store.Run
 	for i := range mostPodsTold + 20 {
 		pod := fmt.Sprintf("pod-%03d", i)
-		runs = append(runs, &store.Run{Of: p.chronicle.log.ID, Run: &history.Run{
-			Identity: history.Identity{UID: pod, Namespace: "a", Name: pod}, Job: history.Ref{Resource: "jobs.batch", Name: "train", UID: uid},
-			Created: p.at + history.Time(i), Ended: p.at + 3_600_000, Reason: history.Preempted,
+		runs = append(runs, &store.Run{Of: p.chronicle.log.ID, Run: &jobs.Run{
+			Identity: jobs.Identity{UID: pod, Namespace: "a", Name: pod}, Job: jobs.Ref{Resource: "jobs.batch", Name: "train", UID: uid},
+			Created: p.at + jobs.Time(i), Ended: p.at + 3_600_000, Reason: jobs.Preempted,
 		}})
 	}
 	var err error
@@ -256,7 +256,7 @@ const mostPodsTold = 100
 // one, though they may see the jobs of all namespaces.
 func TestTheEndOfALogIsNotTheNextTenants(t *testing.T) {
 	c := newChronicle(t)
-	uid := c.lives("a/train", "bob", "", history.Running, history.Failed)
+	uid := c.lives("a/train", "bob", "", jobs.Running, jobs.Failed)
 	c.keeps(uid, store.KeptLog, "secret-word")
 	c.access.set(func(a *fakeAuth) {
 		a.decide = func(id auth.Identity, r auth.Request) (bool, error) {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/kubecast/kubecast/internal/apitest"
 	"github.com/kubecast/kubecast/internal/auth"
-	"github.com/kubecast/kubecast/internal/history"
+	"github.com/kubecast/kubecast/internal/jobs"
 )
 
 // remade deletes a namespace, and makes it anew.
@@ -22,7 +22,7 @@ func (c *chronicle) remade(namespace string) {
 // may see all namespaces sees both.
 func TestHistoryOfANamespaceIsNotItsNextTenants(t *testing.T) {
 	c := newChronicle(t)
-	c.lives("blue/merger", "alice", "", history.Running, history.Failed, history.Deleted)
+	c.lives("blue/merger", "alice", "", jobs.Running, jobs.Failed, jobs.Deleted)
 	blue := "/history/apis/batch/v1/namespaces/blue/jobs"
 	paths := []string{
 		allJobs, blue, blue + "/merger", allJobs + "?view=transitions", blue + "?view=transitions", allJobs + "?view=usage&by=owner", blue + "?view=usage&by=owner", allJobs + "?owner=alice",
@@ -43,7 +43,7 @@ func TestHistoryOfANamespaceIsNotItsNextTenants(t *testing.T) {
 			}
 		}
 	}
-	c.lives("blue/next", "mallory", "", history.Running)
+	c.lives("blue/next", "mallory", "", jobs.Running)
 	c.tells(allJobs, "mallory", "next:Running")
 	c.tells(blue, "mallory", "next:Running")
 	c.tells(blue, "bob", "next:Running merger:Deleted")
@@ -57,7 +57,7 @@ func TestHistoryOfANamespaceIsNotItsNextTenants(t *testing.T) {
 // what is theirs, nor what may not be.
 func TestHistoryIsUnavailableWhereNamespacesCannotBeAskedFor(t *testing.T) {
 	c := newChronicle(t)
-	c.lives("blue/one", "alice", "", history.Running)
+	c.lives("blue/one", "alice", "", jobs.Running)
 	c.access.permit("narrow", auth.Scope{Namespaces: []string{"blue"}})
 	for _, code := range []int{403, 500} {
 		c.api.Intercept(func(r *http.Request) *apitest.Fault {
@@ -89,7 +89,7 @@ func TestHistoryStreamGoesOnInANamespaceThatIsMadeAnew(t *testing.T) {
 		former := c.api.UID("namespaces", "blue")
 		c.remade("blue")
 		c.runs("blue/two", "red/hidden", "blue/three")
-		c.livesIn(former, "blue/late", "alice", "", history.Running)
+		c.livesIn(former, "blue/late", "alice", "", jobs.Running)
 		c.runs("blue/four")
 		again := c.stream(path, "Authorization: Bearer narrow", "Last-Event-ID: "+cut)
 		for _, from := range []*events{s, again} {
@@ -113,14 +113,14 @@ func TestHistoryStreamTellsOfANamespaceThatWasMissing(t *testing.T) {
 	for _, path := range []string{allJobs, "/history/apis/batch/v1/namespaces/blue/jobs"} {
 		s := c.stream(path, "Authorization: Bearer narrow")
 		s.until("synced")
-		c.livesIn("", "blue/nobodys", "alice", "", history.Running)
-		c.livesIn("", "blue/nobodys-too", "alice", "", history.Running)
+		c.livesIn("", "blue/nobodys", "alice", "", jobs.Running)
+		c.livesIn("", "blue/nobodys-too", "alice", "", jobs.Running)
 		c.api.Put("namespaces", "blue", apitest.Set("metadata.creationTimestamp", (c.at+30_000).Std().UTC().Format(time.RFC3339)))
-		c.livesIn("", "blue/own", "bob", "", history.Running)
+		c.livesIn("", "blue/own", "bob", "", jobs.Running)
 		if f := s.until("transition"); f.field("name") != "own" {
 			t.Errorf("%s: %s", path, f.raw)
 		}
-		c.livesIn("", "blue/next", "bob", "", history.Running)
+		c.livesIn("", "blue/next", "bob", "", jobs.Running)
 		if f := s.until("transition"); f.field("name") != "next" {
 			t.Errorf("%s: %s", path, f.raw)
 		}

@@ -18,9 +18,9 @@ import (
 	"github.com/kubecast/kubecast/internal/apitest"
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/cluster"
-	"github.com/kubecast/kubecast/internal/history"
-	"github.com/kubecast/kubecast/internal/history/seal"
-	"github.com/kubecast/kubecast/internal/history/store"
+	"github.com/kubecast/kubecast/internal/jobs"
+	"github.com/kubecast/kubecast/internal/jobs/seal"
+	"github.com/kubecast/kubecast/internal/jobs/store"
 )
 
 // world is a history in which a caller sees some jobs, and so many transitions of others happen
@@ -36,7 +36,7 @@ func newWorld(t *testing.T, hidden int) *world {
 	w := &world{chronicle: newChronicle(t), hidden: hidden}
 	w.api.Put("namespaces", "a")
 	w.api.Put("namespaces", "b")
-	w.at = history.At(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	w.at = jobs.At(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	w.access.permit("dan", auth.Scope{Namespaces: []string{"a"}})
 	return w
 }
@@ -47,16 +47,16 @@ func (w *world) show() {
 	w.shown++
 	w.at += 60_000
 	batch := store.Batch{To: uint64(w.shown * 1000)}
-	var job *history.Job
-	for i, state := range []history.State{history.Running, history.Succeeded} {
-		next, transition := history.Next(job, history.Seen{
-			Identity: history.Identity{UID: fmt.Sprint("uid-", w.shown), Namespace: "a", Name: "j"}, Version: batch.To + uint64(i), Created: w.at, Observed: w.at + history.Time(i*1000),
-			Said: history.Said{State: state, Owner: "bob"},
+	var job *jobs.Job
+	for i, state := range []jobs.State{jobs.Running, jobs.Succeeded} {
+		next, transition := jobs.Next(job, jobs.Seen{
+			Identity: jobs.Identity{UID: fmt.Sprint("uid-", w.shown), Namespace: "a", Name: "j"}, Version: batch.To + uint64(i), Created: w.at, Observed: w.at + jobs.Time(i*1000),
+			Said: jobs.Said{State: state, Owner: "bob"},
 		})
 		next.NamespaceUID, transition.NamespaceUID = w.api.UID("namespaces", "a"), w.api.UID("namespaces", "a")
 		job, batch.Transitions = next, append(batch.Transitions, transition)
 	}
-	batch.Jobs = []*history.Job{job}
+	batch.Jobs = []*jobs.Job{job}
 	w.write(batch)
 }
 
@@ -65,9 +65,9 @@ func (w *world) hide() {
 	w.t.Helper()
 	batch := store.Batch{To: w.log.Version + 1}
 	for i := range w.hidden {
-		job, transition := history.Next(nil, history.Seen{
-			Identity: history.Identity{UID: fmt.Sprint("hidden-", w.log.Seq, "-", i), Namespace: "b", Name: "j"}, Version: batch.To, Created: w.at, Observed: w.at,
-			Said: history.Said{State: history.Running, Owner: "bob"},
+		job, transition := jobs.Next(nil, jobs.Seen{
+			Identity: jobs.Identity{UID: fmt.Sprint("hidden-", w.log.Seq, "-", i), Namespace: "b", Name: "j"}, Version: batch.To, Created: w.at, Observed: w.at,
+			Said: jobs.Said{State: jobs.Running, Owner: "bob"},
 		})
 		job.NamespaceUID, transition.NamespaceUID = w.api.UID("namespaces", "b"), w.api.UID("namespaces", "b")
 		batch.Jobs, batch.Transitions = append(batch.Jobs, job), append(batch.Transitions, transition)
@@ -399,7 +399,7 @@ func (c *chronicle) replica(t *testing.T) *gateway {
 	}
 	transport := &http.Transport{DisableCompression: true}
 	t.Cleanup(transport.CloseIdleConnections)
-	past := openArchive(t, store.Options{Address: "sqlite", StateDir: filepath.Dir(c.file)})
+	past := openJobs(t, store.Options{Address: "sqlite", StateDir: filepath.Dir(c.file)})
 	return startGateway(t, c.api, cluster.Options{Name: "default", Kubeconfig: apitest.Kubeconfig(t, api.URL)}, listener, transport, c.patience, []option{func(g *gateway, o *Options) {
 		g.access = c.access
 		o.Authenticator, o.Authorizer, o.History = c.access, c.access, past

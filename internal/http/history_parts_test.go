@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/kubecast/kubecast/internal/auth"
-	"github.com/kubecast/kubecast/internal/history"
-	"github.com/kubecast/kubecast/internal/history/store"
+	"github.com/kubecast/kubecast/internal/jobs"
+	"github.com/kubecast/kubecast/internal/jobs/store"
 )
 
 // links are what a user is told of jobs' parents and children, as name>parent:children.
@@ -52,15 +52,15 @@ func TestPartsAreToldAsFarAsTheirKindsMayBeSeen(t *testing.T) {
 	if c.log, err = c.db.Write(t.Context(), c.log, store.Batch{To: 100}); err != nil { // or uids would come twice
 		t.Fatal(err)
 	}
-	first, second := c.lives("a/first", "alice", "", history.Running, history.Succeeded), c.lives("b/second", "bob", "", history.Running, history.Succeeded)
+	first, second := c.lives("a/first", "alice", "", jobs.Running, jobs.Succeeded), c.lives("b/second", "bob", "", jobs.Running, jobs.Succeeded)
 	c.log = ofJobs
 	var uids []string
 	for i, part := range []string{"a/p1", "a/p2", "b/q1", "a/alone"} {
-		uid := c.lives(part, "alice", "", history.Running, history.Succeeded)
+		uid := c.lives(part, "alice", "", jobs.Running, jobs.Succeeded)
 		uids = append(uids, uid)
-		parent := history.Ref{Resource: goneKind, Name: "first", UID: first}
+		parent := jobs.Ref{Resource: goneKind, Name: "first", UID: first}
 		if part == "b/q1" {
-			parent = history.Ref{Resource: goneKind, Name: "second", UID: second}
+			parent = jobs.Ref{Resource: goneKind, Name: "second", UID: second}
 		}
 		if i == 3 {
 			continue
@@ -72,7 +72,7 @@ func TestPartsAreToldAsFarAsTheirKindsMayBeSeen(t *testing.T) {
 		for _, job := range living {
 			if job.UID == uid {
 				job.Parent = parent
-				if c.log, err = c.db.Write(t.Context(), c.log, store.Batch{To: c.log.Version + 1, Jobs: []*history.Job{job}}); err != nil {
+				if c.log, err = c.db.Write(t.Context(), c.log, store.Batch{To: c.log.Version + 1, Jobs: []*jobs.Job{job}}); err != nil {
 					t.Fatal(err)
 				}
 			}

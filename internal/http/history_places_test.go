@@ -10,8 +10,8 @@ import (
 
 	"github.com/kubecast/kubecast/internal/apitest"
 	"github.com/kubecast/kubecast/internal/auth"
-	"github.com/kubecast/kubecast/internal/history"
-	"github.com/kubecast/kubecast/internal/history/store"
+	"github.com/kubecast/kubecast/internal/jobs"
+	"github.com/kubecast/kubecast/internal/jobs/store"
 )
 
 // queueOf is the queue of a job of the history, as it is told.
@@ -49,11 +49,11 @@ func TestJobsThatWaitSayTheirPlaceAndWhenTheyWillStart(t *testing.T) {
 		a.strangers = []string{"bob"}
 	})
 	c.api.Put("clusterqueues", "whole", apitest.Set("spec.resourceGroups", []any{map[string]any{"flavors": flavors(map[string]any{"name": "cpu", "nominalQuota": 200})}}))
-	c.lives("a/runs", "alice", "line", history.Queued, history.Running)
-	c.lives("a/free", "alice", "", history.Queued)
-	c.lives("a/elsewhere", "alice", "none", history.Queued)
+	c.lives("a/runs", "alice", "line", jobs.Queued, jobs.Running)
+	c.lives("a/free", "alice", "", jobs.Queued)
+	c.lives("a/elsewhere", "alice", "none", jobs.Queued)
 	waits := func(name string) {
-		uid := c.lives("a/"+name, "alice", "line", history.Queued)
+		uid := c.lives("a/"+name, "alice", "line", jobs.Queued)
 		k.hostile("a", name, "line", map[string]any{"apiVersion": "batch/v1", "kind": "Job", "name": name, "uid": uid, "controller": true})
 	}
 	waits("first")
@@ -72,7 +72,7 @@ func TestJobsThatWaitSayTheirPlaceAndWhenTheyWillStart(t *testing.T) {
 	}
 	for i := range 90 {
 		c.at += 30 * 60_000
-		c.lives(fmt.Sprintf("a/train-%d", i), "alice", "line", history.Queued, history.Running, history.Succeeded)
+		c.lives(fmt.Sprintf("a/train-%d", i), "alice", "line", jobs.Queued, jobs.Running, jobs.Succeeded)
 	}
 	waits("train-x1")
 	var told struct {
@@ -99,11 +99,11 @@ func TestQueuesThatAreNoneTakeNoPlacesFromOthers(t *testing.T) {
 	for i := range 8 {
 		name, queue := fmt.Sprint("waits", i), fmt.Sprint("line", i)
 		c.api.Put("localqueues", "a/"+queue, "spec.clusterQueue=whole")
-		uid := c.lives("a/"+name, "alice", queue, history.Queued)
+		uid := c.lives("a/"+name, "alice", queue, jobs.Queued)
 		k.hostile("a", name, queue, map[string]any{"apiVersion": "batch/v1", "kind": "Job", "name": name, "uid": uid, "controller": true})
 	}
 	for i := range 8 {
-		c.lives(fmt.Sprint("a/elsewhere", i), "alice", fmt.Sprint("none", i), history.Queued)
+		c.lives(fmt.Sprint("a/elsewhere", i), "alice", fmt.Sprint("none", i), jobs.Queued)
 	}
 	for i := range 8 {
 		want := fmt.Sprintf(`{"name":"line%d","position":1,"clusterPosition":%d,"starts":null}`, i, i+1)
@@ -117,7 +117,7 @@ func TestAQueueIsLearntFromJobsOfAllKinds(t *testing.T) {
 	c := newChronicle(t, k.served())
 	k.gateway = c.gateway
 	c.api.Put("clusterqueues", "whole", apitest.Set("spec.resourceGroups", []any{map[string]any{"flavors": flavors(map[string]any{"name": "cpu", "nominalQuota": 200})}}))
-	jobs := c.log
+	jobsLog := c.log
 	identity, err := c.kinds.Cluster().Identity(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -129,19 +129,19 @@ func TestAQueueIsLearntFromJobsOfAllKinds(t *testing.T) {
 	for i := range 2 * enough {
 		c.at += 30 * 60_000
 		if i%2 == 0 {
-			c.log = jobs
+			c.log = jobsLog
 		} else {
 			c.log = others
 		}
-		c.lives(fmt.Sprintf("a/train-%d-%d", i%2, i), "alice", "line", history.Queued, history.Running, history.Succeeded)
+		c.lives(fmt.Sprintf("a/train-%d-%d", i%2, i), "alice", "line", jobs.Queued, jobs.Running, jobs.Succeeded)
 		if i%2 == 0 {
-			jobs = c.log
+			jobsLog = c.log
 		} else {
 			others = c.log
 		}
 	}
-	c.log = jobs
-	uid := c.lives("a/train-x1", "alice", "line", history.Queued)
+	c.log = jobsLog
+	uid := c.lives("a/train-x1", "alice", "line", jobs.Queued)
 	k.hostile("a", "train-x1", "line", map[string]any{"apiVersion": "batch/v1", "kind": "Job", "name": "train-x1", "uid": uid, "controller": true})
 	c.eventually("it is told when it starts", func() bool { return strings.Contains(c.queueOf("train-x1", "alice"), `"confidence":0.8`) })
 }

@@ -10,9 +10,9 @@ import (
 
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/cache"
-	"github.com/kubecast/kubecast/internal/history"
-	"github.com/kubecast/kubecast/internal/history/wire"
 	"github.com/kubecast/kubecast/internal/http/historyapi"
+	"github.com/kubecast/kubecast/internal/jobs"
+	"github.com/kubecast/kubecast/internal/jobs/wire"
 )
 
 // Where jobs stand in their queues may take a second to be found out: nobody waits for a processor while a page of the history
@@ -20,15 +20,15 @@ import (
 func TestAPageThatWaitsForPlacesHoldsNoTurn(t *testing.T) {
 	c := newChronicle(t)
 	for i := range 130 {
-		c.lives(fmt.Sprint("a/j", i), "alice", "line", history.Queued)
+		c.lives(fmt.Sprint("a/j", i), "alice", "line", jobs.Queued)
 	}
 	pages := runtime.GOMAXPROCS(0)
 	waiting, found := make(chan struct{}, pages), make(chan struct{})
 	c.server.past = historyapi.New(historyapi.Options{
-		Archive: c.past, Access: c.server.access, Turns: c.server.turns, Processors: c.server.processors, WriteTimeout: time.Minute,
-		Places: func(auth.Identity, *cache.Kinds, string) func(context.Context, []*history.Job) map[string]*wire.Place {
+		Jobs: c.past, Access: c.server.access, Turns: c.server.turns, Processors: c.server.processors, WriteTimeout: time.Minute,
+		Places: func(auth.Identity, *cache.Kinds, string) func(context.Context, []*jobs.Job) map[string]*wire.Place {
 			calls := 0
-			return func(context.Context, []*history.Job) map[string]*wire.Place {
+			return func(context.Context, []*jobs.Job) map[string]*wire.Place {
 				if calls++; calls == 2 {
 					waiting <- struct{}{}
 					<-found

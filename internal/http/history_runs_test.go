@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/kubecast/kubecast/internal/auth"
-	"github.com/kubecast/kubecast/internal/history"
-	"github.com/kubecast/kubecast/internal/history/store"
+	"github.com/kubecast/kubecast/internal/jobs"
+	"github.com/kubecast/kubecast/internal/jobs/store"
 )
 
 // pods is the log of pods of a chronicle.
@@ -38,9 +38,9 @@ func (p *pods) pod(key, job, uid, node string) {
 	run, there := p.runs[key]
 	if !there {
 		p.at += 1000
-		run = store.Run{Of: p.chronicle.log.ID, Owner: "bob", Run: &history.Run{
-			Identity: history.Identity{UID: "pod-" + name, Namespace: namespace, Name: name}, NamespaceUID: p.api.UID("namespaces", namespace),
-			Job: history.Ref{Resource: "jobs.batch", Name: job, UID: uid}, Created: p.at, Requests: map[string]string{"cpu": "2"},
+		run = store.Run{Of: p.chronicle.log.ID, Owner: "bob", Run: &jobs.Run{
+			Identity: jobs.Identity{UID: "pod-" + name, Namespace: namespace, Name: name}, NamespaceUID: p.api.UID("namespaces", namespace),
+			Job: jobs.Ref{Resource: "jobs.batch", Name: job, UID: uid}, Created: p.at, Requests: map[string]string{"cpu": "2"},
 		}}
 	}
 	next := *run.Run
@@ -89,8 +89,8 @@ const runsOfAll = allJobs + "?view=runs"
 // that they may not see, nor of a former tenant's.
 func TestRunsAreSeenAsTheirJobsAre(t *testing.T) {
 	p := newPods(t)
-	one := p.lives("a/one", "bob", "", history.Running)
-	two := p.lives("b/two", "bob", "", history.Running)
+	one := p.lives("a/one", "bob", "", jobs.Running)
+	two := p.lives("b/two", "bob", "", jobs.Running)
 	for i := range 3 {
 		p.pod(fmt.Sprint("a/one-", i), "one", one, "")
 		p.pod(fmt.Sprint("b/two-", i), "two", two, "n1")
@@ -149,8 +149,8 @@ func TestRunsAreSeenAsTheirJobsAre(t *testing.T) {
 // learns from positions how much else there is.
 func TestRunsStreamGoesOnBehindEachChange(t *testing.T) {
 	p := newPods(t)
-	one := p.lives("a/one", "bob", "", history.Running)
-	two := p.lives("b/two", "bob", "", history.Running)
+	one := p.lives("a/one", "bob", "", jobs.Running)
+	two := p.lives("b/two", "bob", "", jobs.Running)
 	early := p.stream(runsOfAll)
 	early.expect("synced")
 	p.pod("a/x", "one", one, "")
@@ -198,10 +198,10 @@ func TestRunsStreamGoesOnBehindEachChange(t *testing.T) {
 	if slices.Sort(seen); !slices.Equal(seen, []string{"past.synced", "runs.synced"}) {
 		t.Errorf("%q", seen)
 	}
-	p.lives("a/gone", "bob", "", history.Running, history.Deleted)
-	gone := p.lives("a/gone2", "bob", "", history.Running, history.Deleted)
+	p.lives("a/gone", "bob", "", jobs.Running, jobs.Deleted)
+	gone := p.lives("a/gone2", "bob", "", jobs.Running, jobs.Deleted)
 	p.pod("a/g", "gone2", gone, "")
-	if removed, err := p.db.Expire(t.Context(), p.chronicle.log, history.At(time.Now()), 10); err != nil || removed.Runs != 1 || removed.Jobs != 2 {
+	if removed, err := p.db.Expire(t.Context(), p.chronicle.log, jobs.At(time.Now()), 10); err != nil || removed.Runs != 1 || removed.Jobs != 2 {
 		t.Fatalf("%+v, %v", removed, err)
 	}
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) { // what is in memory is not missed

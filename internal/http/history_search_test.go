@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/kubecast/kubecast/internal/auth"
-	"github.com/kubecast/kubecast/internal/history"
-	"github.com/kubecast/kubecast/internal/history/store"
 	"github.com/kubecast/kubecast/internal/http/historyapi"
+	"github.com/kubecast/kubecast/internal/jobs"
+	"github.com/kubecast/kubecast/internal/jobs/store"
 )
 
 // hides writes jobs of another namespace, a second apart each, with one of namespace a among 1500.
@@ -27,9 +27,9 @@ func (c *chronicle) hides(n int) {
 		if i%1500 == 0 {
 			namespace = "a"
 		}
-		job, transition := history.Next(nil, history.Seen{
-			Identity: history.Identity{UID: fmt.Sprintf("uid-%05d", i), Namespace: namespace, Name: fmt.Sprintf("job-%05d", i)}, Version: b.To, Created: c.at, Observed: c.at,
-			Said: history.Said{State: history.Running},
+		job, transition := jobs.Next(nil, jobs.Seen{
+			Identity: jobs.Identity{UID: fmt.Sprintf("uid-%05d", i), Namespace: namespace, Name: fmt.Sprintf("job-%05d", i)}, Version: b.To, Created: c.at, Observed: c.at,
+			Said: jobs.Said{State: jobs.Running},
 		})
 		job.NamespaceUID = c.api.UID("namespaces", namespace)
 		transition.NamespaceUID = job.NamespaceUID
@@ -53,7 +53,7 @@ func TestAnUnfinishedSearchComesToItsEnd(t *testing.T) {
 	}
 	c.access.permit("narrow", auth.Scope{Namespaces: some})
 	c.server.past = historyapi.New(historyapi.Options{
-		Archive: c.past, Access: c.server.access, Turns: c.server.turns, Processors: c.server.processors, WriteTimeout: time.Minute, SearchWithin: time.Nanosecond,
+		Jobs: c.past, Access: c.server.access, Turns: c.server.turns, Processors: c.server.processors, WriteTimeout: time.Minute, SearchWithin: time.Nanosecond,
 	})
 	for _, query := range []string{"?search=job-0", "?view=transitions&search=job-0"} {
 		for user, want := range map[string]int{"alice": 3600, "narrow": 3} {

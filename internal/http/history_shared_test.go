@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kubecast/kubecast/internal/history"
-	"github.com/kubecast/kubecast/internal/history/store"
+	"github.com/kubecast/kubecast/internal/jobs"
+	"github.com/kubecast/kubecast/internal/jobs/store"
 )
 
 // Usage is read in its quotaOwners' turns: one user's questions keep nobody waiting, however many there are.
@@ -57,11 +57,11 @@ func (c *chronicle) many(n int) {
 	c.t.Helper()
 	batch := store.Batch{To: c.log.Version + 1}
 	for i := range n {
-		var job *history.Job
-		for step, state := range []history.State{history.Running, history.Succeeded} {
-			next, transition := history.Next(job, history.Seen{
-				Identity: history.Identity{UID: fmt.Sprint("many-", c.log.Seq, "-", i), Namespace: "a", Name: fmt.Sprint("j", i)},
-				Version:  batch.To, Created: c.at, Observed: c.at + history.Time(step*1000), Said: history.Said{State: state, Owner: fmt.Sprint("u", i%500), Requests: map[string]string{"cpu": fmt.Sprint(i % 7)}},
+		var job *jobs.Job
+		for step, state := range []jobs.State{jobs.Running, jobs.Succeeded} {
+			next, transition := jobs.Next(job, jobs.Seen{
+				Identity: jobs.Identity{UID: fmt.Sprint("many-", c.log.Seq, "-", i), Namespace: "a", Name: fmt.Sprint("j", i)},
+				Version:  batch.To, Created: c.at, Observed: c.at + jobs.Time(step*1000), Said: jobs.Said{State: state, Owner: fmt.Sprint("u", i%500), Requests: map[string]string{"cpu": fmt.Sprint(i % 7)}},
 			})
 			job, batch.Transitions = next, append(batch.Transitions, transition)
 		}

@@ -14,16 +14,16 @@ import (
 	"time"
 
 	"github.com/kubecast/kubecast/internal/auth"
-	"github.com/kubecast/kubecast/internal/history"
-	"github.com/kubecast/kubecast/internal/history/recorder"
-	"github.com/kubecast/kubecast/internal/history/store"
+	"github.com/kubecast/kubecast/internal/jobs"
+	"github.com/kubecast/kubecast/internal/jobs/recorder"
+	"github.com/kubecast/kubecast/internal/jobs/store"
 )
 
 // runs writes jobs of one transition each.
 func (c *chronicle) runs(keys ...string) {
 	c.t.Helper()
 	for _, key := range keys {
-		c.lives(key, "bob", "", history.Running)
+		c.lives(key, "bob", "", jobs.Running)
 	}
 }
 
@@ -32,11 +32,11 @@ func (c *chronicle) crowd(n int) {
 	c.t.Helper()
 	batch := store.Batch{To: c.log.Version + 1}
 	for i := range n {
-		var job *history.Job
-		for _, state := range []history.State{history.Running, history.Succeeded} {
-			next, transition := history.Next(job, history.Seen{
-				Identity: history.Identity{UID: fmt.Sprint("crowd-", c.log.Seq, "-", i), Namespace: "a", Name: "j"},
-				Version:  batch.To, Observed: c.at, Said: history.Said{State: state},
+		var job *jobs.Job
+		for _, state := range []jobs.State{jobs.Running, jobs.Succeeded} {
+			next, transition := jobs.Next(job, jobs.Seen{
+				Identity: jobs.Identity{UID: fmt.Sprint("crowd-", c.log.Seq, "-", i), Namespace: "a", Name: "j"},
+				Version:  batch.To, Observed: c.at, Said: jobs.Said{State: state},
 			})
 			job, batch.Transitions = next, append(batch.Transitions, transition)
 		}
@@ -171,12 +171,12 @@ func TestHistoryStandsBesideWatches(t *testing.T) {
 // TestUselessPositionsOfAHistoryAreReset, and the newest follow.
 func TestUselessPositionsOfAHistoryAreReset(t *testing.T) {
 	c := newChronicle(t)
-	c.lives("a/gone", "bob", "", history.Running, history.Deleted)
+	c.lives("a/gone", "bob", "", jobs.Running, jobs.Deleted)
 	c.runs("a/3", "a/4")
 	first := c.stream(allJobs + "?limit=1")
 	_, ids := first.numbers(1)
 	epoch, _, _ := strings.Cut(ids[0], ".")
-	if removed, err := c.db.Expire(t.Context(), c.log, history.At(time.Now()), 10); removed.Jobs != 1 || removed.Transitions != 2 || err != nil {
+	if removed, err := c.db.Expire(t.Context(), c.log, jobs.At(time.Now()), 10); removed.Jobs != 1 || removed.Transitions != 2 || err != nil {
 		t.Fatal(removed, err)
 	}
 	for id, want := range map[string]string{
@@ -251,7 +251,7 @@ func TestHistoryStreamShowsOnlyWhatMayBeWatchedNow(t *testing.T) {
 // TestHistoryStreamOfOnesOwn goes on without any other permission, where owners see their own.
 func TestHistoryStreamOfOnesOwn(t *testing.T) {
 	c := newChronicle(t, options(func(o *Options) { o.SeeTheirOwn = true }))
-	c.lives("a/hers", "carol", "", history.Running)
+	c.lives("a/hers", "carol", "", jobs.Running)
 	c.runs("a/his")
 	c.access.permit("carol", auth.Scope{})
 	s := c.stream(allJobs+"?owner=me", "Authorization: Bearer carol")
@@ -265,7 +265,7 @@ func TestHistoryStreamOfOnesOwn(t *testing.T) {
 	c.access.permit("carol", auth.Scope{})
 	s.expect("narrowed")
 	c.runs("a/his-next")
-	c.lives("b/hers", "carol", "", history.Running)
+	c.lives("b/hers", "carol", "", jobs.Running)
 	if f := s.expect("transition"); f.field("name") != "hers" || f.field("namespace") != "b" {
 		t.Errorf("%s", f.raw)
 	}
@@ -279,21 +279,21 @@ func TestReaderThatFallsBehindReadsTheDatabase(t *testing.T) {
 	s.close()
 	slow := c.stream(allJobs + "?limit=0")
 	slow.expect("synced")
-	const jobs = 700
+	const jobCount = 700
 	for range 7 {
-		c.crowd(jobs / 7)
+		c.crowd(jobCount / 7)
 	}
 	s = c.stream(allJobs+"?state=Succeeded", "Last-Event-ID: "+position)
-	for i := range jobs {
+	for i := range jobCount {
 		if f := s.next(); f.event != "transition" || f.field("seq") != strconv.Itoa(2*i+2) {
 			t.Fatalf("%d: %s", i, f.raw)
 		}
 	}
-	c.lives("a/last", "bob", "", history.Succeeded)
-	if f := s.next(); f.field("seq") != strconv.Itoa(2*jobs+1) {
+	c.lives("a/last", "bob", "", jobs.Succeeded)
+	if f := s.next(); f.field("seq") != strconv.Itoa(2*jobCount+1) {
 		t.Errorf("%s", f.raw)
 	}
-	if seqs, _ := slow.numbers(2*jobs + 1); !slices.Equal(seqs, count(1, 2*jobs+1)) {
+	if seqs, _ := slow.numbers(2*jobCount + 1); !slices.Equal(seqs, count(1, 2*jobCount+1)) {
 		t.Errorf("%v", seqs)
 	}
 }
@@ -305,13 +305,13 @@ func TestRareTransitionIsFoundFarAhead(t *testing.T) {
 	s := c.stream(allJobs + "?limit=0&state=Failed")
 	position := s.expect("synced").id
 	s.close()
-	const parts, jobs = 11, 1000 // of two transitions each: more than archive.maxSpan
+	const parts, jobCount = 11, 1000 // of two transitions each: more than service.maxSpan
 	for range parts {
-		c.crowd(jobs)
+		c.crowd(jobCount)
 	}
-	c.lives("a/rare", "bob", "", history.Failed)
+	c.lives("a/rare", "bob", "", jobs.Failed)
 	s = c.stream(allJobs+"?state=Failed", "Last-Event-ID: "+position)
-	if f := s.next(); f.event != "transition" || f.field("seq") != strconv.Itoa(2*parts*jobs+1) {
+	if f := s.next(); f.event != "transition" || f.field("seq") != strconv.Itoa(2*parts*jobCount+1) {
 		t.Errorf("%s", f.raw)
 	}
 }

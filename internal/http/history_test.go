@@ -16,10 +16,10 @@ import (
 
 	"github.com/kubecast/kubecast/internal/apitest"
 	"github.com/kubecast/kubecast/internal/auth"
-	"github.com/kubecast/kubecast/internal/history"
-	"github.com/kubecast/kubecast/internal/history/archive"
-	"github.com/kubecast/kubecast/internal/history/rules"
-	"github.com/kubecast/kubecast/internal/history/store"
+	"github.com/kubecast/kubecast/internal/jobs"
+	"github.com/kubecast/kubecast/internal/jobs/rules"
+	"github.com/kubecast/kubecast/internal/jobs/service"
+	"github.com/kubecast/kubecast/internal/jobs/store"
 )
 
 // chronicle is a gateway with a history that the test writes.
@@ -28,17 +28,17 @@ type chronicle struct {
 	file string // of the database
 	db   *store.Store
 	log  store.Log
-	past *archive.Archive
-	at   history.Time
-	why  *history.Cause // of jobs that fail
+	past *service.Service
+	at   jobs.Time
+	why  *jobs.Cause // of jobs that fail
 }
 
 // newChronicle runs a gateway with an empty history in a file.
 func newChronicle(t *testing.T, opts ...option) *chronicle {
 	t.Helper()
 	database := store.Options{Address: "sqlite", StateDir: t.TempDir()}
-	a := openArchive(t, database)
-	c := &chronicle{past: a, file: filepath.Join(database.StateDir, "history.db"), at: history.At(time.Now().Add(-100 * time.Hour).Truncate(time.Second))}
+	a := openJobs(t, database)
+	c := &chronicle{past: a, file: filepath.Join(database.StateDir, "history.db"), at: jobs.At(time.Now().Add(-100 * time.Hour).Truncate(time.Second))}
 	c.gateway = newGateway(t, append([]option{options(func(o *Options) {
 		o.History = a
 		o.Stream.Heartbeat, o.Stream.Reauthorize = time.Hour, time.Hour // so that no stream is woken that should have been before
@@ -58,14 +58,14 @@ func newChronicle(t *testing.T, opts ...option) *chronicle {
 	return c
 }
 
-// openArchive makes ready the history in a database.
-func openArchive(t *testing.T, database store.Options) *archive.Archive {
+// openJobs makes ready the history in a database.
+func openJobs(t *testing.T, database store.Options) *service.Service {
 	t.Helper()
 	set, err := rules.New(rules.Options{Key: "history", Kinds: []rules.Kind{{Resource: goneKind}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := archive.New(archive.Options{
+	a, err := service.New(service.Options{
 		Database: database, Rules: set, Serves: func(string, string) bool { return true }, Migrate: true, Registerer: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
@@ -98,8 +98,8 @@ func TestHistoryOutlivesItsKind(t *testing.T) {
 	if c.log, err = c.db.Take(t.Context(), store.LogName{Cluster: c.log.Cluster, Resource: goneKind}, "default", "test", time.Hour); err != nil {
 		t.Fatal(err)
 	}
-	c.lives("a/one", "alice", "", history.Running, history.Deleted)
-	c.lives("b/two", "bob", "", history.Running)
+	c.lives("a/one", "alice", "", jobs.Running, jobs.Deleted)
+	c.lives("b/two", "bob", "", jobs.Running)
 	c.tells(gone("pytorchjobs"), "alice", "two:Running one:Deleted")
 	c.tells(gone("namespaces/a/pytorchjobs/one"), "alice", "one:Deleted")
 	c.tells(gone("pytorchjobs"), "narrow", "one:Deleted")
@@ -114,7 +114,7 @@ func TestHistoryOutlivesItsKind(t *testing.T) {
 }
 
 // lives writes a job that goes through states, an hour each. Owner and queue may be left out.
-func (c *chronicle) lives(key, owner, queue string, states ...history.State) (uid string) {
+func (c *chronicle) lives(key, owner, queue string, states ...jobs.State) (uid string) {
 	c.t.Helper()
 	namespace, _, _ := strings.Cut(key, "/")
 	if c.api.UID("namespaces", namespace) == "" {
@@ -124,30 +124,30 @@ func (c *chronicle) lives(key, owner, queue string, states ...history.State) (ui
 }
 
 // livesIn is lives in the namespace of a uid.
-func (c *chronicle) livesIn(home, key, owner, queue string, states ...history.State) (uid string) {
+func (c *chronicle) livesIn(home, key, owner, queue string, states ...jobs.State) (uid string) {
 	c.t.Helper()
 	namespace, name, _ := strings.Cut(key, "/")
 	c.at += 60_000
-	identity := history.Identity{UID: fmt.Sprintf("uid-%d", c.log.Version), Namespace: namespace, Name: name}
-	var job *history.Job
+	identity := jobs.Identity{UID: fmt.Sprintf("uid-%d", c.log.Version), Namespace: namespace, Name: name}
+	var job *jobs.Job
 	batch := store.Batch{To: c.log.Version}
 	for i, state := range states {
 		batch.To++
-		seen := history.Seen{
-			Identity: identity, Version: batch.To, Created: c.at, Observed: c.at + history.Time(i)*3_600_000, Deleted: state == history.Deleted,
-			Said: history.Said{State: state, Owner: owner, Queue: queue, Requests: map[string]string{"cpu": "2"}},
+		seen := jobs.Seen{
+			Identity: identity, Version: batch.To, Created: c.at, Observed: c.at + jobs.Time(i)*3_600_000, Deleted: state == jobs.Deleted,
+			Said: jobs.Said{State: state, Owner: owner, Queue: queue, Requests: map[string]string{"cpu": "2"}},
 		}
-		next, transition := history.Next(job, seen)
+		next, transition := jobs.Next(job, seen)
 		if job = next; next == nil {
 			c.t.Fatalf("%s does not follow", state)
 		}
 		next.NamespaceUID, transition.NamespaceUID = home, home
-		if state == history.Failed {
+		if state == jobs.Failed {
 			next.Cause, transition.Cause = c.why, c.why
 		}
 		batch.Transitions = append(batch.Transitions, transition)
 	}
-	batch.Jobs = []*history.Job{job}
+	batch.Jobs = []*jobs.Job{job}
 	var err error
 	if c.log, err = c.db.Write(c.t.Context(), c.log, batch); err != nil {
 		c.t.Fatal(err)
@@ -193,11 +193,11 @@ const allJobs = "/history/apis/batch/v1/jobs"
 
 func TestHistoryIsFilteredByEachOfItsParameters(t *testing.T) {
 	c := newChronicle(t)
-	uid := c.lives("a/one", "alice", "gold", history.Submitted, history.Running, history.Succeeded)
-	c.lives("a/two", "bob", "", history.Suspended)
-	c.lives("b/one", "alice", "", history.Pending, history.Running, history.Deleted)
+	uid := c.lives("a/one", "alice", "gold", jobs.Submitted, jobs.Running, jobs.Succeeded)
+	c.lives("a/two", "bob", "", jobs.Suspended)
+	c.lives("b/one", "alice", "", jobs.Pending, jobs.Running, jobs.Deleted)
 	at := func(hours float64) string {
-		return url.QueryEscape((c.at + history.Time(hours*3_600_000)).Std().Format(time.RFC3339))
+		return url.QueryEscape((c.at + jobs.Time(hours*3_600_000)).Std().Format(time.RFC3339))
 	}
 	for path, want := range map[string]string{
 		allJobs: "one:Deleted two:Suspended one:Succeeded",
@@ -258,8 +258,8 @@ func TestHistoryIsFilteredByEachOfItsParameters(t *testing.T) {
 // would show more than was meant.
 func TestHistoryRefusesWhatItDoesNotKnow(t *testing.T) {
 	c := newChronicle(t)
-	c.lives("a/one", "alice", "", history.Submitted)
-	c.lives("a/two", "alice", "", history.Submitted)
+	c.lives("a/one", "alice", "", jobs.Submitted)
+	c.lives("a/two", "alice", "", jobs.Submitted)
 	_, token := itemsOf(t, c.get(allJobs+"?limit=1"))
 	_, ofTransitions := itemsOf(t, c.get(allJobs+"?limit=1&view=transitions"))
 	if token == "" || ofTransitions == "" {
@@ -334,10 +334,10 @@ func TestHistoryRefusesWhatItDoesNotKnow(t *testing.T) {
 func TestHistoryShowsOnlyWhatMayBeListed(t *testing.T) {
 	c := newChronicle(t)
 	for _, namespace := range []string{"a", "b"} {
-		c.lives(namespace+"/lives", "bob", "", history.Running)
-		c.lives(namespace+"/gone", "bob", "", history.Running, history.Deleted)
+		c.lives(namespace+"/lives", "bob", "", jobs.Running)
+		c.lives(namespace+"/gone", "bob", "", jobs.Running, jobs.Deleted)
 	}
-	hidden := c.lives("c/hidden", "carol", "gold", history.Running, history.Deleted)
+	hidden := c.lives("c/hidden", "carol", "gold", jobs.Running, jobs.Deleted)
 	c.access.permit("narrow", auth.Scope{Namespaces: []string{"b"}, Names: map[string][]string{"a": {"gone"}, "c": {"other"}}})
 	c.access.permit("named", auth.Scope{Names: map[string][]string{"": {"gone"}}})
 	c.access.permit("nobody", auth.Scope{})
@@ -379,11 +379,11 @@ func TestHistoryShowsOnlyWhatMayBeListed(t *testing.T) {
 // Where history.owners lets them, callers see their own jobs, and nobody else's besides.
 func TestHistoryShowsCallersTheirOwnJobsWhereTheyMay(t *testing.T) {
 	c := newChronicle(t, options(func(o *Options) { o.SeeTheirOwn = true }))
-	c.lives("a/hers", "carol", "", history.Running)
-	c.lives("a/bobs", "bob", "", history.Running)
-	c.lives("b/bobs", "bob", "", history.Running)
-	c.lives("b/hers", "carol", "", history.Running, history.Deleted)
-	c.lives("b/strangers", "system:anonymous", "", history.Running)
+	c.lives("a/hers", "carol", "", jobs.Running)
+	c.lives("a/bobs", "bob", "", jobs.Running)
+	c.lives("b/bobs", "bob", "", jobs.Running)
+	c.lives("b/hers", "carol", "", jobs.Running, jobs.Deleted)
+	c.lives("b/strangers", "system:anonymous", "", jobs.Running)
 	c.access.permit("carol", auth.Scope{})
 	c.access.permit("dan", auth.Scope{Namespaces: []string{"a"}})
 	c.access.permit("bob", auth.Scope{Namespaces: []string{"a"}})
@@ -424,7 +424,7 @@ func TestHistoryPagesGoOnWhereTheyEnded(t *testing.T) {
 		if i%3 > 0 {
 			c.at -= 60_000 // several are of one time
 		}
-		want = append(want, c.lives("a/"+fmt.Sprint(i), "alice", "", history.Submitted))
+		want = append(want, c.lives("a/"+fmt.Sprint(i), "alice", "", jobs.Submitted))
 	}
 	for _, limit := range []int{1000, 100, 99, 101, 7} {
 		for _, view := range []string{"jobs", "transitions"} {
@@ -445,7 +445,7 @@ func TestHistoryPagesGoOnWhereTheyEnded(t *testing.T) {
 					got[item.UID] = true
 				}
 				if next = page.Continue; limit < 100 && pages < 3 {
-					c.lives("a/new", "alice", "", history.Submitted)
+					c.lives("a/new", "alice", "", jobs.Submitted)
 				}
 			}
 			if !slices.ContainsFunc(want, func(uid string) bool { return got[uid] }) || slices.ContainsFunc(want, func(uid string) bool { return !got[uid] }) {
@@ -460,12 +460,12 @@ func TestHistoryPagesAreBoundedInBytes(t *testing.T) {
 	c := newChronicle(t)
 	batch := store.Batch{To: 1}
 	for i := range 120 {
-		identity := history.Identity{UID: fmt.Sprintf("%03d", i), Namespace: "a", Name: "large"}
+		identity := jobs.Identity{UID: fmt.Sprintf("%03d", i), Namespace: "a", Name: "large"}
 		requests := map[string]string{}
 		for n := range 64 {
 			requests[fmt.Sprintf("%d%s", n, strings.Repeat("<", 200))] = "1" // in JSON six times as long
 		}
-		job, transition := history.Next(nil, history.Seen{Identity: identity, Version: 1, Created: 1, Observed: 1, Said: history.Said{State: history.Running, Requests: requests}})
+		job, transition := jobs.Next(nil, jobs.Seen{Identity: identity, Version: 1, Created: 1, Observed: 1, Said: jobs.Said{State: jobs.Running, Requests: requests}})
 		batch.Jobs, batch.Transitions = append(batch.Jobs, job), append(batch.Transitions, transition)
 	}
 	if _, err := c.db.Write(t.Context(), c.log, batch); err != nil {
@@ -491,7 +491,7 @@ func TestHistoryOfADatabaseThatIsAwayIsUnavailable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := archive.New(archive.Options{
+	a, err := service.New(service.Options{
 		Database: store.Options{Address: "postgres://u:" + apitest.SecretDetail + "@127.0.0.1:1/d?connect_timeout=1"}, Rules: set,
 		Serves: func(string, string) bool { return true }, Registerer: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler),
 	})
@@ -512,7 +512,7 @@ func TestHistoryOfADatabaseThatIsAwayIsUnavailable(t *testing.T) {
 // and sixteen more wait.
 func TestHistoryWaitsForItsUsersTurn(t *testing.T) {
 	c := newChronicle(t, options(func(o *Options) { o.Limits.RequestsPerUser = 1 }))
-	c.lives("a/one", "alice", "", history.Running)
+	c.lives("a/one", "alice", "", jobs.Running)
 	hang := make(chan struct{})
 	c.access.set(func(a *fakeAuth) { a.hang = hang })
 	codes := make(chan int, 18)

@@ -9,12 +9,12 @@ import (
 	"time"
 
 	"github.com/kubecast/kubecast/internal/auth"
-	"github.com/kubecast/kubecast/internal/history"
-	"github.com/kubecast/kubecast/internal/history/store"
+	"github.com/kubecast/kubecast/internal/jobs"
+	"github.com/kubecast/kubecast/internal/jobs/store"
 )
 
 // uses checks what a user is told of usage: the items, with times as hours after a moment.
-func (c *chronicle) uses(query, user string, origin history.Time, want ...string) {
+func (c *chronicle) uses(query, user string, origin jobs.Time, want ...string) {
 	c.t.Helper()
 	for i, item := range want {
 		for strings.Contains(item, "@") {
@@ -22,7 +22,7 @@ func (c *chronicle) uses(query, user string, origin history.Time, want ...string
 			hours, rest, _ := strings.Cut(after, "@")
 			var n int
 			fmt.Sscan(hours, &n)
-			item = before + (origin + history.Time(n*3_600_000)).Std().Format(time.RFC3339) + rest
+			item = before + (origin + jobs.Time(n*3_600_000)).Std().Format(time.RFC3339) + rest
 		}
 		want[i] = item
 	}
@@ -39,10 +39,10 @@ func TestHistorySumsUpWhatIsUsed(t *testing.T) {
 	origin := c.at
 	for range 3 { // all of one time
 		c.at = origin - 60_000
-		c.lives("a/one", "alice", "gold", history.Submitted, history.Running, history.Succeeded)
+		c.lives("a/one", "alice", "gold", jobs.Submitted, jobs.Running, jobs.Succeeded)
 	}
 	c.at = origin - 60_000
-	c.lives("b/two", "bob", "", history.Running, history.Pending, history.Running, history.Deleted)
+	c.lives("b/two", "bob", "", jobs.Running, jobs.Pending, jobs.Running, jobs.Deleted)
 	since := "since=" + url.QueryEscape(origin.Std().Format(time.RFC3339))
 	hour := `{"p50":3600,"p90":3600,"max":3600}`
 	a := `{"key":"a","from":null,"jobs":3,"waitedSeconds":` + hour + `,"ranSeconds":` + hour + `,"cpuHours":6,"memoryHours":0,"gpuHours":0}`
@@ -75,15 +75,15 @@ func TestHistorySumsUpWhatIsUsed(t *testing.T) {
 // nobody can know of says null.
 func TestAJobSaysWhatItsPodsComeTo(t *testing.T) {
 	p := newPods(t)
-	before := p.lives("a/before", "bob", "", history.Running, history.Succeeded)
+	before := p.lives("a/before", "bob", "", jobs.Running, jobs.Succeeded)
 	if err := p.db.Began(t.Context(), p.log, p.at+1); err != nil {
 		t.Fatal(err)
 	}
-	one, none := p.lives("a/one", "bob", "", history.Running), p.lives("a/none", "bob", "", history.Pending)
+	one, none := p.lives("a/one", "bob", "", jobs.Running), p.lives("a/none", "bob", "", jobs.Pending)
 	var runs []*store.Run
-	for i, reason := range []string{history.Preempted, history.OOMKilled, history.Completed, history.Removed, ""} {
-		run := &store.Run{Of: p.chronicle.log.ID, Run: &history.Run{
-			Identity: history.Identity{UID: fmt.Sprint("pod-", i), Namespace: "a", Name: fmt.Sprint("pod-", i)}, Job: history.Ref{Resource: "jobs.batch", Name: "one", UID: one}, Created: p.at,
+	for i, reason := range []string{jobs.Preempted, jobs.OOMKilled, jobs.Completed, jobs.Removed, ""} {
+		run := &store.Run{Of: p.chronicle.log.ID, Run: &jobs.Run{
+			Identity: jobs.Identity{UID: fmt.Sprint("pod-", i), Namespace: "a", Name: fmt.Sprint("pod-", i)}, Job: jobs.Ref{Resource: "jobs.batch", Name: "one", UID: one}, Created: p.at,
 			Scheduled: p.at, Ended: p.at + 3_600_000, Reason: reason, Requests: map[string]string{"cpu": "1500m", "memory": "2Gi", "nvidia.com/gpu": "1"},
 		}}
 		if reason == "" {
@@ -130,14 +130,14 @@ func TestHistoryCountsEnds(t *testing.T) {
 	origin := c.at
 	for range 2 {
 		c.at = origin - 60_000
-		c.lives("a/one", "alice", "gold", history.Running, history.Succeeded, history.Deleted)
+		c.lives("a/one", "alice", "gold", jobs.Running, jobs.Succeeded, jobs.Deleted)
 	}
 	c.at = origin - 60_000
-	c.why = &history.Cause{Reason: "OOMKilled", Text: "out of memory"}
-	c.lives("b/two", "bob", "", history.Pending, history.Running, history.Failed)
+	c.why = &jobs.Cause{Reason: "OOMKilled", Text: "out of memory"}
+	c.lives("b/two", "bob", "", jobs.Pending, jobs.Running, jobs.Failed)
 	c.at, c.why = origin-60_000, nil
-	c.lives("b/three", "bob", "", history.Running, history.Cancelled, history.Running, history.Failed)
-	text := func(hours int) string { return (origin + history.Time(hours)*3_600_000).Std().Format(time.RFC3339) }
+	c.lives("b/three", "bob", "", jobs.Running, jobs.Cancelled, jobs.Running, jobs.Failed)
+	text := func(hours int) string { return (origin + jobs.Time(hours)*3_600_000).Std().Format(time.RFC3339) }
 	since := "&since=" + url.QueryEscape(text(0))
 	answers := func(user, query string, items ...string) {
 		t.Helper()

@@ -19,11 +19,11 @@ import (
 
 	"github.com/kubecast/kubecast/internal/apitest"
 	"github.com/kubecast/kubecast/internal/auth"
-	"github.com/kubecast/kubecast/internal/history"
-	"github.com/kubecast/kubecast/internal/history/archive"
-	"github.com/kubecast/kubecast/internal/history/rules"
-	"github.com/kubecast/kubecast/internal/history/store"
-	"github.com/kubecast/kubecast/internal/notify/inbox"
+	"github.com/kubecast/kubecast/internal/jobs"
+	"github.com/kubecast/kubecast/internal/jobs/inbox"
+	"github.com/kubecast/kubecast/internal/jobs/rules"
+	"github.com/kubecast/kubecast/internal/jobs/service"
+	"github.com/kubecast/kubecast/internal/jobs/store"
 )
 
 // newTold runs a gateway with a history that the test writes, and inboxes.
@@ -34,10 +34,10 @@ func newTold(t *testing.T, opts ...option) *chronicle {
 		t.Fatal(err)
 	}
 	box := inbox.New(inbox.Options{
-		States: []history.State{history.Succeeded, history.Failed}, Keep: time.Hour, Registerer: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler),
+		States: []jobs.State{jobs.Succeeded, jobs.Failed}, Keep: time.Hour, Registerer: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler),
 	})
 	database := store.Options{Address: "sqlite", StateDir: t.TempDir(), Writers: []store.Writer{box}}
-	a, err := archive.New(archive.Options{
+	a, err := service.New(service.Options{
 		Database: database, Rules: set, Serves: func(string, string) bool { return true }, Migrate: true, Registerer: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
@@ -55,7 +55,7 @@ func newTold(t *testing.T, opts ...option) *chronicle {
 		_ = box.Run(running)
 	}()
 	t.Cleanup(func() { stop(); <-ended })
-	c := &chronicle{file: filepath.Join(database.StateDir, "history.db"), at: history.At(time.Now().Add(-100 * time.Hour).Truncate(time.Second))}
+	c := &chronicle{file: filepath.Join(database.StateDir, "history.db"), at: jobs.At(time.Now().Add(-100 * time.Hour).Truncate(time.Second))}
 	c.gateway = newGateway(t, append(opts, options(func(o *Options) { o.History, o.Inbox = a, box }))...)
 	if c.db, err = store.New(database); err != nil {
 		t.Fatal(err)
@@ -68,7 +68,7 @@ func newTold(t *testing.T, opts ...option) *chronicle {
 	if c.log, err = c.db.Take(t.Context(), store.LogName{Cluster: identity, Resource: rules.Jobs}, "default", "test", time.Hour); err != nil {
 		t.Fatal(err)
 	}
-	c.lives("a/before", "carol", "", history.Running, history.Failed) // the first start, of which nobody is told
+	c.lives("a/before", "carol", "", jobs.Running, jobs.Failed) // the first start, of which nobody is told
 	return c
 }
 
@@ -122,10 +122,10 @@ func TestNotificationsAreTheCallersOwnAsFarAsTheyMayGetTheJobs(t *testing.T) {
 	c.access.permit("carol", auth.Scope{Namespaces: []string{"a"}, Names: map[string][]string{"b": {"named"}}})
 	c.access.permit("dan", auth.Scope{})
 	c.access.permit("eve", auth.Scope{All: true})
-	c.lives("a/hers", "carol", "", history.Running, history.Failed)
-	c.lives("b/hidden", "carol", "", history.Running, history.Failed)
-	c.lives("b/named", "carol", "", history.Running, history.Succeeded)
-	c.lives("a/his", "dan", "", history.Succeeded)
+	c.lives("a/hers", "carol", "", jobs.Running, jobs.Failed)
+	c.lives("b/hidden", "carol", "", jobs.Running, jobs.Failed)
+	c.lives("b/named", "carol", "", jobs.Running, jobs.Succeeded)
+	c.lives("a/his", "dan", "", jobs.Succeeded)
 	if got := c.titles("carol"); !slices.Equal(got, []string{"named succeeded", "hers failed"}) {
 		t.Errorf("carol is told %q", got)
 	}
@@ -156,7 +156,7 @@ func TestNotificationsAreTheCallersOwnAsFarAsTheyMayGetTheJobs(t *testing.T) {
 	}
 	own := newTold(t, options(func(o *Options) { o.SeeTheirOwn = true }))
 	own.access.permit("carol", auth.Scope{})
-	own.lives("b/hidden", "carol", "", history.Failed)
+	own.lives("b/hidden", "carol", "", jobs.Failed)
 	if got := own.titles("carol"); !slices.Equal(got, []string{"hidden failed"}) {
 		t.Errorf("where owners see their own, carol is told %q", got)
 	}
@@ -177,8 +177,8 @@ func TestNotificationStreamTellsAllTabsWhatIsReadAndGoesOnBehindEachNumber(t *te
 		t.Errorf("%s", start.raw)
 	}
 	time.Sleep(2 * time.Millisecond)
-	c.lives("a/one", "carol", "", history.Failed)
-	c.lives("b/hidden", "carol", "", history.Failed)
+	c.lives("a/one", "carol", "", jobs.Failed)
+	c.lives("b/hidden", "carol", "", jobs.Failed)
 	// Nobody else follows the inbox, so nothing wakes the first who comes back.
 	c.eventually("nobody follows the inbox", func() bool { return c.streams() == 0 })
 	time.Sleep(300 * time.Millisecond) // what is new is known before
@@ -217,7 +217,7 @@ func TestNotificationStreamTellsAllTabsWhatIsReadAndGoesOnBehindEachNumber(t *te
 	if one.field("title") != "one failed" {
 		t.Errorf("%s", one.raw)
 	}
-	c.lives("a/two", "carol", "", history.Succeeded)
+	c.lives("a/two", "carol", "", jobs.Succeeded)
 	for tab := range tabs {
 		f := next(tab, "notification")
 		if f.field("title") != "two succeeded" {
@@ -265,8 +265,8 @@ func TestNotificationStreamTellsAllTabsWhatIsReadAndGoesOnBehindEachNumber(t *te
 func TestNotificationsThatMayNotBeSeenAnyMoreAreTakenBack(t *testing.T) {
 	c := newTold(t)
 	c.access.permit("carol", auth.Scope{All: true})
-	c.lives("a/one", "carol", "", history.Failed)
-	c.lives("b/two", "carol", "", history.Failed)
+	c.lives("a/one", "carol", "", jobs.Failed)
+	c.lives("b/two", "carol", "", jobs.Failed)
 	s := c.stream("/notifications", "Authorization: Bearer carol")
 	s.expect("notification", "notification")
 	if f := s.expect("synced"); !strings.Contains(f.data, `"unread":2}`) {
@@ -280,8 +280,8 @@ func TestNotificationsThatMayNotBeSeenAnyMoreAreTakenBack(t *testing.T) {
 	if f := s.expect("synced"); !strings.Contains(f.data, `"unread":1}`) {
 		t.Errorf("%s", f.raw)
 	}
-	c.lives("a/three", "carol", "", history.Failed)
-	c.lives("b/four", "carol", "", history.Failed)
+	c.lives("a/three", "carol", "", jobs.Failed)
+	c.lives("b/four", "carol", "", jobs.Failed)
 	if f := s.expect("notification"); f.field("title") != "four failed" {
 		t.Errorf("%s", f.raw)
 	}
@@ -340,7 +340,7 @@ func TestNotificationSettingsAndMarksRefuseWhatTheyDoNotKnow(t *testing.T) {
 
 func TestNotificationsOfADatabaseThatIsAwayAreUnavailable(t *testing.T) {
 	c := newTold(t)
-	c.lives("a/one", "alice", "", history.Failed)
+	c.lives("a/one", "alice", "", jobs.Failed)
 	s := c.stream("/notifications")
 	s.expect("notification", "synced")
 	c.away("inbox_news")
@@ -363,10 +363,10 @@ func TestNotificationsOfANamespaceAreNotItsNextTenants(t *testing.T) {
 	c.access.permit("eve", auth.Scope{Names: map[string][]string{"blue": {"hers"}}})
 	c.access.permit("root", auth.Scope{All: true})
 	for _, user := range []string{"mallory", "eve", "root"} {
-		c.lives("blue/hers", user, "", history.Running, history.Failed)
+		c.lives("blue/hers", user, "", jobs.Running, jobs.Failed)
 		now := c.at
-		c.at = history.At(time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC)) // before each namespace that lives
-		c.livesIn("", "blue/hers", user, "", history.Failed)
+		c.at = jobs.At(time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC)) // before each namespace that lives
+		c.livesIn("", "blue/hers", user, "", jobs.Failed)
 		c.at = now
 		if got := c.titles(user); !slices.Contains(got, "hers failed") {
 			t.Errorf("%s is told %q in the namespace's own life", user, got)
@@ -385,8 +385,8 @@ func TestNotificationsOfANamespaceAreNotItsNextTenants(t *testing.T) {
 	}
 	s := c.stream("/notifications", "Authorization: Bearer mallory")
 	s.until("synced")
-	c.lives("blue/next", "mallory", "", history.Succeeded)
-	c.livesIn("", "blue/after", "mallory", "", history.Succeeded) // seen when this one was there
+	c.lives("blue/next", "mallory", "", jobs.Succeeded)
+	c.livesIn("", "blue/after", "mallory", "", jobs.Succeeded) // seen when this one was there
 	for _, want := range []string{"next succeeded", "after succeeded"} {
 		if f := s.until("notification"); f.field("title") != want {
 			t.Errorf("%s instead of %s", f.raw, want)
@@ -411,9 +411,9 @@ func TestNotificationsDoNotCountOthersTransitions(t *testing.T) {
 		c := newTold(t)
 		for range 2 {
 			for n := range hidden {
-				c.lives(fmt.Sprint("b/hidden-", n), "bob", "", history.Running)
+				c.lives(fmt.Sprint("b/hidden-", n), "bob", "", jobs.Running)
 			}
-			c.lives("a/hers", "carol", "", history.Running, history.Succeeded)
+			c.lives("a/hers", "carol", "", jobs.Running, jobs.Succeeded)
 		}
 		a := c.get("/notifications", "Authorization: Bearer carol")
 		s := c.stream("/notifications", "Authorization: Bearer carol")

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/kubecast/kubecast/internal/http/reply"
-	"github.com/kubecast/kubecast/internal/notify/webhook"
+	"github.com/kubecast/kubecast/internal/jobs/webhook"
 )
 
 // debugWebhooks answers how the targets of webhooks are.

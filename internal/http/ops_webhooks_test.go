@@ -9,7 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/kubecast/kubecast/internal/notify/webhook"
+	"github.com/kubecast/kubecast/internal/jobs/webhook"
 )
 
 // A page that an operator's browser shows must not be able to give orders, nor may anybody without a token.

@@ -6,13 +6,13 @@ import (
 	"testing"
 
 	"github.com/kubecast/kubecast/internal/auth"
-	"github.com/kubecast/kubecast/internal/history"
+	"github.com/kubecast/kubecast/internal/jobs"
 )
 
 // A page shows something else where a gateway keeps no history than where a job is unknown, and both are 404.
 func TestReasonTellsApartWhatHasTheSameStatus(t *testing.T) {
 	c := newChronicle(t)
-	uid := c.lives("a/train", "alice", "", history.Running, history.Failed)
+	uid := c.lives("a/train", "alice", "", jobs.Running, jobs.Failed)
 	c.access.permit("nobody", auth.Scope{})
 	job := "/history/apis/batch/v1/namespaces/a/jobs/train"
 	none := newGateway(t)

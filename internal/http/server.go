@@ -37,7 +37,6 @@ import (
 	"github.com/kubecast/kubecast/internal/budget"
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/config"
-	"github.com/kubecast/kubecast/internal/history/archive"
 	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/coding"
 	"github.com/kubecast/kubecast/internal/http/conn"
@@ -54,9 +53,10 @@ import (
 	"github.com/kubecast/kubecast/internal/http/request"
 	"github.com/kubecast/kubecast/internal/http/rest"
 	"github.com/kubecast/kubecast/internal/http/signin"
+	"github.com/kubecast/kubecast/internal/jobs/inbox"
+	"github.com/kubecast/kubecast/internal/jobs/service"
+	"github.com/kubecast/kubecast/internal/jobs/webhook"
 	"github.com/kubecast/kubecast/internal/logs"
-	"github.com/kubecast/kubecast/internal/notify/inbox"
-	"github.com/kubecast/kubecast/internal/notify/webhook"
 	"github.com/kubecast/kubecast/internal/tracing"
 )
 
@@ -86,7 +86,7 @@ type Options struct {
 	// and must; may be empty.
 	ProxyProtocol []netip.Prefix
 	Origins       []string         // of pages elsewhere that may call; may be empty
-	History       *archive.Archive // nil: none is kept
+	History       *service.Service // nil: none is kept
 	Inbox         *inbox.Inbox     // what users are told of their jobs; nil: nothing. Needs History
 	NoQueues      bool             // nobody is told of queues, as if there were none
 	SeeTheirOwn   bool             // whether owner=me shows callers their own jobs of the history without any other permission, and notifications
@@ -172,10 +172,10 @@ func New(opts Options) (*Server, error) {
 		WriteTimeout: opts.Stream.WriteTimeout, SyncTimeout: opts.SyncTimeout, Codings: codings, NoQueues: opts.NoQueues, Log: opts.Log,
 	})
 	s.queues = queueapi.New(queueapi.Options{
-		Access: s.access, Archive: opts.History, Turns: s.turns, Processors: s.processors, SyncTimeout: opts.SyncTimeout, None: opts.NoQueues,
+		Access: s.access, Jobs: opts.History, Turns: s.turns, Processors: s.processors, SyncTimeout: opts.SyncTimeout, None: opts.NoQueues,
 	})
 	s.past = historyapi.New(historyapi.Options{
-		Archive: opts.History, Access: s.access, SeeTheirOwn: opts.SeeTheirOwn, Turns: s.turns, Processors: s.processors,
+		Jobs: opts.History, Access: s.access, SeeTheirOwn: opts.SeeTheirOwn, Turns: s.turns, Processors: s.processors,
 		WriteTimeout: opts.Stream.WriteTimeout, Codings: codings, Places: s.queues.Places,
 	})
 	told := notifications.Options{Inbox: opts.Inbox, Access: s.access, SeeTheirOwn: opts.SeeTheirOwn, Turns: s.turns}

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubecast/kubecast/internal/cluster"
-	jobpods "github.com/kubecast/kubecast/internal/history/pods"
+	jobpods "github.com/kubecast/kubecast/internal/jobs/pods"
 )
 
 // Requests returns what derives how much an object of a kind requests of a resource: of pods, by the

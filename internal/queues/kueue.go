@@ -14,7 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubecast/kubecast/internal/cluster"
-	"github.com/kubecast/kubecast/internal/history/pods"
+	"github.com/kubecast/kubecast/internal/jobs/pods"
 )
 
 // Group is the API group of Kueue's kinds.

@@ -17,7 +17,7 @@ import (
 	_ "modernc.org/sqlite"
 
 	"github.com/kubecast/kubecast/e2e/harness"
-	"github.com/kubecast/kubecast/internal/history/dbtest"
+	"github.com/kubecast/kubecast/internal/jobs/dbtest"
 )
 
 // execute has a database do something that its gateway does not.

@@ -14,23 +14,23 @@ import (
 	"github.com/kubecast/kubecast/internal/budget"
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
-	"github.com/kubecast/kubecast/internal/history"
-	"github.com/kubecast/kubecast/internal/history/archive"
-	"github.com/kubecast/kubecast/internal/history/seal"
-	"github.com/kubecast/kubecast/internal/history/store"
-	"github.com/kubecast/kubecast/internal/history/wire"
 	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/auditrecord"
 	"github.com/kubecast/kubecast/internal/http/coding"
 	"github.com/kubecast/kubecast/internal/http/ratelimit"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/http/request"
+	"github.com/kubecast/kubecast/internal/jobs"
+	"github.com/kubecast/kubecast/internal/jobs/seal"
+	"github.com/kubecast/kubecast/internal/jobs/service"
+	"github.com/kubecast/kubecast/internal/jobs/store"
+	"github.com/kubecast/kubecast/internal/jobs/wire"
 )
 
 // Options configure a Handler; all are required unless they say otherwise.
 type Options struct {
-	Archive *archive.Archive // nil: no history is kept
-	Access  *access.Access
+	Jobs   *service.Service // nil: no history is kept
+	Access *access.Access
 	// SeeTheirOwn says whether owner=me shows callers their own jobs without any other permission.
 	SeeTheirOwn  bool
 	Turns        *ratelimit.Turns // of lists and gets
@@ -40,7 +40,7 @@ type Options struct {
 	Codings      *coding.Codings  // in which pages are sent; nil: none
 	// Places begins an answer in which is told where jobs stand that wait in queues. What it returns says that of some
 	// jobs, by uid, as far as the caller may know, and may wait; nil: nobody says so.
-	Places func(id auth.Identity, kinds *cache.Kinds, cluster string) func(ctx context.Context, jobs []*history.Job) map[string]*wire.Place
+	Places func(id auth.Identity, kinds *cache.Kinds, cluster string) func(ctx context.Context, jobList []*jobs.Job) map[string]*wire.Place
 }
 
 // Handler answers requests for the history.
@@ -95,7 +95,7 @@ func (h *Handler) Answer(w http.ResponseWriter, r *http.Request, id auth.Identit
 	if err != nil {
 		return err
 	}
-	page := page{from: h.opts.Archive.For(id.QuotaOwner()), task: budget.NewTask(r.Context(), h.opts.Processors, id.QuotaOwner()), seeks: q.filter.Search != ""}
+	page := page{from: h.opts.Jobs.For(id.QuotaOwner()), task: budget.NewTask(r.Context(), h.opts.Processors, id.QuotaOwner()), seeks: q.filter.Search != ""}
 	if page.seeks {
 		q.filter.SearchUntil = time.Now().Add(cmp.Or(h.opts.SearchWithin, store.SearchWithin))
 	}
@@ -106,18 +106,18 @@ func (h *Handler) Answer(w http.ResponseWriter, r *http.Request, id auth.Identit
 	case viewRuns:
 		err = h.runs(r.Context(), &page, found, t, q)
 	case viewUsage:
-		err = h.usageOf(r.Context(), &page, found, t, q, history.At(now))
+		err = h.usageOf(r.Context(), &page, found, t, q, jobs.At(now))
 	case viewSpec, viewLog:
 		err = h.kept(r.Context(), &page, id, found, t, q)
 	case viewEnds:
 		err = h.endsOf(r.Context(), &page, found, t, q)
 	default:
-		err = h.jobs(r.Context(), &page, id, found, t, q, history.At(now))
+		err = h.jobs(r.Context(), &page, id, found, t, q, jobs.At(now))
 	}
 	if errors.Is(err, store.ErrNewer) || errors.Is(err, store.ErrOlder) {
 		return reply.Unavailable("the history's database has the schema of another release of the gateway, and this one cannot use it", awayFor, err)
 	}
-	if errors.Is(err, archive.ErrAway) {
+	if errors.Is(err, service.ErrAway) {
 		return reply.Unavailable("the history's database is away; try again in a moment", awayFor, err)
 	}
 	if err != nil {
@@ -195,16 +195,16 @@ func (h *Handler) isKnown(ctx context.Context, id auth.Identity, g access.Grant,
 	if _, err := g.Kinds.Cluster().Preferred(ctx, t.Group, t.Resource); !errors.Is(err, cluster.ErrNoKind) {
 		return false
 	}
-	known, err := h.opts.Archive.For(id.QuotaOwner()).Knows(ctx, g.Kinds.Cluster(), t.Qualified())
+	known, err := h.opts.Jobs.For(id.QuotaOwner()).Knows(ctx, g.Kinds.Cluster(), t.Qualified())
 	return err == nil && known
 }
 
 // jobs makes a page of jobs.
-func (h *Handler) jobs(ctx context.Context, p *page, id auth.Identity, g access.Grant, t access.Target, q question, now history.Time) error {
+func (h *Handler) jobs(ctx context.Context, p *page, id auth.Identity, g access.Grant, t access.Target, q question, now jobs.Time) error {
 	var creations *seal.Numbers // nil: none is told that needs them
 	if p.seeks {
 		var err error
-		if creations, err = p.from.Numbers(ctx, g.Kinds.Cluster(), archive.Creations(t.Qualified())); err != nil {
+		if creations, err = p.from.Numbers(ctx, g.Kinds.Cluster(), service.Creations(t.Qualified())); err != nil {
 			return err
 		}
 	}
@@ -214,37 +214,37 @@ func (h *Handler) jobs(ctx context.Context, p *page, id auth.Identity, g access.
 	}
 	linked := links{handler: h, page: p, caller: id, in: g, target: t, own: q.me, sees: map[string]*store.Filter{}}
 	var kept store.Keeping
-	var uses map[string]history.Use
+	var uses map[string]jobs.Use
 	var pods []wire.Run
 	var places map[string]*wire.Place
-	var placesOf func(context.Context, []*history.Job) map[string]*wire.Place
+	var placesOf func(context.Context, []*jobs.Job) map[string]*wire.Place
 	if h.opts.Places != nil {
 		placesOf = h.opts.Places(id, g.Kinds, t.Cluster)
 	}
-	return fill(p, q.limit, func(most int) (jobs []*history.Job, err error) {
+	return fill(p, q.limit, func(most int) (jobList []*jobs.Job, err error) {
 		p.task.Rest() // database and queues are waited for without a turn
-		jobs, kept, err = p.from.JobsAndKept(ctx, g.Kinds.Cluster(), t.Qualified(), q.filter, after, most)
+		jobList, kept, err = p.from.JobsAndKept(ctx, g.Kinds.Cluster(), t.Qualified(), q.filter, after, most)
 		var unfinished error
 		if errors.Is(err, store.ErrUnfinished) {
 			unfinished, err = err, nil
 		}
 		if err == nil {
-			err = linked.read(ctx, jobs[:min(len(jobs), chunk)]) // a further one only says that there are more
+			err = linked.read(ctx, jobList[:min(len(jobList), chunk)]) // a further one only says that there are more
 		}
 		if err == nil {
-			uses, err = p.from.Uses(ctx, g.Kinds.Cluster(), t.Qualified(), jobs, now)
+			uses, err = p.from.Uses(ctx, g.Kinds.Cluster(), t.Qualified(), jobList, now)
 		}
 		if err == nil && placesOf != nil {
-			places = placesOf(ctx, jobs[:min(len(jobs), chunk)])
+			places = placesOf(ctx, jobList[:min(len(jobList), chunk)])
 		}
-		if err == nil && len(jobs) > 0 && len(q.filter.UIDs) == 1 {
+		if err == nil && len(jobList) > 0 && len(q.filter.UIDs) == 1 {
 			pods, err = h.podsOf(ctx, p, g, t, q, kept)
 		}
 		if err == nil {
 			err = unfinished
 		}
-		return jobs, err
-	}, func(j *history.Job) any {
+		return jobList, err
+	}, func(j *jobs.Job) any {
 		after = store.JobAfter{Created: j.Created, UID: j.UID}
 		told := linked.told(wire.JobOf(j, g.Kinds.Cluster().Name(), t.Qualified(), now))
 		told.Log = new(kept.Has(j.UID, store.KeptLog))
@@ -268,7 +268,7 @@ const mostPods = 100
 
 // podsOf are the newest pods of the one job that is asked for, and behind them those of which a log is kept.
 func (h *Handler) podsOf(ctx context.Context, p *page, g access.Grant, t access.Target, q question, kept store.Keeping) ([]wire.Run, error) {
-	numbers, err := p.from.Numbers(ctx, g.Kinds.Cluster(), archive.Runs.Numbering(t.Qualified()))
+	numbers, err := p.from.Numbers(ctx, g.Kinds.Cluster(), service.Runs.Numbering(t.Qualified()))
 	if err != nil {
 		return nil, err
 	}
@@ -292,11 +292,11 @@ func (h *Handler) podsOf(ctx context.Context, p *page, g access.Grant, t access.
 
 // runs makes a page of runs.
 func (h *Handler) runs(ctx context.Context, p *page, g access.Grant, t access.Target, q question) error {
-	numbers, err := p.from.Numbers(ctx, g.Kinds.Cluster(), archive.Runs.Numbering(t.Qualified()))
+	numbers, err := p.from.Numbers(ctx, g.Kinds.Cluster(), service.Runs.Numbering(t.Qualified()))
 	if err != nil {
 		return err
 	}
-	after := store.RunAfter{Created: history.Time(q.after.Created), Pod: q.after.UID}
+	after := store.RunAfter{Created: jobs.Time(q.after.Created), Pod: q.after.UID}
 	return fill(p, q.limit, func(most int) ([]*store.Run, error) {
 		return p.from.Runs(ctx, g.Kinds.Cluster(), t.Qualified(), q.filter, after, most)
 	}, func(run *store.Run) any {
@@ -316,9 +316,9 @@ func (h *Handler) transitions(ctx context.Context, p *page, g access.Grant, t ac
 	if err != nil {
 		return err
 	}
-	return fill(p, q.limit, func(most int) ([]*history.Transition, error) {
+	return fill(p, q.limit, func(most int) ([]*jobs.Transition, error) {
 		return p.from.Transitions(ctx, g.Kinds.Cluster(), t.Qualified(), q.filter, before, most)
-	}, func(tr *history.Transition) any {
+	}, func(tr *jobs.Transition) any {
 		before = tr.Seq
 		at.pass(before)
 		return at.number(wire.TransitionOf(tr, g.Kinds.Cluster().Name(), t.Qualified()), tr.Seq)

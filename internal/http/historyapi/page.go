@@ -9,11 +9,11 @@ import (
 	"time"
 
 	"github.com/kubecast/kubecast/internal/budget"
-	"github.com/kubecast/kubecast/internal/history/archive"
-	"github.com/kubecast/kubecast/internal/history/store"
 	"github.com/kubecast/kubecast/internal/http/coding"
 	"github.com/kubecast/kubecast/internal/http/conn"
 	"github.com/kubecast/kubecast/internal/http/reply"
+	"github.com/kubecast/kubecast/internal/jobs/service"
+	"github.com/kubecast/kubecast/internal/jobs/store"
 )
 
 // pageBytes bounds a page. A page that has grown so large ends before its limit, with a token.
@@ -21,7 +21,7 @@ const pageBytes = 4 << 20
 
 // page is an answer that is being made.
 type page struct {
-	from  archive.Reader
+	from  service.Reader
 	task  *budget.Task
 	body  bytes.Buffer
 	items int
@@ -44,7 +44,7 @@ func fill[T any](p *page, limit int, read func(most int) ([]T, error), told func
 		var unfinished *store.Unfinished
 		switch {
 		case err == nil, errors.As(err, &unfinished):
-		case p.seeks && p.items > 0 && (errors.Is(err, store.ErrBusy) || errors.Is(err, archive.ErrAway)):
+		case p.seeks && p.items > 0 && (errors.Is(err, store.ErrBusy) || errors.Is(err, service.ErrAway)):
 			return p.end(goOn(nil)) // if it lasts, the next page says so
 		default:
 			return err

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/kubecast/kubecast/internal/budget"
-	"github.com/kubecast/kubecast/internal/history/archive"
-	"github.com/kubecast/kubecast/internal/history/store"
+	"github.com/kubecast/kubecast/internal/jobs/service"
+	"github.com/kubecast/kubecast/internal/jobs/store"
 )
 
 // A search that took too long goes on where it ended, also where it found nothing, and is no list of all. A page that was full before
@@ -24,7 +24,7 @@ func TestAPageOfAnUnfinishedSearchSaysThatThereMayBeMore(t *testing.T) {
 		{chunks: []int{101, 0}, failed: &store.Unfinished{Before: 7}, body: `99],"continue":"from7"}`}, // the 101st says only that there is more
 		{chunks: []int{0}, failed: &store.Unfinished{Before: 7}, body: `{"items":[],"continue":"from7"}`},
 		{chunks: []int{101, 0}, failed: store.ErrBusy, body: `99],"continue":"behind99"}`},
-		{chunks: []int{101, 0}, failed: archive.ErrAway, body: `99],"continue":"behind99"}`},
+		{chunks: []int{101, 0}, failed: service.ErrAway, body: `99],"continue":"behind99"}`},
 		{chunks: []int{0}, failed: store.ErrBusy},
 		{chunks: []int{101, 0}, failed: context.Canceled},
 	} {

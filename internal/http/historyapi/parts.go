@@ -7,11 +7,11 @@ import (
 	"strings"
 
 	"github.com/kubecast/kubecast/internal/auth"
-	"github.com/kubecast/kubecast/internal/history"
-	"github.com/kubecast/kubecast/internal/history/store"
-	"github.com/kubecast/kubecast/internal/history/wire"
 	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/reply"
+	"github.com/kubecast/kubecast/internal/jobs"
+	"github.com/kubecast/kubecast/internal/jobs/store"
+	"github.com/kubecast/kubecast/internal/jobs/wire"
 )
 
 // What a job is a part of, and what its parts are, are jobs of other kinds. A caller is told of
@@ -31,10 +31,10 @@ type links struct {
 }
 
 // read finds what is to be said of some jobs.
-func (l *links) read(ctx context.Context, jobs []*history.Job) error {
+func (l *links) read(ctx context.Context, jobList []*jobs.Job) error {
 	l.parents, l.children = map[string]bool{}, map[string]int{}
-	above, uids := map[string][]string{}, make([]string, len(jobs))
-	for i, j := range jobs {
+	above, uids := map[string][]string{}, make([]string, len(jobList))
+	for i, j := range jobList {
 		if uids[i] = j.UID; j.Parent.UID != "" {
 			above[j.Parent.Resource] = append(above[j.Parent.Resource], j.Parent.UID)
 		}
@@ -95,7 +95,7 @@ func (l *links) visible(ctx context.Context, kind string) (*store.Filter, error)
 }
 
 func (l *links) look(ctx context.Context, kind string) (*store.Filter, error) {
-	if !l.handler.opts.Archive.Records(kind) { // any more
+	if !l.handler.opts.Jobs.Records(kind) { // any more
 		return nil, nil
 	}
 	resource, group, _ := strings.Cut(kind, ".")

@@ -4,10 +4,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/kubecast/kubecast/internal/history/seal"
-	"github.com/kubecast/kubecast/internal/history/wire"
 	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/eventstream"
+	"github.com/kubecast/kubecast/internal/jobs/seal"
+	"github.com/kubecast/kubecast/internal/jobs/wire"
 	"github.com/kubecast/kubecast/internal/stream"
 )
 

@@ -13,11 +13,11 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/kubecast/kubecast/internal/history"
-	"github.com/kubecast/kubecast/internal/history/seal"
-	"github.com/kubecast/kubecast/internal/history/store"
 	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/reply"
+	"github.com/kubecast/kubecast/internal/jobs"
+	"github.com/kubecast/kubecast/internal/jobs/seal"
+	"github.com/kubecast/kubecast/internal/jobs/store"
 )
 
 // question is what a request asks for.
@@ -76,10 +76,10 @@ func parse(query url.Values, t access.Target, username string, now time.Time) (q
 		return q, err
 	}
 	for _, state := range states {
-		if !history.State(state).Valid() {
-			return q, reply.BadRequest("state: %q is none; there are %v", state, history.States())
+		if !jobs.State(state).Valid() {
+			return q, reply.BadRequest("state: %q is none; there are %v", state, jobs.States())
 		}
-		q.filter.States = append(q.filter.States, history.State(state))
+		q.filter.States = append(q.filter.States, jobs.State(state))
 	}
 	if q.filter.Owners, err = valuesOf("owner", query["owner"]); err != nil {
 		return q, err
@@ -228,7 +228,7 @@ func valuesOf(name string, given []string) (values []string, err error) {
 func isText(s string) bool { return utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 }
 
 // timeOf reads a time, or how long before now it is; 0 if it is not given.
-func timeOf(name string, given []string, now time.Time) (history.Time, error) {
+func timeOf(name string, given []string, now time.Time) (jobs.Time, error) {
 	if len(given) == 0 {
 		return 0, nil
 	}
@@ -240,7 +240,7 @@ func timeOf(name string, given []string, now time.Time) (history.Time, error) {
 	if err != nil || len(given) > 1 {
 		return 0, reply.BadRequest("%s: %q is neither a time such as 2026-01-31T09:00:00Z nor how long ago it was, such as 24h", name, reply.Shortened(text))
 	}
-	return max(history.At(at), 1), nil // 0 would be no bound
+	return max(jobs.At(at), 1), nil // 0 would be no bound
 }
 
 // digest is the same for two questions if the pages of one may follow those of the other.
@@ -257,14 +257,14 @@ func digest(query url.Values, t access.Target) string {
 
 // token is where a page ended.
 type token struct {
-	Question string       `json:"q"`
-	Created  int64        `json:"c,omitempty"` // of jobs, and of pods
-	UID      string       `json:"u,omitempty"`
-	Looked   string       `json:"l,omitempty"` // of jobs in place of these two: where looking for more ended, sealed, since it is the time of a job that the caller may not see
-	Seq      uint64       `json:"s,omitempty"` // of transitions: the number of the last one,
-	Row      string       `json:"r,omitempty"` // or that sealed, for a caller who may not see all of the kind
-	Since    history.Time `json:"-"`
-	Until    history.Time `json:"-"`
+	Question string    `json:"q"`
+	Created  int64     `json:"c,omitempty"` // of jobs, and of pods
+	UID      string    `json:"u,omitempty"`
+	Looked   string    `json:"l,omitempty"` // of jobs in place of these two: where looking for more ended, sealed, since it is the time of a job that the caller may not see
+	Seq      uint64    `json:"s,omitempty"` // of transitions: the number of the last one,
+	Row      string    `json:"r,omitempty"` // or that sealed, for a caller who may not see all of the kind
+	Since    jobs.Time `json:"-"`
+	Until    jobs.Time `json:"-"`
 	// From and To are Since and Until as numbers.
 	From int64 `json:"f,omitempty"`
 	To   int64 `json:"t,omitempty"`
@@ -273,13 +273,13 @@ type token struct {
 // job is where a page of jobs begins.
 func (t token) job(creations *seal.Numbers) (store.JobAfter, error) {
 	if t.Looked == "" {
-		return store.JobAfter{Created: history.Time(t.Created), UID: t.UID}, nil
+		return store.JobAfter{Created: jobs.Time(t.Created), UID: t.UID}, nil
 	}
 	created, ok := creations.Open(t.Looked)
 	if !ok {
 		return store.JobAfter{}, errGone()
 	}
-	return store.JobAfter{Created: history.Time(created)}, nil
+	return store.JobAfter{Created: jobs.Time(created)}, nil
 }
 
 // errGone refuses a token of which the place was not sealed here, or of another key.
@@ -313,6 +313,6 @@ func decode(text string, q question) (t token, err error) {
 	if t.Question != q.digest || !t.isOf(q.view) || t.Looked != "" && q.filter.Search == "" || len(t.UID) > maxValue || !isText(t.UID) || int64(t.Seq) < 0 {
 		return t, reply.BadRequest("continue: is a token of another question")
 	}
-	t.Since, t.Until = history.Time(t.From), history.Time(t.To)
+	t.Since, t.Until = jobs.Time(t.From), jobs.Time(t.To)
 	return t, nil
 }

@@ -6,12 +6,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kubecast/kubecast/internal/history"
-	"github.com/kubecast/kubecast/internal/history/archive"
-	"github.com/kubecast/kubecast/internal/history/seal"
-	"github.com/kubecast/kubecast/internal/history/store"
 	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/reply"
+	"github.com/kubecast/kubecast/internal/jobs"
+	"github.com/kubecast/kubecast/internal/jobs/seal"
+	"github.com/kubecast/kubecast/internal/jobs/service"
+	"github.com/kubecast/kubecast/internal/jobs/store"
 )
 
 var jobsOfAll = access.Target{Group: "batch", Version: "v1", Resource: "jobs"}
@@ -37,12 +37,12 @@ func TestPagesAreOfOneSpanOfTime(t *testing.T) {
 // Where a search ended is a place that only who has the key can make: of another kind's, of rows, or of another question it is refused.
 func TestWhereASearchEndedIsNoPlaceThatACallerCanMake(t *testing.T) {
 	key := seal.NewKey()
-	creations, others := seal.New(key, "c", archive.Creations("jobs.batch")), seal.New(key, "c", "jobs.batch")
+	creations, others := seal.New(key, "c", service.Creations("jobs.batch")), seal.New(key, "c", "jobs.batch")
 	q, err := parse(url.Values{"search": {"b"}}, jobsOfAll, "alice", time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
-	for text, want := range map[string]history.Time{creations.Position(1 << 40): 1 << 40, others.Position(1 << 40): 0, others.Row(1 << 40): 0, "x": 0} {
+	for text, want := range map[string]jobs.Time{creations.Position(1 << 40): 1 << 40, others.Position(1 << 40): 0, others.Row(1 << 40): 0, "x": 0} {
 		at, err := decode(q.goOn(token{Looked: text}), q)
 		if err != nil {
 			t.Fatal(err)

@@ -10,14 +10,14 @@ import (
 
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/cluster"
-	"github.com/kubecast/kubecast/internal/history/archive"
-	"github.com/kubecast/kubecast/internal/history/store"
-	"github.com/kubecast/kubecast/internal/history/wire"
 	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/auditrecord"
 	"github.com/kubecast/kubecast/internal/http/eventstream"
 	"github.com/kubecast/kubecast/internal/http/ratelimit"
 	"github.com/kubecast/kubecast/internal/http/reply"
+	"github.com/kubecast/kubecast/internal/jobs/service"
+	"github.com/kubecast/kubecast/internal/jobs/store"
+	"github.com/kubecast/kubecast/internal/jobs/wire"
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
@@ -50,9 +50,9 @@ func (h *Handler) target(path string) (access.Target, error) {
 	switch {
 	case !ok:
 		return t, reply.NotFound("below /history stands the path of a kind of jobs, such as /history/apis/batch/v1/jobs")
-	case h.opts.Archive == nil:
+	case h.opts.Jobs == nil:
 		return t, reply.NotFoundFor(reply.ReasonNotEnabled, "the gateway keeps no history")
-	case !h.opts.Archive.Records(t.Qualified()):
+	case !h.opts.Jobs.Records(t.Qualified()):
 		return t, reply.NotFoundFor(reply.ReasonNotRecorded, "no history is kept of this kind")
 	}
 	return t, nil
@@ -64,10 +64,10 @@ type changes struct {
 	eventstream.Aside
 	place
 	handler    *Handler
-	database   archive.Reader
+	database   service.Reader
 	turns      *ratelimit.Turns
-	tail       *archive.Tail
-	what       archive.What
+	tail       *service.Tail
+	what       service.What
 	event      string       // the name of what is told
 	in         access.Grant // no store
 	kind       cluster.Kind
@@ -99,11 +99,11 @@ func (h *Handler) open(ctx context.Context, id auth.Identity, name string, t acc
 		kind = cluster.Kind{Group: t.Group, Version: t.Version, Resource: t.Resource, Namespaced: true}
 	}
 	s := &changes{
-		handler: h, database: h.opts.Archive.For(id.QuotaOwner()), turns: h.opts.Turns, in: granted, kind: kind, target: t, own: own, quotaOwner: id.QuotaOwner(),
+		handler: h, database: h.opts.Jobs.For(id.QuotaOwner()), turns: h.opts.Turns, in: granted, kind: kind, target: t, own: own, quotaOwner: id.QuotaOwner(),
 		name: name, newest: q.limit, filter: q.filter, VisibilityTracker: eventstream.VisibilityTracker{Visible: granted.Visible},
 	}
-	if s.what, s.event = archive.Transitions, "transition"; q.view == viewRuns {
-		s.what, s.event, s.shared = archive.Runs, "run", true
+	if s.what, s.event = service.Transitions, "transition"; q.view == viewRuns {
+		s.what, s.event, s.shared = service.Runs, "run", true
 	}
 	if s.name == "" {
 		s.name = "h"
@@ -117,7 +117,7 @@ func (h *Handler) open(ctx context.Context, id auth.Identity, name string, t acc
 	if err := restrict(ctx, &s.filter, granted.Kinds.Cluster(), granted.Visible); err != nil {
 		return nil, err
 	}
-	if s.tail, err = h.opts.Archive.Follow(ctx, granted.Kinds.Cluster(), t.Qualified(), s.what); err != nil {
+	if s.tail, err = h.opts.Jobs.Follow(ctx, granted.Kinds.Cluster(), t.Qualified(), s.what); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -153,9 +153,9 @@ func (s *changes) Find(ctx context.Context, from eventstream.From) {
 	// One row is enough: this only asks whether all that follows is still there.
 	_, _, err := s.database.After(ctx, s.in.Kinds.Cluster(), s.target.Qualified(), s.what, s.filter, s.seq, 1)
 	switch {
-	case errors.Is(err, archive.ErrAhead):
+	case errors.Is(err, service.ErrAhead):
 		s.reset = eventstream.ResetAhead
-	case errors.Is(err, archive.ErrExpired):
+	case errors.Is(err, service.ErrExpired):
 		s.reset = eventstream.ResetExpired
 	default: // if the database is away, the first Read says so
 		s.resume = true
@@ -203,7 +203,7 @@ func (s *changes) Read(_ context.Context, to eventstream.Sink) eventstream.Progr
 // and it is not known that it does not: it may have been made anew. One of which it is not known
 // where it was is of no other life if some namespace of its name lived already: then its job is
 // older than that.
-func (s *changes) isOfAnotherNamespace(c archive.Change) bool {
+func (s *changes) isOfAnotherNamespace(c service.Change) bool {
 	name, uid := c.Namespace()
 	switch {
 	case s.filter.Living == nil, uid != "" && uid == s.former, c.Matches(s.filter):
@@ -224,7 +224,7 @@ func (s *changes) follow() (p eventstream.Progress) {
 	before := s.tail.Upstream()
 	entries, err := s.tail.Next(s.seq, batch, s.to)
 	switch {
-	case errors.Is(err, archive.ErrBehind), errors.Is(err, archive.ErrAhead):
+	case errors.Is(err, service.ErrBehind), errors.Is(err, service.ErrAhead):
 		return s.catchUp()
 	case err != nil:
 		p.Outcome = eventstream.Unavailable
@@ -264,7 +264,7 @@ func (s *changes) follow() (p eventstream.Progress) {
 
 // catchUp tells what follows the client's position and is not in memory, because it is too old for that, or too new.
 func (s *changes) catchUp() eventstream.Progress {
-	var found []archive.Change
+	var found []service.Change
 	var upTo uint64
 	filter, seq := s.filter, s.seq
 	return s.ask(func(ctx context.Context) (err error) {
@@ -290,7 +290,7 @@ func (s *changes) catchUp() eventstream.Progress {
 // state tells the newest transitions, or the runs of the newest pods. The client then goes on from there.
 func (s *changes) state() eventstream.Progress {
 	var head uint64
-	var found []archive.Change
+	var found []service.Change
 	filter := s.filter
 	return s.ask(func(ctx context.Context) (err error) {
 		cluster, kind := s.in.Kinds.Cluster(), s.target.Qualified()
@@ -313,7 +313,7 @@ func (s *changes) state() eventstream.Progress {
 }
 
 // emit tells changes in order, each with its position, until there is a reason not to.
-func (s *changes) emit(found []archive.Change) eventstream.Outcome {
+func (s *changes) emit(found []service.Change) eventstream.Outcome {
 	for _, c := range found {
 		text := s.encode(c)
 		s.tell(c.Seq)
@@ -326,7 +326,7 @@ func (s *changes) emit(found []archive.Change) eventstream.Outcome {
 	return eventstream.GoOn
 }
 
-func (s *changes) encode(c archive.Change) string {
+func (s *changes) encode(c service.Change) string {
 	if c.Run != nil {
 		return reply.MustJSON(wire.RunOf(c.Run, s.in.Kinds.Cluster().Name(), s.numbers.Row(c.Seq)))
 	}
@@ -345,9 +345,9 @@ func (s *changes) ask(question func(ctx context.Context) error, then func() even
 		return question(ctx)
 	}, func(err error) eventstream.Progress {
 		switch {
-		case errors.Is(err, archive.ErrAhead):
+		case errors.Is(err, service.ErrAhead):
 			return s.miss(eventstream.ResetAhead)
-		case errors.Is(err, archive.ErrExpired):
+		case errors.Is(err, service.ErrExpired):
 			return s.miss(eventstream.ResetExpired)
 		case err != nil:
 			return eventstream.FailureOf(err, s.prefix)

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kubecast/kubecast/internal/history"
-	"github.com/kubecast/kubecast/internal/history/store"
 	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/reply"
+	"github.com/kubecast/kubecast/internal/jobs"
+	"github.com/kubecast/kubecast/internal/jobs/store"
 )
 
 const (
@@ -49,7 +49,7 @@ func (q *question) usage(query url.Values, now time.Time) error {
 		q.by = store.By(by[0])
 	}
 	if q.filter.Until == 0 {
-		q.filter.Until = history.At(now)
+		q.filter.Until = jobs.At(now)
 	}
 	step := query["step"]
 	if len(step) == 0 {
@@ -68,20 +68,20 @@ func (q *question) usage(query url.Values, now time.Time) error {
 	return nil
 }
 
-func (q question) span() history.Span {
-	return history.Span{From: q.filter.Since, Until: q.filter.Until, Step: q.step}
+func (q question) span() jobs.Span {
+	return jobs.Span{From: q.filter.Since, Until: q.filter.Until, Step: q.step}
 }
 
 // used is what was used as clients are told it.
 type used struct {
-	Key           string          `json:"key"`
-	From          history.Time    `json:"from"`
-	Jobs          int             `json:"jobs"`
-	WaitedSeconds *history.Spread `json:"waitedSeconds"`
-	RanSeconds    *history.Spread `json:"ranSeconds"`
-	CPUHours      float64         `json:"cpuHours"`
-	MemoryHours   float64         `json:"memoryHours"` // in GiB
-	GPUHours      float64         `json:"gpuHours"`
+	Key           string       `json:"key"`
+	From          jobs.Time    `json:"from"`
+	Jobs          int          `json:"jobs"`
+	WaitedSeconds *jobs.Spread `json:"waitedSeconds"`
+	RanSeconds    *jobs.Spread `json:"ranSeconds"`
+	CPUHours      float64      `json:"cpuHours"`
+	MemoryHours   float64      `json:"memoryHours"` // in GiB
+	GPUHours      float64      `json:"gpuHours"`
 }
 
 // rowCost is what it takes to read a job's row and to count it, in the bytes of budget.Task.
@@ -95,19 +95,19 @@ func tooManyGroups() error {
 }
 
 // usageOf makes the answer to a question for usage.
-func (h *Handler) usageOf(ctx context.Context, p *page, g access.Grant, t access.Target, q question, now history.Time) error {
-	usage := history.NewUsage(q.span())
-	err := p.from.Lives(ctx, g.Kinds.Cluster(), t.Qualified(), q.filter, q.by, q.span(), now, func(batch []history.Lived) error {
+func (h *Handler) usageOf(ctx context.Context, p *page, g access.Grant, t access.Target, q question, now jobs.Time) error {
+	usage := jobs.NewUsage(q.span())
+	err := p.from.Lives(ctx, g.Kinds.Cluster(), t.Qualified(), q.filter, q.by, q.span(), now, func(batch []jobs.Lived) error {
 		for _, l := range batch {
 			if !p.task.Step(rowCost + sumCost*usage.Add(l)) {
 				return p.task.Err()
 			}
 		}
 		p.task.Rest() // the database is read without a turn
-		switch groups, jobs := usage.Size(); {
+		switch groups, jobCount := usage.Size(); {
 		case groups > maxGroups:
 			return tooManyGroups()
-		case jobs > maxCounted:
+		case jobCount > maxCounted:
 			return reply.BadRequest("there are more than %d jobs: ask for a shorter time, or for less by a filter", maxCounted)
 		}
 		return nil
@@ -125,17 +125,17 @@ func (h *Handler) usageOf(ctx context.Context, p *page, g access.Grant, t access
 
 // ended is how jobs ended as clients are told it.
 type ended struct {
-	Key       string       `json:"key"`
-	From      history.Time `json:"from"`
-	Succeeded int          `json:"succeeded"`
-	Failed    int          `json:"failed"`
-	Cancelled int          `json:"cancelled"`
+	Key       string    `json:"key"`
+	From      jobs.Time `json:"from"`
+	Succeeded int       `json:"succeeded"`
+	Failed    int       `json:"failed"`
+	Cancelled int       `json:"cancelled"`
 }
 
 // endsOf makes the answer to a question for ends.
 func (h *Handler) endsOf(ctx context.Context, p *page, g access.Grant, t access.Target, q question) error {
-	ends, all := history.NewEnds(q.span()), 0
-	err := p.from.Ends(ctx, g.Kinds.Cluster(), t.Qualified(), q.filter, func(batch []*history.Transition) error {
+	ends, all := jobs.NewEnds(q.span()), 0
+	err := p.from.Ends(ctx, g.Kinds.Cluster(), t.Qualified(), q.filter, func(batch []*jobs.Transition) error {
 		for _, tr := range batch {
 			if !p.task.Step(rowCost) {
 				return p.task.Err()

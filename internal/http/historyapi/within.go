@@ -6,10 +6,10 @@ import (
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
-	"github.com/kubecast/kubecast/internal/history"
-	"github.com/kubecast/kubecast/internal/history/store"
 	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/reply"
+	"github.com/kubecast/kubecast/internal/jobs"
+	"github.com/kubecast/kubecast/internal/jobs/store"
 )
 
 // A permission in a namespace is one in the namespace that lives. What was in one of the same name
@@ -69,7 +69,7 @@ func alive(ctx context.Context, f *store.Filter, c *cluster.Cluster) error {
 	}
 	f.Living = make([]store.Namespace, 0, len(living))
 	for _, n := range living {
-		f.Living = append(f.Living, store.Namespace{Name: n.Name, UID: n.UID, Created: history.At(n.Created)})
+		f.Living = append(f.Living, store.Namespace{Name: n.Name, UID: n.UID, Created: jobs.At(n.Created)})
 	}
 	return nil
 }

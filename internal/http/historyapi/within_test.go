@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/kubecast/kubecast/internal/auth"
-	"github.com/kubecast/kubecast/internal/history/store"
 	"github.com/kubecast/kubecast/internal/http/reply"
+	"github.com/kubecast/kubecast/internal/jobs/store"
 )
 
 // TestOfAHistoryIsAskedOnlyWhatMayBeSeen, and of one namespace only what may be seen there: else

@@ -19,13 +19,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubecast/kubecast/internal/auth"
-	"github.com/kubecast/kubecast/internal/history"
 	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/auditrecord"
 	"github.com/kubecast/kubecast/internal/http/ratelimit"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/http/request"
-	"github.com/kubecast/kubecast/internal/notify/inbox"
+	"github.com/kubecast/kubecast/internal/jobs"
+	"github.com/kubecast/kubecast/internal/jobs/inbox"
 )
 
 // Options configure a Handler; all are required unless they say otherwise.
@@ -286,14 +286,14 @@ func numberOf(key, text string) (uint64, error) {
 
 // settings are those of a user, as they are told and given.
 type settings struct {
-	States      []history.State `json:"states"`
-	Digest      string          `json:"digest"`
-	PausedUntil history.Time    `json:"pausedUntil"`
+	States      []jobs.State `json:"states"`
+	Digest      string       `json:"digest"`
+	PausedUntil jobs.Time    `json:"pausedUntil"`
 }
 
 func tell(w http.ResponseWriter, s inbox.Settings) error {
-	told := settings{States: append([]history.State{}, s.States...), Digest: durationText(s.Digest), PausedUntil: s.PausedUntil}
-	if told.PausedUntil < history.At(time.Now()) {
+	told := settings{States: append([]jobs.State{}, s.States...), Digest: durationText(s.Digest), PausedUntil: s.PausedUntil}
+	if told.PausedUntil < jobs.At(time.Now()) {
 		told.PausedUntil = 0
 	}
 	return send(w, told)
@@ -329,21 +329,21 @@ const maxDigest = 24 * time.Hour
 func (h *Handler) ChangeSettings(w http.ResponseWriter, r *http.Request, id auth.Identity) error {
 	return h.answer(r, id, "update", func() error {
 		var body struct {
-			States      []history.State `json:"states"`
-			Digest      *string         `json:"digest"`
-			PausedUntil history.Time    `json:"pausedUntil"`
+			States      []jobs.State `json:"states"`
+			Digest      *string      `json:"digest"`
+			PausedUntil jobs.Time    `json:"pausedUntil"`
 		}
 		if err := decode(r, &body); err != nil {
 			return err
 		}
 		choice := inbox.Choice{PausedUntil: max(body.PausedUntil, 0)}
 		if body.States != nil {
-			choice.States = []history.State{}
+			choice.States = []jobs.State{}
 		}
 		for _, state := range body.States {
 			switch {
 			case !state.Valid():
-				return reply.BadRequest("states: %q is none; there are %v", reply.Shortened(string(state)), history.States())
+				return reply.BadRequest("states: %q is none; there are %v", reply.Shortened(string(state)), jobs.States())
 			case !slices.Contains(choice.States, state):
 				choice.States = append(choice.States, state)
 			}

@@ -13,7 +13,7 @@ import (
 	"github.com/kubecast/kubecast/internal/http/auditrecord"
 	"github.com/kubecast/kubecast/internal/http/eventstream"
 	"github.com/kubecast/kubecast/internal/http/reply"
-	"github.com/kubecast/kubecast/internal/notify/inbox"
+	"github.com/kubecast/kubecast/internal/jobs/inbox"
 	"github.com/kubecast/kubecast/internal/stream"
 )
 

@@ -12,10 +12,10 @@ import (
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
-	"github.com/kubecast/kubecast/internal/history"
 	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/reply"
-	"github.com/kubecast/kubecast/internal/notify/inbox"
+	"github.com/kubecast/kubecast/internal/jobs"
+	"github.com/kubecast/kubecast/internal/jobs/inbox"
 )
 
 // What callers may see of their notifications is about several clusters and kinds. It is put into
@@ -100,7 +100,7 @@ func (h *Handler) seeKind(ctx context.Context, id auth.Identity, kinds *cache.Ki
 
 // oneTime is how long after a namespace was made something must have been seen in one of its name
 // to have been in this one, whichever clocks say so.
-const oneTime = history.Time(time.Minute / time.Millisecond)
+const oneTime = jobs.Time(time.Minute / time.Millisecond)
 
 // seesOf says of places whether they may be seen. A permission in a namespace counts for the one
 // that lives, which is asked for now: after the permission. What was in one of its name before is
@@ -119,7 +119,7 @@ func (h *Handler) seesOf(ctx context.Context, visible *access.Visibility) (inbox
 			return true
 		}
 		n, lives := living[namespaceName{p.Cluster, p.Namespace}]
-		isOf := lives && (n.UID == p.NamespaceUID || p.NamespaceUID == "" && p.Seen > history.At(n.Created)+oneTime)
+		isOf := lives && (n.UID == p.NamespaceUID || p.NamespaceUID == "" && p.Seen > jobs.At(n.Created)+oneTime)
 		return isOf && scope.Sees(within(p.Cluster, p.Resource, p.Namespace), p.Name)
 	}, nil
 }

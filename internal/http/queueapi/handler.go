@@ -21,12 +21,12 @@ import (
 	"github.com/kubecast/kubecast/internal/budget"
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
-	"github.com/kubecast/kubecast/internal/history/archive"
 	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/auditrecord"
 	"github.com/kubecast/kubecast/internal/http/ratelimit"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/http/request"
+	"github.com/kubecast/kubecast/internal/jobs/service"
 	"github.com/kubecast/kubecast/internal/queues"
 	"github.com/kubecast/kubecast/internal/queues/pending"
 	"github.com/kubecast/kubecast/internal/stream"
@@ -34,9 +34,9 @@ import (
 
 // Options configure a Handler; all are required unless they say otherwise.
 type Options struct {
-	Access  *access.Access
-	Archive *archive.Archive // says whose jobs are; nil: nobody does
-	Turns   *ratelimit.Turns // of lists and gets
+	Access *access.Access
+	Jobs   *service.Service // says whose jobs are; nil: nobody does
+	Turns  *ratelimit.Turns // of lists and gets
 	// Processors are the turns for work that takes long.
 	Processors *budget.Queue
 	// SyncTimeout is how long a request waits for a kind's first list.
@@ -54,8 +54,8 @@ type Handler struct {
 func New(opts Options) *Handler {
 	h := &Handler{opts: opts}
 	follow := pending.Options{Processors: opts.Processors, Linger: linger, None: opts.None}
-	if opts.Archive != nil {
-		follow.Owners, follow.Past, follow.Kinds = h.owned, h.pastOf, opts.Archive.Kinds()
+	if opts.Jobs != nil {
+		follow.Owners, follow.Past, follow.Kinds = h.owned, h.pastOf, opts.Jobs.Kinds()
 	}
 	h.pending = pending.New(follow)
 	return h

@@ -8,9 +8,9 @@ import (
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
-	"github.com/kubecast/kubecast/internal/history"
-	"github.com/kubecast/kubecast/internal/history/store"
-	"github.com/kubecast/kubecast/internal/history/wire"
+	"github.com/kubecast/kubecast/internal/jobs"
+	"github.com/kubecast/kubecast/internal/jobs/store"
+	"github.com/kubecast/kubecast/internal/jobs/wire"
 	"github.com/kubecast/kubecast/internal/queues"
 	"github.com/kubecast/kubecast/internal/queues/pending"
 )
@@ -24,7 +24,7 @@ const (
 
 // Places begins an answer of the history, for a caller, about a cluster. What it returns says where jobs stand that
 // wait, by uid, as far as the caller may list their queues. What is not known in time is left out.
-func (h *Handler) Places(id auth.Identity, kinds *cache.Kinds, in string) func(context.Context, []*history.Job) map[string]*wire.Place {
+func (h *Handler) Places(id auth.Identity, kinds *cache.Kinds, in string) func(context.Context, []*jobs.Job) map[string]*wire.Place {
 	looked, count, left := map[question]*pending.Snapshot{}, map[string]int{}, placesWithin // count is by kind
 	look := func(ctx context.Context, q question) *pending.Snapshot {
 		s, known := looked[q]
@@ -35,15 +35,15 @@ func (h *Handler) Places(id auth.Identity, kinds *cache.Kinds, in string) func(c
 		}
 		return s
 	}
-	return func(ctx context.Context, jobs []*history.Job) map[string]*wire.Place {
+	return func(ctx context.Context, jobList []*jobs.Job) map[string]*wire.Place {
 		began := time.Now()
 		defer func() { left -= time.Since(began) }()
 		ctx, cancel := context.WithTimeout(ctx, left)
 		defer cancel()
 		_, hasVolcano := kinds.Cluster().Knows(queues.VolcanoGroup, volcanos)
 		found := map[string]*wire.Place{}
-		for _, j := range jobs {
-			if j.Queue == "" || j.State.Ended() || j.State == history.Deleted || j.State == history.Running {
+		for _, j := range jobList {
+			if j.Queue == "" || j.State.Ended() || j.State == jobs.Deleted || j.State == jobs.Running {
 				continue
 			}
 			s := look(ctx, question{cluster: in, namespace: j.Namespace, name: j.Queue})
@@ -89,7 +89,7 @@ func startsOf(p *pending.Place) *wire.Starts {
 
 // owned looks up in the history whose jobs are.
 func (h *Handler) owned(ctx context.Context, c *cluster.Cluster, user, kind string, uids []string) (found []pending.Owned, err error) {
-	all, err := h.opts.Archive.For(user).Jobs(ctx, c, kind, store.Filter{UIDs: uids}, store.JobAfter{}, len(uids))
+	all, err := h.opts.Jobs.For(user).Jobs(ctx, c, kind, store.Filter{UIDs: uids}, store.JobAfter{}, len(uids))
 	for _, j := range all {
 		if j.Deleted == 0 {
 			found = append(found, pending.Owned{UID: j.UID, Namespace: j.Namespace, Name: j.Name, Owner: j.Owner})
@@ -111,7 +111,7 @@ func (h *Handler) pastOf(ctx context.Context, c *cluster.Cluster, user string, o
 		filter.Within = append(filter.Within, store.Place{Namespace: q.Namespace})
 	}
 	// A batch of each kind first, so that the newest of all are among them, and then more of those that have more.
-	from, left, after := h.opts.Archive.For(user), slices.Clone(h.opts.Archive.Kinds()), map[string]store.JobAfter{}
+	from, left, after := h.opts.Jobs.For(user), slices.Clone(h.opts.Jobs.Kinds()), map[string]store.JobAfter{}
 	for read := 0; len(left) > 0; {
 		kind := left[0]
 		left = left[1:]
