@@ -139,7 +139,8 @@ func (s *Store) snapshotLocked() *Snapshot {
 }
 
 // run fills the store from the API server until the context ends.
-func (s *Store) run(ctx context.Context, lw toolscache.ListerWatcher) error {
+func (s *Store) run(ctx context.Context, lw *cluster.ListWatch) error {
+	lw.Held = s.held
 	informer := toolscache.NewSharedIndexInformerWithOptions(lw, &cluster.Object{}, toolscache.SharedIndexInformerOptions{
 		ObjectDescription: s.kind.String(),
 	})
@@ -147,9 +148,6 @@ func (s *Store) run(ctx context.Context, lw toolscache.ListerWatcher) error {
 		// Nothing: the ListWatch reports failures, and it also sees those after which the reflector tries again by
 		// itself.
 	}); err != nil {
-		return err
-	}
-	if err := informer.SetTransform(s.known); err != nil {
 		return err
 	}
 	if _, err := informer.AddEventHandler((*handler)(s)); err != nil {
@@ -165,20 +163,11 @@ func (s *Store) run(ctx context.Context, lw toolscache.ListerWatcher) error {
 	return nil
 }
 
-// known is the informer's transform. It replaces an object that client-go was given by the same one that the store
-// holds already: a relist reads all objects anew, and each would be in memory twice from then on.
-func (s *Store) known(item any) (any, error) {
-	o, ok := item.(*cluster.Object)
-	if !ok {
-		return item, nil
-	}
+// held is the object of a name, or nil.
+func (s *Store) held(namespace, name string) *cluster.Object {
 	s.mu.Lock()
-	old := s.state.get(o.GetNamespace(), o.GetName())
-	s.mu.Unlock()
-	if old != nil && old.Version() == o.Version() && old.JSON() == o.JSON() {
-		return old, nil
-	}
-	return o, nil
+	defer s.mu.Unlock()
+	return s.state.get(namespace, name)
 }
 
 // handler is the store as the informer sees it. Its methods are called by one goroutine, in order. None of them waits

@@ -14,7 +14,8 @@ import (
 // compactor makes Objects of one kind from the values that its decoder reads, reusing one buffer.
 type compactor struct {
 	kind Kind
-	head string // with which an object begins that does not name its kind
+	held func(namespace, name string) *Object // what its reader has already; nil: nothing
+	head string                               // with which an object begins that does not name its kind
 	buf  []byte
 }
 
@@ -50,6 +51,9 @@ func (c *compactor) object(value []byte) (*Object, error) {
 	default:
 		text = c.buf
 	}
+	if o := c.again(text); o != nil {
+		return o, nil
+	}
 	read := NewObject
 	if c.kind.Measured {
 		read = newMeasurement
@@ -59,6 +63,19 @@ func (c *compactor) object(value []byte) (*Object, error) {
 		return nil, fmt.Errorf("%s: %w", c.kind, err)
 	}
 	return o, nil
+}
+
+// again is the object that the reader has already, if a text says just the same; else nil.
+func (c *compactor) again(text []byte) *Object {
+	if c.held == nil {
+		return nil
+	}
+	metadata := gjson.Get(view(text), "metadata")
+	o := c.held(metadata.Get("namespace").Str, metadata.Get("name").Str)
+	if o == nil || o.json != view(text) {
+		return nil
+	}
+	return o
 }
 
 // members writes the members of an object behind what the buffer has, and the object's end. Those

@@ -47,10 +47,12 @@ func listMetadata(ctx context.Context, lists rest.Interface, kind Kind, options 
 
 // decodeList reads {"kind":…,"metadata":{…},"items":[…]} as it arrives. The undecoded JSON of only one item is held
 // at a time.
-func decodeList(kind Kind, r io.Reader) (*ObjectList, error) {
+func decodeList(kind Kind, r io.Reader) (*ObjectList, error) { return compactor{kind: kind}.list(r) }
+
+// list is decodeList for a reader that may have some of the objects already. Of these it makes no others.
+func (c compactor) list(r io.Reader) (*ObjectList, error) {
 	dec := newDecoder(r)
 	list := &ObjectList{}
-	compact := compactor{kind: kind}
 	if err := expect(dec, '{'); err != nil {
 		return nil, err
 	}
@@ -78,7 +80,7 @@ func decodeList(kind Kind, r io.Reader) (*ObjectList, error) {
 				if err != nil {
 					return nil, err
 				}
-				item, err := compact.object(value)
+				item, err := c.object(value)
 				if err != nil {
 					return nil, err
 				}
@@ -102,7 +104,7 @@ func decodeList(kind Kind, r io.Reader) (*ObjectList, error) {
 	if err := expect(dec, '}'); err != nil {
 		return nil, err
 	}
-	if kind.Measured {
+	if c.kind.Measured {
 		return list, nil // which has no version
 	}
 	if list.ResourceVersion == "" {

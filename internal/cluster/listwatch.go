@@ -42,6 +42,11 @@ type Health interface {
 // takes the marker for deleted, and notifies that with a tombstone before it notifies any addition or update of the
 // new list.
 type ListWatch struct {
+	// Held is what the objects' reader has of a name, or nil. A list of a million objects is read anew while all of them are
+	// in memory, and most have not changed: those that are the same, byte by byte, become no others. If Held is nil, all do. It
+	// is set before the first list.
+	Held func(namespace, name string) *Object
+
 	client      rest.Interface
 	lists       rest.Interface
 	kind        Kind
@@ -144,7 +149,7 @@ func (lw *ListWatch) list(ctx context.Context, options metav1.ListOptions) (*Obj
 	}
 	defer body.Close()
 	lw.resumeGuard.answered(noted.history())
-	list, err := decodeList(lw.kind, body)
+	list, err := compactor{kind: lw.kind, held: lw.Held}.list(body)
 	if err != nil {
 		return nil, fmt.Errorf("reading the list of %s: %w", lw.kind, err)
 	}
