@@ -116,7 +116,7 @@ func (b *bench) idleOnce(mode, profile string) (result idleSample, err error) {
 
 // profileMemory saves profiles that show where an idle gateway's memory is.
 func (b *bench) profileMemory(s *server, name string) {
-	err := os.MkdirAll(b.profile, 0o755)
+	var err error
 	for file, path := range map[string]string{
 		".heap":    "/debug/pprof/heap?gc=1",
 		".metrics": "/metrics",

@@ -43,6 +43,7 @@ type bench struct {
 	rounds  int
 	sizes   sizes
 	profile string // directory; "": no profiles
+	dir     string // of this run, removed with it
 	out     io.Writer
 }
 
@@ -67,12 +68,16 @@ func run(args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp("", "kubecast-bench-")
-	if err != nil {
+	if b.profile != "" {
+		if err := os.MkdirAll(b.profile, 0o755); err != nil {
+			return err
+		}
+	}
+	if b.dir, err = os.MkdirTemp("", "kubecast-bench-"); err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
-	if b.gateway, err = gateway.Build(b.gateway, dir); err != nil {
+	defer os.RemoveAll(b.dir)
+	if b.gateway, err = gateway.Build(b.gateway, b.dir); err != nil {
 		return err
 	}
 	if b.Load, err = process.StartChild("load"); err != nil {

@@ -3,10 +3,11 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -24,8 +25,12 @@ func (b *bench) rate(size rates, reach float64) error {
 	}
 	t := figures.Table{
 		Title: fmt.Sprintf("%s, objects of %d bytes; %d rounds in turn, medians", size.title, objectSize, b.rounds),
-		Header: []any{"", "CPU µs/event", "× floor", "p50 ms", "p99 ms", "p99.9 ms", "bytes/event", "missed", "repeated",
+		Header: []any{"", "CPU µs/event", "× floor", "of it write(2) %", "p50 ms", "p99 ms", "p99.9 ms", "bytes/event", "missed", "repeated",
 			"all done s", "client's CPU µs/event", "waited × CPU"},
+	}
+	writes, err := b.writes(size)
+	if err != nil {
+		return err
 	}
 	for _, mode := range b.modes {
 		samples := results[mode]
@@ -38,7 +43,7 @@ func (b *bench) rate(size rates, reach float64) error {
 			b.Expect(size.title, "missed", missed)
 			b.Expect(size.title, "repeated or in disorder", repeated)
 		}
-		t.Add(nameOf(mode), figures.MedianOf(samples, measure.Sample.PerServerCPU), b.overFloor(results, mode),
+		t.Add(nameOf(mode), figures.MedianOf(samples, measure.Sample.PerServerCPU), b.overFloor(results, mode), writes[mode],
 			figures.MedianOf(samples, measure.Latency(0.5)), figures.MedianOf(samples, measure.Latency(0.99)),
 			figures.MedianOf(samples, measure.Latency(0.999)), figures.MedianOf(samples, measure.Sample.PerBytes), missed, repeated,
 			figures.MedianOf(samples, func(s measure.Sample) float64 { return s.Took.Seconds() }), figures.MedianOf(samples, measure.Sample.PerClientCPU),
@@ -50,10 +55,34 @@ func (b *bench) rate(size rates, reach float64) error {
 		"too busy for the rest to mean anything")
 	b.rateTargets(&t, results, reach)
 	t.Print(b.out)
-	if b.profile != "" && slices.Contains(b.modes, "gateway") {
-		_, err = b.rateOnce("gateway", size, filepath.Join(b.profile, strings.Fields(size.title)[0]))
+	return nil
+}
+
+// writes is how much of each gateway's processor time is write(2), by mode, in percent; "–" for other servers, which have
+// no profile. It is of one further run, so that profiling costs the others nothing.
+func (b *bench) writes(size rates) (map[string]any, error) {
+	found := map[string]any{}
+	for _, mode := range b.modes {
+		if found[mode] = "–"; mode != "gateway" && !strings.HasPrefix(mode, "gateway:") {
+			continue
+		}
+		file := filepath.Join(cmp.Or(b.profile, b.dir), strings.Fields(size.title)[0]+"-"+nameOf(mode))
+		if _, err := b.rateOnce(mode, size, file); err != nil {
+			return nil, err
+		}
+		cpu, err := os.ReadFile(file + ".cpu")
+		if err != nil {
+			return nil, err
+		}
+		share, err := measure.WriteShare(cpu)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		if !math.IsNaN(share) {
+			found[mode] = 100 * share
+		}
 	}
-	return err
+	return found, nil
 }
 
 func (b *bench) overFloor(results map[string][]measure.Sample, mode string) any {
@@ -116,11 +145,7 @@ func (b *bench) profileCPU(s *server, name string, d time.Duration) (wait func()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		err := os.MkdirAll(b.profile, 0o755)
-		if err == nil {
-			err = s.gateway.Save(fmt.Sprintf("/debug/pprof/profile?seconds=%d", max(int(d.Seconds()), 1)), name+".cpu")
-		}
-		if err != nil {
+		if err := s.gateway.Save(fmt.Sprintf("/debug/pprof/profile?seconds=%d", max(int(d.Seconds()), 1)), name+".cpu"); err != nil {
 			fmt.Fprintln(os.Stderr, "profile:", err)
 		}
 	}()
