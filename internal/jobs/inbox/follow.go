@@ -6,32 +6,25 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kubecast/kubecast/internal/jobs/feed"
 	"github.com/kubecast/kubecast/internal/jobs/store"
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
-const (
-	// pollEach is how often the database is asked what is new, while somebody follows an inbox.
-	// What this replica writes itself it says itself.
-	pollEach = 250 * time.Millisecond
-	// headsAtOnce is how many inboxes with news are read at once.
-	headsAtOnce = 1000
-	// awayAfter is for how long the database may fail before followers are told.
-	awayAfter = 3 * time.Second
-)
+// headsAtOnce is how many inboxes with news are read at once.
+const headsAtOnce = 1000
 
 // follows are the inboxes that are followed at this replica. One question to the database is asked
 // for all of them, however many there are: what inboxes have changed since the last one.
 type follows struct {
-	nudged *stream.WakeChannel
+	poller feed.Poller
 
 	mu      sync.Mutex
 	byOwner map[string]*followed
 	changes int64         // all changes up to this one are known
 	settled chan struct{} // closed once changes is known, or cannot be
 	asked   bool          // changes is known
-	failing time.Time     // since when questions have failed; zero: they do not fail
-	err     error         // why followers cannot be told what there is; nil: they can
+	outage  feed.Outage
 }
 
 // followed is what is known of an inbox that is followed. Its fields are guarded by follows.mu.
@@ -43,7 +36,7 @@ type followed struct {
 }
 
 func newFollows() follows {
-	return follows{nudged: stream.NewWakeChannel(), byOwner: map[string]*followed{}, settled: make(chan struct{})}
+	return follows{poller: feed.NewPoller(), byOwner: map[string]*followed{}, settled: make(chan struct{})}
 }
 
 // Follower is one reader's following of an inbox.
@@ -63,7 +56,7 @@ func (i *Inbox) Follow(owner string) *Follower {
 		of = &followed{waiting: map[stream.Waiter]struct{}{}}
 		all.byOwner[owner] = of
 		if len(all.byOwner) == 1 {
-			all.nudged.Wake()
+			all.poller.Nudge()
 		}
 	}
 	of.readers++
@@ -96,7 +89,7 @@ func (f *Follower) Ready(ctx context.Context) error {
 	}
 	all.mu.Lock()
 	defer all.mu.Unlock()
-	return all.err
+	return all.outage.Err()
 }
 
 // Next reports whether there may be something behind a number. If not, the waiter is woken once,
@@ -108,8 +101,8 @@ func (f *Follower) Next(after uint64, w stream.Waiter) (more bool, err error) {
 	switch {
 	case f.of.head > after:
 		return true, nil
-	case all.err != nil:
-		return false, all.err
+	case all.outage.Err() != nil:
+		return false, all.outage.Err()
 	case f.of.ended:
 		return false, fmt.Errorf("%w: it was restored", ErrAway)
 	}
@@ -118,29 +111,10 @@ func (f *Follower) Next(after uint64, w stream.Waiter) (more bool, err error) {
 }
 
 // Wake has the database asked at once. It does not wait.
-func (i *Inbox) Wake() { i.follows.nudged.Wake() }
+func (i *Inbox) Wake() { i.follows.poller.Nudge() }
 
 // follow asks what is new until the context ends.
-func (i *Inbox) follow(ctx context.Context) {
-	poll := time.NewTimer(0)
-	defer poll.Stop()
-	for {
-		wait := pollEach
-		if i.isFollowed() && !i.askNews(ctx) {
-			wait = awayAfter / 3
-		}
-		poll.Reset(wait)
-		if !i.isFollowed() {
-			poll.Stop()
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-poll.C:
-		case <-i.follows.nudged.C:
-		}
-	}
-}
+func (i *Inbox) follow(ctx context.Context) { i.follows.poller.Run(ctx, i.isFollowed, i.askNews) }
 
 // isFollowed reports whether anybody follows an inbox. While nobody does, it is not known what is new.
 func (i *Inbox) isFollowed() bool {
@@ -150,8 +124,8 @@ func (i *Inbox) isFollowed() bool {
 	if len(all.byOwner) > 0 {
 		return true
 	}
-	if all.asked || all.err != nil {
-		all.asked, all.err, all.failing, all.settled = false, nil, time.Time{}, make(chan struct{})
+	if all.asked || all.outage.Err() != nil {
+		all.asked, all.outage, all.settled = false, feed.Outage{}, make(chan struct{})
 	}
 	return false
 }
@@ -163,10 +137,10 @@ type news struct {
 	more    bool // there is more
 }
 
-// askNews asks what is new, and wakes the followers whom it concerns. It reports false if there was no answer.
-func (i *Inbox) askNews(ctx context.Context) bool {
-	all := &i.follows
-	asking, cancel := context.WithTimeout(ctx, awayAfter)
+// askNews asks what is new, and wakes the followers whom it concerns.
+func (i *Inbox) askNews(ctx context.Context) error {
+	all, began := &i.follows, time.Now()
+	asking, cancel := context.WithTimeout(ctx, feed.AwayAfter)
 	defer cancel()
 	all.mu.Lock()
 	since, asked := all.changes, all.asked
@@ -177,15 +151,15 @@ func (i *Inbox) askNews(ctx context.Context) bool {
 		return err
 	})
 	if ctx.Err() != nil {
-		return false
+		return ctx.Err()
 	}
-	for _, w := range all.answered(found, err) {
+	for _, w := range all.answered(began, found, err) {
 		w.Wake()
 	}
 	if found.more {
-		all.nudged.Wake()
+		all.poller.Nudge()
 	}
-	return err == nil
+	return err
 }
 
 func (i *Inbox) news(ctx context.Context, since int64, asked bool) (found news, err error) {
@@ -213,7 +187,7 @@ func (i *Inbox) news(ctx context.Context, since int64, asked bool) (found news, 
 }
 
 // answered takes an answer, and returns whom to wake.
-func (all *follows) answered(found news, err error) (woken []stream.Waiter) {
+func (all *follows) answered(began time.Time, found news, err error) (woken []stream.Waiter) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	wake := func(of *followed) {
@@ -229,13 +203,9 @@ func (all *follows) answered(found news, err error) (woken []stream.Waiter) {
 			close(all.settled)
 		}
 	}()
-	if err != nil {
-		if all.failing.IsZero() {
-			all.failing = time.Now()
-		}
-		if all.err == nil && (!all.asked || time.Since(all.failing) >= awayAfter) {
-			all.err = err
-			for _, of := range all.byOwner {
+	if changed := all.outage.Take(began, err, all.asked); err != nil {
+		for _, of := range all.byOwner {
+			if changed {
 				wake(of)
 			}
 		}
@@ -254,7 +224,7 @@ func (all *follows) answered(found news, err error) (woken []stream.Waiter) {
 			wake(of)
 		}
 	}
-	all.changes, all.asked, all.failing, all.err = found.changes, true, time.Time{}, nil
+	all.changes, all.asked = found.changes, true
 	return woken
 }
 

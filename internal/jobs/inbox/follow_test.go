@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kubecast/kubecast/internal/jobs/feed"
 	"github.com/kubecast/kubecast/internal/jobs/store"
 	"github.com/kubecast/kubecast/internal/stream"
 )
@@ -49,7 +50,7 @@ func TestWhatOneReplicaWritesWakesThoseWhoFollowAtAnother(t *testing.T) {
 			do()
 			select {
 			case <-wakesOf[owner].C:
-			case <-time.After(awayAfter):
+			case <-time.After(feed.AwayAfter):
 				t.Fatalf("%s is not woken", owner)
 			}
 			if more, err := followers[owner].Next(at[owner], wakesOf[owner]); !more || err != nil {
@@ -117,7 +118,7 @@ func TestFollowersLearnThatTheDatabaseIsAwayOrAnother(t *testing.T) {
 		t.Helper()
 		select {
 		case <-wakes.C:
-		case <-time.After(4 * awayAfter):
+		case <-time.After(4 * feed.AwayAfter):
 			t.Fatal("the follower is not woken")
 		}
 		if _, err := f.Next(1, wakes); !errors.Is(err, ErrAway) {
@@ -148,7 +149,7 @@ func TestFollowersLearnThatTheDatabaseIsAwayOrAnother(t *testing.T) {
 		if err == nil {
 			return
 		}
-		if wait > 4*awayAfter {
+		if wait > 4*feed.AwayAfter {
 			t.Fatal(err)
 		}
 		time.Sleep(wait)

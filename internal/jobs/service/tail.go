@@ -10,6 +10,7 @@ import (
 
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/jobs/feed"
 	"github.com/kubecast/kubecast/internal/jobs/store"
 	"github.com/kubecast/kubecast/internal/stream"
 )
@@ -26,15 +27,8 @@ var (
 	ErrExpired = errors.New("some of it is not kept any more")
 )
 
-const (
-	// pollEach is how often the database is asked what other replicas have written. Recorders of this replica say it
-	// themselves.
-	pollEach = 250 * time.Millisecond
-	// tailLength is how many transitions are in memory. A reader that is further behind asks the database itself.
-	tailLength = 1024
-	// awayAfter is for how long the database may fail before readers are told.
-	awayAfter = 3 * time.Second
-)
+// tailLength is how many transitions are in memory. A reader that is further behind asks the database itself.
+const tailLength = 1024
 
 // Entry is a change of a log's end.
 type Entry struct {
@@ -110,20 +104,19 @@ type Tail struct {
 	service *Service
 	name    tailName
 	cluster string // the cluster's name for people
-	nudged  *stream.WakeChannel
+	poller  feed.Poller
 	stop    context.CancelFunc
 	readers int           // guarded by tails.mu
 	known   chan struct{} // closed once the database has answered
 	source  source        // of the tail's own goroutine
 
 	mu      sync.Mutex
-	entries []*Entry       // in order
-	since   uint64         // behind this number, all that there is up to head is among the entries; of a run only its last change
-	head    uint64         // the last number of the log
-	asked   bool           // the database has answered at least once
-	current time.Time      // when the end of the log was last known; before that, when the tail began
-	failing time.Time      // since when questions have failed; zero: they do not fail
-	err     error          // why readers cannot be told what there is; nil: they can
+	entries []*Entry  // in order
+	since   uint64    // behind this number, all that there is up to head is among the entries; of a run only its last change
+	head    uint64    // the last number of the log
+	asked   bool      // the database has answered at least once
+	current time.Time // when the end of the log was last known; before that, when the tail began
+	outage  feed.Outage
 	up      cache.Upstream // of what the log is recorded from
 	waiting map[stream.Waiter]struct{}
 	asking  map[stream.Waiter]struct{} // these wait for the next answer, whatever it is
@@ -146,7 +139,7 @@ func (a *Service) Follow(ctx context.Context, c *cluster.Cluster, kind string, w
 	if t == nil {
 		ctx, stop := context.WithCancel(context.Background())
 		t = &Tail{
-			service: a, name: name, cluster: c.Name(), nudged: stream.NewWakeChannel(), stop: stop, known: make(chan struct{}), current: time.Now(),
+			service: a, name: name, cluster: c.Name(), poller: feed.NewPoller(), stop: stop, known: make(chan struct{}), current: time.Now(),
 			waiting: map[stream.Waiter]struct{}{}, asking: map[stream.Waiter]struct{}{}, source: source{service: a, cluster: c, log: what.Numbering(kind)},
 		}
 		a.tails.byName[name] = t
@@ -180,7 +173,7 @@ func (a *Service) wrote(name store.LogName) {
 	defer a.tails.mu.Unlock()
 	for of, t := range a.tails.byName {
 		if of.Cluster == name.Cluster && of.what.Numbering(of.Resource) == name.Resource {
-			t.nudged.Wake()
+			t.poller.Nudge()
 		}
 	}
 }
@@ -194,7 +187,7 @@ func (t *Tail) Ready(ctx context.Context) error {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.err
+	return t.outage.Err()
 }
 
 // Holds reports whether all that follows a number is in memory.
@@ -209,7 +202,7 @@ func (t *Tail) Await(w stream.Waiter) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.asking[w] = struct{}{}
-	t.nudged.Wake()
+	t.poller.Nudge()
 }
 
 // Next is what follows a number, at most so many changes. If nothing follows, the waiter is woken once, when there
@@ -226,8 +219,8 @@ func (t *Tail) Next(after uint64, most int, w stream.Waiter) ([]*Entry, error) {
 	if next := t.entries[t.upTo(after):]; len(next) > 0 {
 		return next[:min(len(next), most)], nil
 	}
-	if t.err != nil {
-		return nil, t.err
+	if err := t.outage.Err(); err != nil {
+		return nil, err
 	}
 	t.waiting[w] = struct{}{}
 	return nil, nil
@@ -243,31 +236,17 @@ func (t *Tail) Upstream() cache.Upstream {
 
 // run follows the log until the context ends.
 func (t *Tail) run(ctx context.Context) {
-	poll := time.NewTimer(0)
-	defer poll.Stop()
-	for first := true; ; first = false {
-		wait := pollEach
-		if !t.ask(ctx) {
-			wait = awayAfter / 3
-		}
-		if first {
-			close(t.known)
-		}
-		poll.Reset(wait)
-		select {
-		case <-ctx.Done():
-			return
-		case <-poll.C:
-		case <-t.nudged.C:
-		}
-	}
+	once := sync.OnceFunc(func() { close(t.known) })
+	t.poller.Run(ctx, func() bool { return true }, func(ctx context.Context) error {
+		defer once()
+		return t.ask(ctx)
+	})
 }
 
-// ask asks the database what is new, and wakes the readers that have something to do. It reports false if there was no
-// answer.
-func (t *Tail) ask(ctx context.Context) bool {
+// ask asks the database what is new, and wakes the readers that have something to do.
+func (t *Tail) ask(ctx context.Context) error {
 	began := time.Now()
-	within, cancel := context.WithTimeout(ctx, awayAfter)
+	within, cancel := context.WithTimeout(ctx, feed.AwayAfter)
 	defer cancel()
 	t.mu.Lock()
 	head, first := t.head, !t.asked
@@ -275,7 +254,7 @@ func (t *Tail) ask(ctx context.Context) bool {
 	up := t.source.upstream() // before the log is read: who is told live is to find there what was recorded until then
 	log, found, err := t.read(within, head, first)
 	if ctx.Err() != nil {
-		return false
+		return ctx.Err()
 	}
 	if err != nil {
 		t.service.metrics.Failed(ctx, err)
@@ -283,7 +262,7 @@ func (t *Tail) ask(ctx context.Context) bool {
 	for _, w := range t.answered(began, log, found, err, up) {
 		w.Wake()
 	}
-	return err == nil
+	return err
 }
 
 // read reads how far the log reaches, and what of it follows a number. The first time it reads only how far: what was
@@ -321,25 +300,20 @@ func (t *Tail) read(ctx context.Context, head uint64, first bool) (log store.Log
 func (t *Tail) answered(began time.Time, log store.Log, found []Change, err error, up cache.Upstream) (woken []stream.Waiter) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	before, could, live := t.head, t.err == nil, t.up.Live
+	before, live := t.head, t.up.Live
 	t.up = up
-	switch {
-	case err == nil:
+	if err == nil {
 		t.extend(log, found)
-		t.asked, t.current, t.failing, t.err = true, began, time.Time{}, nil
-	case t.failing.IsZero():
-		t.failing = began
-		fallthrough
-	default:
-		if !t.asked || time.Since(t.failing) >= awayAfter { // a shorter failure is nothing that readers need to know
-			t.err = errors.Join(ErrAway, err)
-		}
+		t.asked, t.current = true, began
+	} else {
+		err = errors.Join(ErrAway, err)
 	}
+	changed := t.outage.Take(began, err, t.asked)
 	for w := range t.asking {
 		woken = append(woken, w)
 	}
 	clear(t.asking)
-	if t.head == before && could == (t.err == nil) && live == up.Live {
+	if t.head == before && !changed && live == up.Live {
 		return woken
 	}
 	for w := range t.waiting {
@@ -365,7 +339,7 @@ func (t *Tail) extend(log store.Log, found []Change) {
 	}
 	switch {
 	case len(found) == tailLength: // there may be more
-		t.nudged.Wake()
+		t.poller.Nudge()
 	case t.head < log.Seq && runs:
 		t.head = log.Seq
 	case t.head < log.Seq:

@@ -15,6 +15,7 @@ import (
 
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/jobs"
+	"github.com/kubecast/kubecast/internal/jobs/feed"
 	"github.com/kubecast/kubecast/internal/jobs/recorder"
 	"github.com/kubecast/kubecast/internal/jobs/store"
 	"github.com/kubecast/kubecast/internal/stream"
@@ -22,7 +23,7 @@ import (
 
 func tailOf() *Tail {
 	a := &Service{metrics: recorder.NewMetrics(prometheus.NewRegistry())}
-	return &Tail{service: a, nudged: stream.NewWakeChannel(), waiting: map[stream.Waiter]struct{}{}, asking: map[stream.Waiter]struct{}{}}
+	return &Tail{service: a, poller: feed.NewPoller(), waiting: map[stream.Waiter]struct{}{}, asking: map[stream.Waiter]struct{}{}}
 }
 
 // grown are the transitions of some numbers.
@@ -112,31 +113,33 @@ func TestEndOfALogHasNoGaps(t *testing.T) {
 
 // TestReadersOfALogAreToldThatTheDatabaseIsAway, but not of a moment.
 func TestReadersOfALogAreToldThatTheDatabaseIsAway(t *testing.T) {
-	tail, wakes := tailOf(), stream.NewWakeChannel()
-	fails := func(ago time.Duration) (woken int) {
-		return len(tail.answered(time.Now().Add(-ago), store.Log{}, nil, context.DeadlineExceeded, cache.Upstream{}))
-	}
-	fails(0)
-	if _, err := tail.Next(0, 1, wakes); !errors.Is(err, ErrAway) {
-		t.Errorf("a database that never answered: %v", err)
-	}
-	tail.answered(time.Now(), store.Log{}, nil, nil, cache.Upstream{})
-	if _, err := tail.Next(0, 1, wakes); err != nil {
-		t.Error(err)
-	}
-	if fails(time.Second) != 0 {
-		t.Error("woken for a moment")
-	}
-	tail.failing = tail.failing.Add(-awayAfter)
-	if fails(0) != 1 {
-		t.Error("nobody was woken")
-	}
-	if _, err := tail.Next(0, 1, wakes); !errors.Is(err, ErrAway) {
-		t.Errorf("%v", err)
-	}
-	if fails(0) != 0 {
-		t.Error("woken again")
-	}
+	synctest.Test(t, func(t *testing.T) {
+		tail, wakes := tailOf(), stream.NewWakeChannel()
+		fails := func() (woken int) {
+			return len(tail.answered(time.Now(), store.Log{}, nil, context.DeadlineExceeded, cache.Upstream{}))
+		}
+		fails()
+		if _, err := tail.Next(0, 1, wakes); !errors.Is(err, ErrAway) {
+			t.Errorf("a database that never answered: %v", err)
+		}
+		tail.answered(time.Now(), store.Log{}, nil, nil, cache.Upstream{})
+		if _, err := tail.Next(0, 1, wakes); err != nil {
+			t.Error(err)
+		}
+		if fails() != 0 {
+			t.Error("woken for a moment")
+		}
+		time.Sleep(feed.AwayAfter)
+		if fails() != 1 {
+			t.Error("nobody was woken")
+		}
+		if _, err := tail.Next(0, 1, wakes); !errors.Is(err, ErrAway) {
+			t.Errorf("%v", err)
+		}
+		if fails() != 0 {
+			t.Error("woken again")
+		}
+	})
 }
 
 // TestAnEndThatIsNotKnownAgesWhileItIsFollowed, from the last answer on, and not from the last question.
