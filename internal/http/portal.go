@@ -25,7 +25,8 @@ which needs Node 20 or later. The API is served all the same: see /clusters.
 
 // page is one of the portal's files.
 type page struct {
-	etag    string            // of its content, the same in all codings
+	version string            // of its content
+	etag    string            // the same in all codings
 	kind    string            // its media type
 	codings []string          // in which it was built, the best first; others would be no smaller
 	coded   map[string][]byte // its content in each of them
@@ -46,7 +47,8 @@ func readPages(files fs.FS) (map[string]page, error) {
 			return err
 		}
 		sum := sha256.Sum256(content)
-		p := page{etag: `W/"` + hex.EncodeToString(sum[:12]) + `"`, kind: mime.TypeByExtension(path.Ext(name)), coded: map[string][]byte{}}
+		version := hex.EncodeToString(sum[:12])
+		p := page{version: version, etag: `W/"` + version + `"`, kind: mime.TypeByExtension(path.Ext(name)), coded: map[string][]byte{}}
 		for _, coding := range pageCodings {
 			if plain, is := strings.CutSuffix(name, coding.ending); is && isFile(files, plain) {
 				return nil
@@ -98,8 +100,10 @@ func (s *Server) portal() func(http.ResponseWriter, *http.Request) error {
 		h := w.Header()
 		pageHeaders(h)
 		h.Set("Cache-Control", "no-cache")
-		if strings.HasPrefix(r.URL.Path, "/assets/") {
-			h.Set("Cache-Control", "public, max-age=31536000, immutable") // the names of these files change with their content
+		// The names of assets change with their content. A query may name a file's content, too: then the name leads to the
+		// file in all versions of the portal, and browsers keep it if this version is the one that was asked for.
+		if strings.HasPrefix(r.URL.Path, "/assets/") || (name != "index.html" && r.URL.RawQuery == "v="+p.version) {
+			h.Set("Cache-Control", "public, max-age=31536000, immutable")
 		}
 		h.Set("ETag", p.etag)
 		h.Add("Vary", "Accept-Encoding")

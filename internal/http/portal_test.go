@@ -54,6 +54,28 @@ func TestPortalIsServedAndNothingElse(t *testing.T) {
 	}
 }
 
+// While gateways are replaced, the page of one may ask another one for the script that runs first. It gets that one's, and must
+// not keep it under a name by which the first one's is asked for.
+func TestAFileIsKeptUnderNoVersionButItsOwn(t *testing.T) {
+	const kept, asked = "public, max-age=31536000, immutable", "no-cache"
+	g := newGateway(t, options(func(o *Options) {
+		o.Portal = fstest.MapFS{"index.html": {Data: []byte("<!doctype html>")}, "start.js": {Data: []byte("start()")}}
+	}))
+	version := func(path string) string { return strings.Trim(g.get(path).header.Get("ETag"), `W/"`) }
+	for path, want := range map[string]string{
+		"/start.js":                             asked,
+		"/start.js?v=" + version("/start.js"):   kept,
+		"/start.js?v=" + version("/"):           asked,
+		"/start.js?v=":                          asked,
+		"/start.js?x&v=" + version("/start.js"): asked,
+		"/?v=" + version("/"):                   asked, // it names the files of this version
+	} {
+		if a := g.get(path); a.code != 200 || a.header.Get("Cache-Control") != want {
+			t.Errorf("%s: %d %v, not %s", path, a.code, a.header, want)
+		}
+	}
+}
+
 // A browser that keeps a page asks for it again by the ETag of whatever coding it got; a cache
 // between must not give it to one that cannot read it.
 func TestThePortalIsSentInTheCodingThatTheBrowserTakes(t *testing.T) {
