@@ -1,6 +1,6 @@
 import { afterEach, expect, test, vi } from 'vitest';
 import { Session } from '@kubecast/sdk';
-import { endBrowserSession, exchange, loginAddress, onBrowserSessionEnd, onOtherUser, sourceOf, Spare, tellUser } from './browser.ts';
+import { browserSession, endBrowserSession, exchange, loginAddress, onBrowserSessionEnd, onOtherUser, onSignIn, sourceOf, Spare, tellUser } from './browser.ts';
 
 const session = new Session({ fetch: () => Promise.resolve(new Response(null, { status: 204 })) });
 
@@ -59,6 +59,23 @@ test('a tab is told at once when somebody else has signed in in another, and not
   tellUser(await of('bob'));
   await vi.waitFor(() => expect(told.sort()).toEqual(['carol', 'carol', 'mara']), { timeout: 60_000 });
   for (const stop of stops) stop();
+});
+
+test('a page that says who has signed in does not take that for news, and ask the gateway once more', async () => {
+  const heard: string[] = [];
+  const others = new BroadcastChannel('kubecast.session.user');
+  others.onmessage = ({ data }: MessageEvent<string>) => heard.push(data);
+  const told = vi.fn();
+  const stop = onSignIn(told);
+  vi.stubGlobal('fetch', () => Promise.resolve(new Response(JSON.stringify({ login: true, username: 'mara' }))));
+  await browserSession.open();
+  tellUser();
+  await vi.waitFor(() => expect(heard).toEqual(['mara']), { timeout: 60_000 });
+  others.postMessage('bob'); // comes behind whatever was said before
+  await vi.waitFor(() => expect(told).toHaveBeenCalled(), { timeout: 60_000 });
+  expect(told).toHaveBeenCalledOnce();
+  stop();
+  others.close();
 });
 
 /** A gateway that takes the token `good`, and a browser that keeps its cookie, or does not. */

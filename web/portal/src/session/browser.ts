@@ -97,9 +97,15 @@ export function onBrowserSessionEnd(listener: () => void, spare?: Spare): () => 
   return () => others.close();
 }
 
+/** By which this page hears of who signs in. What it says itself by that, it does not hear. */
+let signIns: BroadcastChannel | undefined;
+
 /** Says to the other tabs whose session the browser has now. */
 export function tellUser(session: Session = browserSession): void {
-  if (session.info.username !== undefined) tell(users, session.info.username);
+  const { username } = session.info;
+  if (username === undefined) return;
+  if (signIns && session === browserSession) signIns.postMessage(username);
+  else tell(users, username);
 }
 
 function tell(name: string, what: string): void {
@@ -125,9 +131,12 @@ export function onOtherUser(listener: () => void, session: Session = browserSess
 /** Tells when somebody has signed in in another tab. Returns how to stop. */
 export function onSignIn(listener: () => void): () => void {
   if (typeof BroadcastChannel === 'undefined') return () => undefined;
-  const others = new BroadcastChannel(users);
+  const others = (signIns = new BroadcastChannel(users));
   others.onmessage = () => listener();
-  return () => others.close();
+  return () => {
+    if (signIns === others) signIns = undefined;
+    others.close();
+  };
 }
 
 /** Where one signs in, and comes back from to what is on screen now. */
