@@ -16,22 +16,38 @@ const breaks: ProxyOptions['configure'] = (proxy) =>
 
 /** Just what is asked of a module. */
 interface Modules {
-  readonly getModuleInfo: (id: string) => { readonly isEntry: boolean; readonly importers: readonly string[] } | null;
+  readonly getModuleInfo: (id: string) => { readonly isEntry: boolean; readonly importers: readonly string[]; readonly dynamicImporters: readonly string[] } | null;
 }
 
+/** What shows a table of jobs or of pods, in either form. */
+const tables = /\/src\/(jobs\/JobsPage|pods\/PodsPage|virtual\/Tables)\.tsx$/;
+/** What is looked at first, most of the time, and has no such table. */
+const starts = /\/src\/(home\/HomePage|overview\/OverviewPage|inbox\/InboxPanel)\.tsx$/;
+
 /**
- * Puts whatever an entry reaches by imports that are no `import()` into one file. What pages share is cut into many small ones otherwise, which
- * compress worse, and of which the first load needs a dozen.
+ * The file for a module. The first load needs `first`. A table needs `listing`, which other lists and pages need, too, and `shared`, which the start pages
+ * need and which has the styles of both. Without these groups a table is cut into forty small files. They compress worse, and a browser asks for six at a
+ * time over HTTP/1.1.
  */
-function firstLoad(id: string, modules: Modules): string | undefined {
+function fileOf(id: string, modules: Modules): string | undefined {
   const importers = new Set([id]);
+  const loaded: string[] = []; // what is reached by `import()` and needs the module
   for (const one of importers) {
     const info = modules.getModuleInfo(one);
     if (info?.isEntry) return 'first';
+    if (info?.dynamicImporters.length) loaded.push(one);
     for (const importer of info?.importers ?? []) importers.add(importer);
   }
-  return undefined;
+  if (!loaded.some((one) => tables.test(one))) return undefined;
+  return id.endsWith('.css') || loaded.some((one) => starts.test(one)) ? 'shared' : 'listing';
 }
+
+/** A group takes along what its modules import, so those come first that others import. */
+const groups = ['listing', 'shared', 'first'].map((file, n) => ({
+  debugName: file,
+  name: (id: string, modules: Modules) => (fileOf(id, modules) === file ? file : undefined),
+  priority: n + 1,
+}));
 
 export default defineConfig(({ mode }) => ({
   base: './', // the gateway may stand below a path
@@ -45,6 +61,6 @@ export default defineConfig(({ mode }) => ({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
-    rolldownOptions: { output: { codeSplitting: { groups: [{ name: firstLoad }] } } },
+    rolldownOptions: { output: { codeSplitting: { groups } } },
   },
 }));
