@@ -1,5 +1,6 @@
 import { defaultClientConditions, defineConfig, type ProxyOptions } from 'vite';
 import { mockPlugin } from '../mock/plugin.ts';
+import { begin } from './begin.ts';
 import { codings } from './codings.ts';
 import { preact } from './preact.ts';
 
@@ -51,7 +52,7 @@ const groups = ['listing', 'shared', 'first'].map((file, n) => ({
 
 export default defineConfig(({ mode }) => ({
   base: './', // the gateway may stand below a path
-  plugins: [codings(), ...(mode === 'mock' ? [mockPlugin()] : [])],
+  plugins: [begin(), codings(), ...(mode === 'mock' ? [mockPlugin()] : [])],
   // The SDK's sources rather than its build: no build step between a change there and here.
   resolve: { conditions: ['kubecast-source', ...defaultClientConditions], alias: preact },
   server: mode === 'mock' ? {} : { proxy: Object.fromEntries(served.map((path) => [path, { target: gateway, configure: breaks }])) },

@@ -1,9 +1,13 @@
 // The session of this browser with the gateway, by its cookie. All tabs share it.
 
 import { Session, type TokenSource } from '@kubecast/sdk';
+import { begun } from '../early/begun.ts';
 import { base, ownName } from './base.ts';
 
-export const browserSession = new Session({ gateway: base });
+export const browserSession = new Session({
+  gateway: base,
+  fetch: async (input, init) => (typeof input === 'string' && init?.method === 'GET' ? await begun(input.slice(base.length)) : undefined) ?? fetch(input, init),
+});
 
 const channel = ownName('kubecast.session');
 const users = ownName('kubecast.session.user');

@@ -2,6 +2,7 @@
 
 import type { Kubecast } from '@kubecast/sdk';
 import { useEffect, useState } from 'react';
+import { begun } from '../early/begun.ts';
 import type { TableName } from '../view/view.ts';
 
 /** Of more than so many, only those in sight are asked for, and the gateway sorts and searches; of fewer the page has all. */
@@ -42,6 +43,7 @@ export function useLarge(kc: Kubecast | undefined, table: TableName | undefined,
 }
 
 async function sizeAt(kc: Kubecast, path: string): Promise<number> {
-  const list = (await kc.request(path, {}, (response) => response.json())) as { items?: unknown[]; metadata?: { remainingItemCount?: number } };
+  const early = await begun(path);
+  const list = (await (early?.ok ? early.json() : kc.request(path, {}, (response) => response.json()))) as { items?: unknown[]; metadata?: { remainingItemCount?: number } };
   return (list.items?.length ?? 0) + (list.metadata?.remainingItemCount ?? 0);
 }
