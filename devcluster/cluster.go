@@ -35,6 +35,7 @@ func (c *credentials) clientConfig(port int) *rest.Config {
 // cluster is a running control plane.
 type cluster struct {
 	dir      directory
+	gates    string // of the API server, as its flag --feature-gates
 	progress io.Writer
 	programs map[string]string
 	forker   forker
@@ -51,8 +52,8 @@ type cluster struct {
 }
 
 // newCluster prepares the directory and reserves the ports. It starts nothing; stop undoes it.
-func newCluster(dir directory, progress io.Writer, fail context.CancelCauseFunc) (c *cluster, stop func(), err error) {
-	c = &cluster{dir: dir, progress: progress, fail: fail, forker: newForker(), processes: map[string]*process{}}
+func newCluster(dir directory, gates string, progress io.Writer, fail context.CancelCauseFunc) (c *cluster, stop func(), err error) {
+	c = &cluster{dir: dir, gates: gates, progress: progress, fail: fail, forker: newForker(), processes: map[string]*process{}}
 	c.programs, err = findBinaries(controlPlane...)
 	if err != nil {
 		return nil, nil, err
@@ -128,7 +129,7 @@ func (c *cluster) start(names ...string) error {
 		case "etcd":
 			args = etcdArgs(c.dir, c.etcdPort, c.peerPort)
 		case "kube-apiserver":
-			args = apiServerArgs(c.dir, c.etcdPort, c.apiPort)
+			args = apiServerArgs(c.dir, c.etcdPort, c.apiPort, c.gates)
 		case "kube-controller-manager":
 			args = controllerManagerArgs(c.dir)
 		case "kube-scheduler":

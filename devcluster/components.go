@@ -30,8 +30,8 @@ func etcdArgs(d directory, clientPort, peerPort int) []string {
 	}
 }
 
-func apiServerArgs(d directory, etcdPort, port int) []string {
-	return []string{
+func apiServerArgs(d directory, etcdPort, port int, gates string) []string {
+	args := []string{
 		fmt.Sprintf("--etcd-servers=http://127.0.0.1:%d", etcdPort),
 		"--bind-address=127.0.0.1",
 		fmt.Sprintf("--secure-port=%d", port),
@@ -67,6 +67,10 @@ func apiServerArgs(d directory, etcdPort, port int) []string {
 		"--etcd-count-metric-poll-period=0",
 		"--event-ttl=15m",
 	}
+	if gates != "" {
+		args = append(args, "--feature-gates="+gates)
+	}
+	return args
 }
 
 // controllers are the controllers that a cluster of jobs and workloads needs. Those for volumes, certificates,

@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-const upHelp = `devcluster up --dir DIR [--nodes 10] [--jobs 0.5] [--examples]
+const upHelp = `devcluster up --dir DIR [--nodes 10] [--jobs 0.5] [--examples] [--feature-gates GATE=true]
 
 starts a control plane on free ports of 127.0.0.1, with simulated nodes, writes DIR/kubeconfig (cluster-admin),
 prints "ready" on a line of its own when a job would run, and goes on until SIGTERM or SIGINT. Nothing it started
@@ -41,6 +41,7 @@ func upCommand(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	dirFlag := flags.String("dir", "", "directory of this devcluster (required)")
 	nodes := flags.Int("nodes", 10, "how many simulated nodes")
 	jobs := flags.Float64("jobs", 0.5, "jobs submitted per second on average; 0: none")
+	gates := flags.String("feature-gates", "", "of the API server, such as ShardedListAndWatch=true")
 	examples := flags.Bool("examples", false, "submit jobs whose lives are worth a look, too")
 	if err := parse(flags, args, stderr, upHelp); err != nil {
 		return err
@@ -58,14 +59,14 @@ func upCommand(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	if err != nil {
 		return err
 	}
-	if err := up(ctx, dir, *nodes, *jobs, *examples, stdout, stderr); err != nil {
+	if err := up(ctx, dir, *gates, *nodes, *jobs, *examples, stdout, stderr); err != nil {
 		return fmt.Errorf("up: %w", err)
 	}
 	return nil
 }
 
 // up runs a cluster until ctx ends, and then returns nil, or until a component dies.
-func up(parent context.Context, dir directory, nodes int, jobs float64, examples bool, stdout, stderr io.Writer) error {
+func up(parent context.Context, dir directory, gates string, nodes int, jobs float64, examples bool, stdout, stderr io.Writer) error {
 	unlock, err := dir.lock()
 	if err != nil {
 		return err
@@ -76,7 +77,7 @@ func up(parent context.Context, dir directory, nodes int, jobs float64, examples
 	}
 	ctx, fail := context.WithCancelCause(parent)
 	defer fail(nil)
-	c, stop, err := newCluster(dir, stderr, fail)
+	c, stop, err := newCluster(dir, gates, stderr, fail)
 	if err != nil {
 		return err
 	}

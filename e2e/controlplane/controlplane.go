@@ -32,6 +32,7 @@ type Options struct {
 	Program string // the devcluster program, unless ProgramVariable names it
 	Dir     string // for its data; made if it does not exist
 	Nodes   int    // how many simulated nodes
+	Gates   string // feature gates of the API server, such as ShardedListAndWatch=true
 }
 
 // ControlPlane is a running control plane.
@@ -51,10 +52,11 @@ func Start(ctx context.Context, opts Options) (*ControlPlane, error) {
 	if err := check(opts.Program); err != nil {
 		return nil, err
 	}
-	p, err := process.Start(process.Options{
-		Path: opts.Program,
-		Args: []string{"up", "--dir", opts.Dir, "--nodes", strconv.Itoa(opts.Nodes), "--jobs", "0"},
-	})
+	args := []string{"up", "--dir", opts.Dir, "--nodes", strconv.Itoa(opts.Nodes), "--jobs", "0"}
+	if opts.Gates != "" {
+		args = append(args, "--feature-gates", opts.Gates)
+	}
+	p, err := process.Start(process.Options{Path: opts.Program, Args: args})
 	if err != nil {
 		return nil, err
 	}
