@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -34,6 +35,9 @@ type stage struct {
 var (
 	calmStage  = sync.OnceValues(func() (*stage, error) { return newStage("calm", 4) })
 	faultStage = sync.OnceValues(func() (*stage, error) { return newStage("fault", 2) })
+
+	// The stage of tests of what is alpha in Kubernetes.
+	alphaStage = sync.OnceValues(func() (*stage, error) { return newStage("alpha", 1, "ShardedListAndWatch=true") })
 
 	faultTurn sync.Mutex // held by the test that uses the fault stage
 )
@@ -68,7 +72,7 @@ func ready(t *testing.T, make func() (*stage, error)) *stage {
 	return nil
 }
 
-func newStage(name string, nodes int) (*stage, error) {
+func newStage(name string, nodes int, gates ...string) (*stage, error) {
 	s := &stage{dir: filepath.Join(harness.Dir(), name), key: filepath.Join(harness.Dir(), "key.pem"), tokens: &tokens{signed: map[string]string{}}}
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return nil, err
@@ -80,7 +84,7 @@ func newStage(name string, nodes int) (*stage, error) {
 	})
 	group.Go(func() (err error) {
 		s.cluster, err = controlplane.Start(context.Background(), controlplane.Options{
-			Program: "../bin/devcluster", Dir: filepath.Join(s.dir, "cluster"), Nodes: nodes,
+			Program: "../bin/devcluster", Dir: filepath.Join(s.dir, "cluster"), Nodes: nodes, Gates: strings.Join(gates, ","),
 		})
 		if err == nil {
 			harness.AtEnd(s.cluster.Stop)

@@ -19,6 +19,7 @@ import (
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/config"
 	"github.com/kubecast/kubecast/internal/jobs/service"
+	"github.com/kubecast/kubecast/internal/shards"
 	"github.com/kubecast/kubecast/internal/stream"
 	"github.com/kubecast/kubecast/internal/tracing"
 )
@@ -29,6 +30,7 @@ type clusters struct {
 	cache      cache.Options
 	tracer     *tracing.Tracer
 	edge       config.Edge
+	experiment config.Experimental
 	serves     func(group, resource string) bool
 	authorizer authorizer
 	jobs       *service.Service      // nil: no history is kept
@@ -61,7 +63,7 @@ type member struct {
 // newClusters prepares the clusters, and does not connect to any. The error has the faults of all
 // of them. Before they run, authorize has to say who may see what.
 func newClusters(g *assembly) (*clusters, error) {
-	c := &clusters{agent: "kubecast/" + g.version, cache: cacheOptions(g.cfg), tracer: g.tracer, edge: g.cfg.Edge, serves: g.cfg.Kinds.Serves, jobs: g.jobs, accounts: g.accounts, revocations: g.revocations, log: g.log}
+	c := &clusters{agent: "kubecast/" + g.version, cache: cacheOptions(g.cfg), tracer: g.tracer, edge: g.cfg.Edge, experiment: g.cfg.Experimental, serves: g.cfg.Kinds.Serves, jobs: g.jobs, accounts: g.accounts, revocations: g.revocations, log: g.log}
 	var faults []error
 	for _, wanted := range g.cfg.Clusters {
 		m, err := c.connect(wanted)
@@ -134,14 +136,24 @@ func (c *clusters) connect(wanted config.Cluster) (*member, error) {
 func (c *clusters) options(wanted config.Cluster, cores []string) cluster.Options {
 	return cluster.Options{
 		Name: wanted.Name, Kubeconfig: wanted.Kubeconfig, Context: wanted.Context,
-		Core:      cluster.Core{Addresses: cores, TokenFile: c.edge.TokenFile, CAFile: c.edge.CAFile},
+		Core:      cluster.Core{Addresses: cores, TokenFile: c.edge.TokenFile, CAFile: c.edge.CAFile, Shards: c.experiment.Shards},
+		Part:      partOf(c.experiment),
 		UserAgent: c.agent, Serves: c.serves, Tracer: c.tracer,
 	}
 }
 
+// partOf is what a gateway has of its clusters.
+func partOf(e config.Experimental) shards.Part {
+	divided := func(group, resource string) bool {
+		return slices.Contains(e.ShardKinds, config.Kind{Group: group, Resource: resource})
+	}
+	number, of := e.Part()
+	return shards.Part{Shard: shards.Shard{Number: number, Of: of}, Kinds: divided}
+}
+
 // byEach connects to a member's cluster by each core alone. Without cores, that is the member's own connection.
 func (c *clusters) byEach(m *member) (all []*cluster.Cluster, err error) {
-	if len(c.edge.Core) == 0 {
+	if len(c.edge.Core) == 0 || c.experiment.Shards > 0 { // a shard's core by itself answers for no whole
 		return []*cluster.Cluster{m.kinds.Cluster()}, nil
 	}
 	for _, core := range c.edge.Core {

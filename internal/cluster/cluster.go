@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/kubecast/kubecast/internal/shards"
 	"github.com/kubecast/kubecast/internal/tracing"
 )
 
@@ -28,10 +29,11 @@ var ErrUnavailable = errors.New("the cluster cannot be reached")
 
 // Options say which cluster to connect to.
 type Options struct {
-	Name       string // the gateway's name for it
-	Kubeconfig string // a file; empty: in-cluster, else the usual kubeconfig rules
-	Context    string // of the kubeconfig; empty: its current one
-	Core       Core   // in place of these, if it has an address
+	Name       string      // the gateway's name for it
+	Kubeconfig string      // a file; empty: in-cluster, else the usual kubeconfig rules
+	Context    string      // of the kubeconfig; empty: its current one
+	Core       Core        // in place of these, if it has an address
+	Part       shards.Part // what is asked of the API server; the zero value: all
 	UserAgent  string
 	// Serves says which kinds the gateway serves; nil: all that the cluster has. Any other kind is treated as one
 	// that the cluster does not have.
@@ -210,8 +212,11 @@ func (c *Cluster) ConfigMaps(namespace string) corev1.ConfigMapInterface {
 
 // ListWatch lists and watches a kind, for an informer.
 func (c *Cluster) ListWatch(kind Kind, health Health) *ListWatch {
-	return &ListWatch{client: c.client, lists: c.lists, kind: kind, cluster: c.name, tracer: c.opts.Tracer, health: health}
+	return &ListWatch{client: c.client, lists: c.lists, kind: kind, shard: c.shardOf(kind), cluster: c.name, tracer: c.opts.Tracer, health: health}
 }
+
+// shardOf is the part of a kind's objects for which the API server is asked.
+func (c *Cluster) shardOf(kind Kind) shards.Shard { return c.opts.Part.Of(kind.Group, kind.Resource) }
 
 // requestTimeout bounds small requests. Lists and watches have time-outs of their own.
 const requestTimeout = 10 * time.Second

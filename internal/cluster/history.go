@@ -124,6 +124,9 @@ func (h *history) read(ctx context.Context, c *Cluster) (complete bool, err erro
 		switch kindOfEvent := watch.EventType(strings.Clone(event[0].Str)); kindOfEvent {
 		case watch.Added, watch.Modified, watch.Deleted:
 			o, err := compact.object(object)
+			if err == nil {
+				err = c.shardOf(h.kind).Refuse(o.UID())
+			}
 			if err != nil {
 				return false, err
 			}
@@ -213,6 +216,11 @@ func (c *Cluster) ListAt(ctx context.Context, kind Kind, version uint64) ([]*Obj
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	case list.ResourceVersion != strconv.FormatUint(version, 10):
 		return nil, fmt.Errorf("%w: version %s was listed in place of %d", ErrUnavailable, list.ResourceVersion, version)
+	}
+	for _, o := range list.Items {
+		if err := c.shardOf(kind).Refuse(o.UID()); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+		}
 	}
 	return list.Items, nil
 }

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 
+	"github.com/kubecast/kubecast/internal/shards"
 	"github.com/kubecast/kubecast/internal/tracing"
 )
 
@@ -50,6 +51,7 @@ type ListWatch struct {
 	client      rest.Interface
 	lists       rest.Interface
 	kind        Kind
+	shard       shards.Shard // of the kind's objects; the zero value: all
 	cluster     string
 	tracer      *tracing.Tracer
 	health      Health
@@ -152,6 +154,11 @@ func (lw *ListWatch) list(ctx context.Context, options metav1.ListOptions) (*Obj
 	list, err := compactor{kind: lw.kind, held: lw.Held}.list(body)
 	if err != nil {
 		return nil, fmt.Errorf("reading the list of %s: %w", lw.kind, err)
+	}
+	for _, o := range list.Items {
+		if err := lw.shard.Refuse(o.UID()); err != nil {
+			return nil, fmt.Errorf("reading the list of %s: %w", lw.kind, err)
+		}
 	}
 	return list, nil
 }

@@ -241,6 +241,9 @@ func (w *watcher) event(ctx context.Context, value []byte) error {
 	switch kind {
 	case watch.Added, watch.Modified, watch.Deleted:
 		o, err := w.object(object)
+		if err == nil {
+			err = w.lw.shard.Refuse(o.UID())
+		}
 		if err != nil {
 			return &eventError{fmt.Errorf("reading a watch event: %w", err)}
 		}

@@ -54,6 +54,7 @@ type Config struct {
 	Logs          Logs          `yaml:"logs"`
 	Log           Log           `yaml:"log"`
 	Tracing       Tracing       `yaml:"tracing"`
+	Experimental  Experimental  `yaml:"experimental"`
 
 	// DrainClosesListener closes the public listener at SIGTERM, and not only when the streams have ended.
 	DrainClosesListener bool `yaml:"drainClosesListener"`
@@ -426,6 +427,7 @@ func Default() Config {
 		Logs:          Logs{Upstreams: 200, PerUser: 16, Ring: 1 << 20},
 		Log:           Log{Level: "info", Format: "text"},
 		Tracing:       Tracing{Sample: 0.01},
+		Experimental:  Experimental{ShardKinds: []Kind{}},
 	}
 }
 

@@ -80,6 +80,7 @@ notifications: {states: [Succeeded, Failed], digest: "0", keep: 720h}
 webhooks: []
 logs: {upstreams: 200, perUser: 16, ring: 1Mi}
 tracing: {endpoint: "", sample: 0.01}
+experimental: {shard: "", shardKinds: [], shards: 0}
 log: {level: info, format: text}
 `
 	var want any
@@ -237,6 +238,16 @@ func TestEveryFaultNamesItsKeyItsLineAndWhatIsAllowed(t *testing.T) {
 		"log ring too small":         {"logs: {ring: 1Ki}", `line 1: logs.ring: "1Ki" given; allowed: 64Ki to 1Gi`},
 		"collector with a user":      {"tracing: {endpoint: 'http://a:b@collector:4318'}", `line 1: tracing.endpoint: "http://a:b@collector:4318" given; allowed: an http or https URL`},
 		"collector without scheme":   {"tracing: {endpoint: 'collector:4318'}", `line 1: tracing.endpoint: "collector:4318" given; allowed: an http or https URL`},
+		"no shard":                   {"experimental: {shard: 3/2, shardKinds: [pods]}\ngateways: [e]\nhistory: {database: none}", `line 1: experimental.shard: "3/2" given; allowed: 1/2 for the first`},
+		"shard of nothing":           {"experimental: {shard: 1/2}\ngateways: [e]\nhistory: {database: none}", `line 1: experimental: only one of shard and shardKinds is given`},
+		"shard of bindings":          {"experimental: {shard: 1/2, shardKinds: [rolebindings.rbac.authorization.k8s.io]}\ngateways: [e]\nhistory: {database: none}", `line 1: experimental.shardKinds[0]: "rolebindings.rbac.authorization.k8s.io" given; allowed: other kinds`},
+		"shard of a version":         {"experimental: {shard: 1/2, shardKinds: [jobs.v1.batch]}\ngateways: [e]\nhistory: {database: none}", `line 1: experimental.shardKinds[0]: "jobs.v1.batch" given; allowed: a resource with its group, in all versions`},
+		"shard for nobody":           {"experimental: {shard: 1/2, shardKinds: [pods]}\nhistory: {database: none}", `gateways: [] given; allowed: the usernames of the edges`},
+		"history of a half":          {"experimental: {shard: 1/2, shardKinds: [pods]}\ngateways: [e]", `history.database: "sqlite" given; allowed: none at a core of a shard`},
+		"shards of no cores":         {"experimental: {shards: 2}", `line 1: experimental.shards: "2" given; allowed: as many as divide the number of addresses in edge.core`},
+		"shards of an odd core":      {"edge: {core: ['https://a', 'https://b', 'https://c'], tokenFile: /x}\nexperimental: {shards: 2}", `line 2: experimental.shards: "2" given; allowed: as many as divide`},
+		"one shard":                  {"edge: {core: 'https://a', tokenFile: /x}\nexperimental: {shards: 1}", `line 2: experimental.shards: "1" given; allowed: 2 to 16`},
+		"a shard at an edge":         {"edge: {core: 'https://a', tokenFile: /x}\nexperimental: {shard: 1/2, shardKinds: [pods]}\nhistory: {database: none}\ngateways: [e]", `line 2: experimental.shard: "1/2" given; allowed: nothing at an edge`},
 		"more than all traces":       {"tracing: {sample: 2}", `line 1: tracing.sample: "2" given; allowed: 0 to 1`},
 		"no share of traces":         {"tracing: {sample: .nan}", `line 1: tracing.sample: "NaN" given; allowed: 0 to 1`},
 		"share that is a text":       {"tracing: {sample: '1'}", `line 1: tracing.sample: "1" given; allowed: a number`},

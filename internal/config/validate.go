@@ -66,6 +66,7 @@ func (c Config) validate() faults {
 	}
 	f.clusters(c.Clusters)
 	f.edge(c.Edge, c.Clusters)
+	f.experimental(c)
 	f.cache(c.Cache)
 	f.kinds(c.Kinds, c.Cache.Preload, c.History.Recorded())
 	f.history(c.History, c.Kinds)

@@ -18,6 +18,7 @@ import (
 	"github.com/kubecast/kubecast/internal/http/render"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/http/request"
+	"github.com/kubecast/kubecast/internal/shards"
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
@@ -78,6 +79,9 @@ func (e *watchEvents) encode(buf []byte, m message) []byte {
 	}
 	return buf
 }
+
+// bookmarkOfShards is the time between two bookmarks to an edge that merges shards: an event of another shard waits for one.
+const bookmarkOfShards = 200 * time.Millisecond
 
 // tooOld says why a client has to list again.
 func tooOld(reason string) string {
@@ -163,6 +167,9 @@ func (h *Hub) Watch(w http.ResponseWriter, r *http.Request, id auth.Identity, t 
 	}
 	ss.sources, ss.openings = []Source{watch}, make([]opening, 1)
 	ss.age = req.timeout
+	if id.Gateway && r.Header.Get(shards.Header) != "" {
+		ss.bookmark = bookmarkOfShards
+	}
 	reply.Warn(w, granted.Store.Warnings())
 	if ss.out.to, err = conn.Open(w, r, "application/json"); err != nil || request.IsHead(r) {
 		granted.Release()

@@ -1,6 +1,7 @@
 package eventstream
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"time"
 )
@@ -14,6 +15,7 @@ type schedule struct {
 	due      [tasks]time.Time // zero: never
 	first    time.Time        // the first of the due times; zero: it has to be looked for
 	interval time.Duration    // of heartbeats
+	bookmark time.Duration    // likewise, of bookmarks
 	ends     time.Time        // when the caller's token ends, by the wall clock; zero: never
 	draining bool             // the stream knows that the server is draining
 	moving   bool             // likewise, that it is to end before its time
@@ -46,7 +48,8 @@ func newSchedule(ss *session) *schedule {
 		s.interval = ss.heartbeat
 	}
 	s.about(dueHeartbeat, between(s.interval/2, s.interval))
-	s.about(dueBookmark, between(bookmarkEvery/2, bookmarkEvery))
+	s.bookmark = cmp.Or(ss.bookmark, bookmarkEvery)
+	s.about(dueBookmark, between(s.bookmark/2, s.bookmark))
 	s.in(dueAge, between(opts.MaxAge*8/10, opts.MaxAge))
 	if ss.age > 0 && ss.age < opts.MaxAge {
 		s.in(dueAge, ss.age)
@@ -173,7 +176,7 @@ func (ss *session) onTime(now time.Time) Outcome {
 		ss.Emit("", "expiring", quote("at", ss.id.ExpiresAt.UTC().Format(time.RFC3339)))
 	}
 	if times.take(dueBookmark, now) {
-		times.about(dueBookmark, between(bookmarkEvery*8/10, bookmarkEvery))
+		times.about(dueBookmark, between(times.bookmark*8/10, times.bookmark))
 		ss.bookmarkDue = true
 	}
 	if times.take(dueHeartbeat, now) {

@@ -36,6 +36,7 @@ type session struct {
 	position string              // the position that the client sent, until some of the sources have begun
 
 	heartbeat time.Duration // as the client asked for; 0: the server's
+	bookmark  time.Duration // likewise, the time between two bookmarks
 	age       time.Duration // likewise, after which the stream ends
 
 	encoder  encoder
