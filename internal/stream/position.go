@@ -40,8 +40,8 @@ type Claim struct {
 	Own string
 }
 
-// placed reports whether it says anything.
-func (c Claim) placed() bool { return c.All > 0 || c.Own != "" }
+// IsPlaced reports whether it says anything.
+func (c Claim) IsPlaced() bool { return c.All > 0 || c.Own != "" }
 
 // Position is what an event id says: how far a client has been told of each watch of its stream.
 //
@@ -86,7 +86,7 @@ func ParsePosition(s string) (Position, error) {
 		}
 		versions, own, apart := strings.Cut(versions, "~")
 		claim, ok := parseClaim(versions)
-		if _, twice := p.Claims[name]; !ok || twice || name != "" && !claim.placed() {
+		if _, twice := p.Claims[name]; !ok || twice || name != "" && !claim.IsPlaced() {
 			return Position{}, ErrPosition
 		}
 		claim.Epoch = epoch
@@ -95,7 +95,7 @@ func ParsePosition(s string) (Position, error) {
 				return Position{}, ErrPosition
 			}
 		}
-		if claim.placed() {
+		if claim.IsPlaced() {
 			p.Claims[name] = claim
 		}
 	}
@@ -136,7 +136,7 @@ func AppendID(dst []byte, names []string, claims []Claim) []byte {
 		switch {
 		case name == "":
 			dst = append(dst, '.')
-		case !claims[i].placed():
+		case !claims[i].IsPlaced():
 			continue
 		default:
 			dst = append(dst, '.')
@@ -144,7 +144,7 @@ func AppendID(dst []byte, names []string, claims []Claim) []byte {
 			dst = append(dst, '-')
 		}
 		dst = appendClaim(dst, claims[i])
-		if claims[i].placed() && claims[i].Epoch != epoch {
+		if claims[i].IsPlaced() && claims[i].Epoch != epoch {
 			dst = append(dst, '~')
 			dst = append(dst, claims[i].Epoch...)
 		}
@@ -157,7 +157,7 @@ func AppendID(dst []byte, names []string, claims []Claim) []byte {
 func headOf(claims []Claim) (epoch string) {
 	for i := range claims {
 		switch {
-		case claims[i].placed():
+		case claims[i].IsPlaced():
 			return claims[i].Epoch
 		case epoch == "":
 			epoch = claims[i].Epoch

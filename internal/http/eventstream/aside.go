@@ -29,7 +29,7 @@ func (a *Aside) Ask(to Sink, ask func(ctx context.Context) error, then func(err 
 	a.Drop()
 	question := &asked{}
 	a.asked, a.then = question, then
-	question.cancel = to.aside(func(ctx context.Context) {
+	question.cancel = to.Spawn(func(ctx context.Context) {
 		question.err = ask(ctx)
 		question.done.Store(true)
 		to.Wake()

@@ -40,8 +40,8 @@ func (ss *session) begin(ctx context.Context) Outcome {
 // source begins. It returns until when all of them are waited for.
 func (ss *session) takePlaces() (patience time.Time) {
 	ss.names = make([]string, len(ss.sources))
-	ss.epochs = make([]string, len(ss.sources))
 	ss.claims = make([]stream.Claim, len(ss.sources))
+	ss.dues = make([]time.Time, len(ss.sources))
 	patience = time.Now().Add(beginWithin)
 	for i, s := range ss.sources {
 		b, is := s.(*beginning)
@@ -50,6 +50,7 @@ func (ss *session) takePlaces() (patience time.Time) {
 			ss.sources[i] = b
 		}
 		ss.names[i], b.tellAt = b.Name(), patience
+		ss.claims[i], ss.dues[i] = b.from.Claim, b.due()
 	}
 	return patience
 }
@@ -80,14 +81,18 @@ func (ss *session) await(ctx context.Context, patience time.Time) Outcome {
 					if outcome := ss.tryToBegin(i, b); outcome != GoOn {
 						return outcome
 					}
+					ss.reading = i
 					b.tellWhy(ss) // nothing, if it has begun
+				}
+				if b, is := ss.sources[i].(*beginning); is { // it may be another one
+					ss.dues[i] = b.due()
 				}
 			}
 		}
 		late = late || ss.times.take(dueBegin, time.Now())
 		switch {
 		case ctx.Err() != nil:
-			return endClientGone
+			return ClientGone
 		case ss.reads() > 0:
 			return GoOn
 		case waits == 0, late && ss.count((*beginning).isReady) == 0:
@@ -151,8 +156,10 @@ func (ss *session) tryToBegin(i int, b *beginning) Outcome {
 		b.failed, b.gone = found.err, false
 		return GoOn
 	}
-	ss.sources[i], ss.epochs[i], ss.position = b.source, found.epoch, ""
-	reset := b.source.Begin(b.told())
+	ss.sources[i], ss.position = b.source, ""
+	claim, reset := b.source.Begin(b.told())
+	claim.Epoch = found.epoch
+	ss.claims[i], ss.dues[i] = claim, time.Time{}
 	if reset != "" {
 		return ss.reset(b.source, reset)
 	}
@@ -162,7 +169,7 @@ func (ss *session) tryToBegin(i int, b *beginning) Outcome {
 		}
 		// The one that is furthest behind is read first. Else a client whose connections are short would be told of the
 		// first one only, as long as that has news.
-		if at := ss.at; ss.behind[at] && ss.epochs[at] == found.epoch && b.from.Claim.All < ss.sources[at].Claim().All {
+		if at := ss.at; ss.behind[at] && ss.claims[at].Epoch == found.epoch && b.from.Claim.All < ss.claims[at].All {
 			ss.at = i
 		}
 		ss.behind[i] = true
@@ -180,15 +187,14 @@ func (ss *session) giveUp(i int, why error, gone bool) {
 		b = newBeginning(before.opening, nil, before.from)
 		b.since, b.tellAt, b.reason, b.wait, b.among = before.since, before.tellAt, before.reason, later(before.wait), before.among
 	} else {
-		claim := left.Claim()
-		claim.Epoch = ss.epochs[i]
-		b = newBeginning(ss.openings[i], nil, From{Known: true, Named: claim.All > 0 || claim.Own != "", Claim: claim})
+		claim := ss.claims[i]
+		b = newBeginning(ss.openings[i], nil, From{Known: true, Named: claim.IsPlaced(), Claim: claim})
 	}
 	if b.failed, b.gone = why, gone; gone {
 		b.wait = max(b.wait, tryAgain)
 	}
 	left.Close()
-	ss.sources[i], ss.epochs[i] = b, ""
+	ss.sources[i], ss.dues[i] = b, time.Time{}
 	if ss.behind != nil {
 		ss.behind[i] = false
 	}

@@ -263,11 +263,11 @@ func (b *beginning) Epoch(context.Context) (string, error) { return "", cache.Er
 
 func (b *beginning) Find(context.Context, From) {}
 
-func (b *beginning) Begin(Freshness) (reset string) { return "" }
+func (b *beginning) Begin(Freshness) (claim stream.Claim, reset string) { return b.from.Claim, "" }
 
 func (b *beginning) Read(_ context.Context, to Sink) Progress {
 	b.tellWhy(to)
-	return Progress{Behind: true}
+	return Progress{Claim: b.from.Claim, Due: b.due(), Behind: true}
 }
 
 // tellWhy tells the client why the source has not begun, if that has not begun for long. One that
@@ -286,7 +286,7 @@ func (b *beginning) tellWhy(to Sink) {
 	}
 	if reason != b.reason {
 		b.reason = reason
-		emitFreshness(to, prefixOf(b.name), "stale", up.Since, reason)
+		to.Emit(freshnessEvent(prefixOf(b.name), "stale", up.Since, reason), b.from.Claim)
 	}
 }
 
@@ -296,7 +296,8 @@ func (b *beginning) told() Freshness {
 	return Freshness{stale: b.reason != ""}
 }
 
-func (b *beginning) Due() time.Time {
+// due is when it is looked again what there is to tell of the wait.
+func (b *beginning) due() time.Time {
 	switch b.reason {
 	case "":
 		if b.looked.Before(b.tellAt) {
@@ -308,9 +309,6 @@ func (b *beginning) Due() time.Time {
 	}
 	return time.Time{}
 }
-
-// Claim implements Source. It is what the client came with.
-func (b *beginning) Claim() stream.Claim { return b.from.Claim }
 
 // Bookmark implements Source: nobody knows how far the client is.
 func (b *beginning) Bookmark(Sink) {}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/kubecast/kubecast/internal/budget"
-	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/http/coding"
 	"github.com/kubecast/kubecast/internal/stream"
 )
@@ -177,7 +176,7 @@ func (k *peers) add(ss *session, source Shareable, due time.Time) bool {
 func newGroup(ss *session, k *peers, source Shareable) *group {
 	c := &group{
 		hub: ss.hub, peers: k, source: source.Clone(), encoder: serverSentEvents{memory: ss.hub.opts.Memory},
-		out: frames{coding: ss.out.coding, body: coding.Begun()}, names: []string{source.Name()}, claims: make([]stream.Claim, 1),
+		out: frames{coding: ss.out.coding, body: coding.Begun()}, names: []string{source.Name()}, claims: []stream.Claim{{Epoch: k.epoch}},
 		queueEntry: queueEntry{queue: ss.queue},
 	}
 	c.alarm.wake = c.Wake
@@ -316,8 +315,8 @@ func (c *group) read() (more bool) {
 		c.disband()
 		return false
 	}
-	if due := c.source.Due(); !due.IsZero() {
-		c.hub.alarm.set(&c.alarm, due)
+	if !progress.Due.IsZero() {
+		c.hub.alarm.set(&c.alarm, progress.Due)
 	}
 	more = progress.More || c.cut
 	to := &step{c.source.Place(), c.reached.sent}
@@ -404,21 +403,13 @@ func (b *batch) leads(at Place) bool {
 
 // A group is the Sink of its source.
 
-func (c *group) Emit(prefix, name, data string) {
-	c.emit(message{kind: msgEvent, prefix: prefix, name: name, data: data})
-}
-
-func (c *group) Tell(prefix string, change stream.Type, o, base *cluster.Object, view *View) {
-	c.emit(message{kind: msgChange, prefix: prefix, change: change, object: o, base: base, view: view})
-}
-
-// emit collects a message, with the position that its members have then.
-func (c *group) emit(m message) {
-	c.claims[0] = c.source.Claim()
-	c.claims[0].Epoch = c.peers.epoch
+// Emit implements Sink: the claim is the position that its members have then.
+func (c *group) Emit(e Event, claim stream.Claim) {
+	claim.Epoch = c.peers.epoch
+	c.claims[0] = claim
 	c.id = stream.AppendID(c.id[:0], c.names, c.claims)
-	m.id = c.id
-	c.out.add(&c.encoder, m)
+	e.id = c.id
+	c.out.add(&c.encoder, e)
 }
 
 // Relay implements Sink: what was collected is sent before there is more.
@@ -434,7 +425,6 @@ func (c *group) Step(bytes int) bool { return c.task.Step(bytes) }
 
 func (c *group) NonBlocking() bool { return true }
 
-func (c *group) aside(do func(context.Context)) context.CancelFunc { return c.hub.aside(do) }
+func (c *group) Spawn(do func(context.Context)) context.CancelFunc { return c.hub.aside(do) }
 
-func (c *group) relists() bool          { return false }
-func (c *group) outgrowing(func() bool) {}
+func (c *group) Outgrowing(func() bool) {}

@@ -11,51 +11,55 @@ import (
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
-// encoder is the form in which a client is told messages: server-sent events, or Kubernetes' watch events.
+// encoder is the form in which a client is told events: server-sent events, or Kubernetes' watch events.
 type encoder interface {
-	// encode appends a message to a buffer. It appends nothing if this form cannot express the message.
-	encode(buf []byte, m message) []byte
+	// encode appends an event to a buffer. It appends nothing if this form cannot express the event.
+	encode(buf []byte, e Event) []byte
 	// relists reports whether clients list again by themselves when they are told a reset. The
 	// stream then ends with it.
 	relists() bool
 }
 
-// message is one thing that a client is told. Which fields count depends on its kind.
-type message struct {
-	kind   messageKind
-	prefix string // of the event's name: "pods.", or "" where there is only one source
-	id     []byte // the client's position after this message; empty: it does not change
+// Event is one thing that a client is told. Which fields count depends on its kind.
+type Event struct {
+	Kind   EventKind
+	Prefix string // of its name: "pods.", or "" where there is only one source
 
-	name string // of an event; of a reset and a goodbye, the reason
-	data string // of an event: JSON on one line
+	Name string // of a named one; of a reset and a goodbye, the reason
+	Data string // of a named one: JSON on one line
 
-	after   time.Duration // of a greeting and a retry: how long a client waits before it connects again
-	version uint64        // of synced and bookmark: up to which everything was told
-	count   int           // of synced: objects
+	Version uint64 // of synced and bookmark: up to which everything was told
+	Count   int    // of synced: objects
 
-	change stream.Type
-	object *cluster.Object
-	event  *cache.Event    // the event that made the change; nil: the object is part of a snapshot
-	base   *cluster.Object // what the client has of a modified object; nil: that is not known
-	view   *View
+	Change stream.Type
+	Object *cluster.Object
+	Cause  *cache.Event    // the event that made the change; nil: the object is part of a snapshot
+	Base   *cluster.Object // what the client has of a modified object; nil: that is not known
+	View   *View
+
+	id    []byte        // the client's position behind this event; empty: it does not change
+	after time.Duration // of a greeting and a retry: how long a client waits before it connects again
 }
 
-type messageKind uint8
+// EventKind says what an Event is.
+type EventKind uint8
 
+// The kinds of events. A source tells those that are exported; the last three carry no position.
 const (
-	msgGreeting  messageKind = iota // what a stream begins with
-	msgRetry                        // when to connect again
-	msgHeartbeat                    // the connection is still there
-	msgEvent                        // an event with a name, which only server-sent events can express
-	msgChange                       // an object as it is now, or as it last was
-	msgSynced                       // a snapshot is complete
-	msgReset                        // the client missed something
-	msgBookmark                     // nothing else happened up to a version
-	msgGoodbye                      // the stream ends
+	KindNamed    EventKind = iota // an event with a name, which only server-sent events can express
+	KindChange                    // an object as it is now, or as it last was
+	KindSynced                    // a snapshot is complete
+	KindReset                     // the client missed something
+	KindBookmark                  // nothing else happened up to a version
+	KindGoodbye                   // the stream ends
+
+	kindGreeting  // what a stream begins with
+	kindRetry     // when to connect again
+	kindHeartbeat // the connection is still there
 )
 
-// isEvent reports whether a message counts as an event, and carries the client's position.
-func (k messageKind) isEvent() bool { return k > msgHeartbeat }
+// isEvent reports whether it counts as an event, and carries the client's position.
+func (k EventKind) isEvent() bool { return k < kindGreeting }
 
 // View is how much of each object a client wants to be told; see ParseView.
 type View struct {
@@ -88,64 +92,64 @@ type serverSentEvents struct {
 
 func (*serverSentEvents) relists() bool { return false }
 
-func (e *serverSentEvents) encode(buf []byte, m message) []byte {
-	switch m.kind {
-	case msgGreeting:
-		return appendRetry(append(buf, ": kubecast\n\n"...), m.after)
-	case msgRetry:
-		return appendRetry(buf, m.after)
-	case msgHeartbeat:
+func (s *serverSentEvents) encode(buf []byte, e Event) []byte {
+	switch e.Kind {
+	case kindGreeting:
+		return appendRetry(append(buf, ": kubecast\n\n"...), e.after)
+	case kindRetry:
+		return appendRetry(buf, e.after)
+	case kindHeartbeat:
 		return append(buf, ": \n\n"...)
-	case msgChange:
-		m.name, m.data = e.changed(m)
-	case msgSynced:
-		m.name = "synced"
-		m.data = `{"resourceVersion":"` + strconv.FormatUint(m.version, 10) + `","count":` + strconv.Itoa(m.count) + `}`
-	case msgBookmark:
-		m.name, m.data = "bookmark", quote("resourceVersion", strconv.FormatUint(m.version, 10))
-	case msgReset:
-		m.name, m.data = "reset", quote("reason", m.name)
-	case msgGoodbye:
-		m.name, m.data = "goodbye", quote("reason", m.name)
+	case KindChange:
+		e.Name, e.Data = s.changed(e)
+	case KindSynced:
+		e.Name = "synced"
+		e.Data = `{"resourceVersion":"` + strconv.FormatUint(e.Version, 10) + `","count":` + strconv.Itoa(e.Count) + `}`
+	case KindBookmark:
+		e.Name, e.Data = "bookmark", quote("resourceVersion", strconv.FormatUint(e.Version, 10))
+	case KindReset:
+		e.Name, e.Data = "reset", quote("reason", e.Name)
+	case KindGoodbye:
+		e.Name, e.Data = "goodbye", quote("reason", e.Name)
 	}
-	return appendEvent(buf, m.prefix, m.name, m.id, m.data)
+	return appendEvent(buf, e.Prefix, e.Name, e.id, e.Data)
 }
 
 // changed is the event of a change.
-func (e *serverSentEvents) changed(m message) (name, data string) {
-	if m.change == stream.Modified && m.view.deltas && m.base != nil {
-		if patched := e.patched(m); patched != "" {
+func (s *serverSentEvents) changed(e Event) (name, data string) {
+	if e.Change == stream.Modified && e.View.deltas && e.Base != nil {
+		if patched := s.patched(e); patched != "" {
 			return "patched", patched
 		}
 	}
-	if m.view.fields == nil { // whole objects are sent as they are kept, so nothing has to be rendered
-		return m.change.String(), m.object.JSON()
+	if e.View.fields == nil { // whole objects are sent as they are kept, so nothing has to be rendered
+		return e.Change.String(), e.Object.JSON()
 	}
-	return m.change.String(), e.made(m.object, m.view.fields.Variant, func() string { return m.view.fields.Of(m.object) })
+	return e.Change.String(), s.made(e.Object, e.View.fields.Variant, func() string { return e.View.fields.Of(e.Object) })
 }
 
 // patched is the data of an event of that name; "" if it is better to send the whole object.
-func (e *serverSentEvents) patched(m message) string {
-	if m.object.UID() == "" {
+func (s *serverSentEvents) patched(e Event) string {
+	if e.Object.UID() == "" {
 		return "" // the patch would not say which object it is for
 	}
 	variant := "patch"
-	if m.event == nil || m.base != m.event.Old { // some were conflated
+	if e.Cause == nil || e.Base != e.Cause.Old { // some were conflated
 		// The version alone does not name what the client has: a definition that changes gives its
 		// objects other defaults.
-		variant += " " + m.base.GetResourceVersion() + "-" + strconv.FormatUint(uint64(m.base.Sum()), 36)
+		variant += " " + e.Base.GetResourceVersion() + "-" + strconv.FormatUint(uint64(e.Base.Sum()), 36)
 	}
-	if m.view.fields != nil {
-		variant += " " + m.view.fields.Variant
+	if e.View.fields != nil {
+		variant += " " + e.View.fields.Variant
 	}
-	return e.made(m.object, variant, func() string {
-		return render.Patched(m.view.fields, m.base, m.object)
+	return s.made(e.Object, variant, func() string {
+		return render.Patched(e.View.fields, e.Base, e.Object)
 	})
 }
 
 // made is a rendering of an object, either made now and charged to this user, or made earlier and found.
-func (e *serverSentEvents) made(o *cluster.Object, variant string, make func() string) string {
-	return o.Texts().Get(e.memory, e.quotaOwner, variant, make)
+func (s *serverSentEvents) made(o *cluster.Object, variant string, make func() string) string {
+	return o.Texts().Get(s.memory, s.quotaOwner, variant, make)
 }
 
 // appendEvent appends one event. The data must be on one line, as an Object's JSON is. An empty id leaves the client's

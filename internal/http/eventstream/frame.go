@@ -40,17 +40,17 @@ var buffers = sync.Pool{New: func() any { b := make([]byte, conn.ChunkRoom, 4<<1
 // errBusy means that the client takes no more at the moment. Nothing can be collected until a flush has succeeded.
 var errBusy = errors.New("the client takes no more at the moment")
 
-// add collects a message in a form.
-func (f *frames) add(form encoder, m message) {
+// add collects an event in a form.
+func (f *frames) add(form encoder, e Event) {
 	if f.buf == nil {
 		f.buf = newBuffer()
 	}
 	before := len(*f.buf)
-	*f.buf = form.encode(*f.buf, m)
+	*f.buf = form.encode(*f.buf, e)
 	switch after := len(*f.buf); {
 	case after == conn.ChunkRoom: // nothing was collected, and an empty chunk would end the body
 		f.drop()
-	case after > before && m.kind.isEvent():
+	case after > before && e.Kind.isEvent():
 		f.events++
 	}
 }

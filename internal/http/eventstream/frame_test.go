@@ -30,7 +30,7 @@ func BenchmarkFrames(b *testing.B) {
 			position := []byte("mzx7ntfk.123456")
 			for b.Loop() {
 				for range batch {
-					f.add(form, message{kind: msgEvent, prefix: "pods.", name: "modified", id: position, data: data})
+					f.add(form, Event{Kind: KindNamed, Prefix: "pods.", Name: "modified", id: position, Data: data})
 					if !f.full() {
 						continue
 					}
@@ -57,7 +57,7 @@ func (*served) Frame(p []byte) []byte { return p[conn.ChunkRoom:] }
 func TestBuffersAreAsLargeAsBefore(t *testing.T) {
 	f := frames{to: &served{}, patience: time.Second}
 	for range 2000 {
-		f.add(&serverSentEvents{}, message{kind: msgHeartbeat})
+		f.add(&serverSentEvents{}, Event{Kind: kindHeartbeat})
 		if err := f.flush(); err != nil {
 			t.Fatal(err)
 		}

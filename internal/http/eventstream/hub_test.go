@@ -203,11 +203,11 @@ func (r *running) await(open, idle int) {
 // panicking is an encoder that fails where it is to tell a change.
 type panicking struct{ encoder }
 
-func (p panicking) encode(buf []byte, m message) []byte {
-	if m.kind == msgChange {
+func (p panicking) encode(buf []byte, e Event) []byte {
+	if e.Kind == KindChange {
 		panic(apitest.SecretDetail)
 	}
-	return p.encoder.encode(buf, m)
+	return p.encoder.encode(buf, e)
 }
 
 // TestPanicOfOneStreamEndsOnlyThat, and not in a way that looks complete.

@@ -47,33 +47,33 @@ const (
 
 func (*watchEvents) relists() bool { return true }
 
-func (e *watchEvents) encode(buf []byte, m message) []byte {
-	switch m.kind {
-	case msgChange:
-		o := m.object
-		if m.event != nil && m.change == stream.Deleted {
-			if before, is := m.event.FromRelist(); is {
+func (w *watchEvents) encode(buf []byte, e Event) []byte {
+	switch e.Kind {
+	case KindChange:
+		o := e.Object
+		if e.Cause != nil && e.Change == stream.Deleted {
+			if before, is := e.Cause.FromRelist(); is {
 				o = o.WithVersion(before)
 			}
 		}
-		buf = appendWatchEvent(buf, watchEventTypes[m.change], e.printer.Event(o, !e.told))
-		e.told = true
-	case msgSynced:
-		if e.initial {
-			buf = e.appendBookmark(buf, m.version, `,"annotations":{"`+metav1.InitialEventsAnnotationKey+`":"true"}`)
+		buf = appendWatchEvent(buf, watchEventTypes[e.Change], w.printer.Event(o, !w.told))
+		w.told = true
+	case KindSynced:
+		if w.initial {
+			buf = w.appendBookmark(buf, e.Version, `,"annotations":{"`+metav1.InitialEventsAnnotationKey+`":"true"}`)
 		}
-	case msgBookmark:
-		if e.bookmarks {
-			buf = e.appendBookmark(buf, m.version, "")
+	case KindBookmark:
+		if w.bookmarks {
+			buf = w.appendBookmark(buf, e.Version, "")
 		}
-	case msgReset:
-		err := reply.Expired(tooOld(m.name), "")
-		if m.name == resetRelist { // client-go asks again from where it is, and lists only if it is told 410 then
+	case KindReset:
+		err := reply.Expired(tooOld(e.Name), "")
+		if e.Name == resetRelist { // client-go asks again from where it is, and lists only if it is told 410 then
 			err = reply.TooManyRequests("the gateway has listed anew; it will look up what has happened meanwhile", nil)
 		}
 		buf = appendFailure(buf, err)
-	case msgGoodbye:
-		if m.name == Unavailable.String() {
+	case KindGoodbye:
+		if e.Name == Unavailable.String() {
 			buf = appendFailure(buf, reply.Unavailable("the cluster cannot be reached, or permissions not be checked", time.Second, nil))
 		}
 	}
@@ -96,10 +96,10 @@ func tooOld(reason string) string {
 	return "too old resource version: the history does not reach back so far"
 }
 
-func (e *watchEvents) appendBookmark(buf []byte, version uint64, more string) []byte {
+func (w *watchEvents) appendBookmark(buf []byte, version uint64, more string) []byte {
 	meta := `{"resourceVersion":"` + strconv.FormatUint(version, 10) + `"` + more + `}`
-	buf = appendWatchEvent(buf, "BOOKMARK", e.printer.Bookmark([]byte(meta), !e.told))
-	e.told = true
+	buf = appendWatchEvent(buf, "BOOKMARK", w.printer.Bookmark([]byte(meta), !w.told))
+	w.told = true
 	return buf
 }
 
@@ -157,6 +157,7 @@ func (h *Hub) Watch(w http.ResponseWriter, r *http.Request, id auth.Identity, t 
 		giveUp()
 		return err
 	}
+	req.watch.lists = true
 	req.watch.relistEnds = r.Header.Get(cluster.RelistHeader) == cluster.RelistEnds
 	watch := newWatch(h.opts.Access, &id, req.watch, granted)
 	watch.pin()

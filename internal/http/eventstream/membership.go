@@ -29,7 +29,7 @@ func (ss *session) joinGroup(due time.Time) {
 		return
 	}
 	m := &ss.member
-	if of := (groupKey{shareKey, source.Name(), ss.epochs[0], ss.out.coding, ss.framing()}); m.peers == nil || m.peers.groupKey != of {
+	if of := (groupKey{shareKey, source.Name(), ss.claims[0].Epoch, ss.out.coding, ss.framing()}); m.peers == nil || m.peers.groupKey != of {
 		ss.leavePeers()
 		m.peers = ss.hub.groupIndex.join(of)
 	}
@@ -68,7 +68,8 @@ func (ss *session) leaveGroup() {
 	c.remove(ss)
 	ss.hub.groupIndex.together.Add(-1)
 	ss.settle()
-	ss.sources[0].(Shareable).Seek(m.at.place)
+	ss.moveTo(0, ss.sources[0].(Shareable).Seek(m.at.place))
+	ss.dues[0] = time.Time{} // it is read next
 	ss.member = membership{peers: m.peers}
 }
 
@@ -140,7 +141,7 @@ func (ss *session) tell(b *batch) {
 	ss.leaveGroup()
 	if err != nil {
 		ss.out.failed = true
-		ss.finish(endClientGone)
+		ss.finish(ClientGone)
 		return
 	}
 	b.kept = true

@@ -10,10 +10,11 @@ const (
 	// worker leaves it to a goroutine of the session's own.
 	WouldBlock
 
-	// The ends of which the client is not told, or has been told otherwise.
-	endClientGone // the client has left
-	endAfterError // the client was told an error that ends the stream
-	endPanic      // the goroutine that served the stream panicked
+	// ClientGone ends a stream whose client has left.
+	ClientGone
+	// AfterError ends a stream whose client was told an error that ends it.
+	AfterError
+	endPanic // the goroutine that served the stream panicked
 
 	// The ends that are told with the event goodbye.
 	endDrain
@@ -29,7 +30,7 @@ const (
 )
 
 var outcomes = [...]string{
-	GoOn: "on", WouldBlock: "wait", endClientGone: "left", endAfterError: "told", endPanic: "panic", endDrain: "drain", endAge: "age",
+	GoOn: "on", WouldBlock: "wait", ClientGone: "left", AfterError: "told", endPanic: "panic", endDrain: "drain", endAge: "age",
 	endExpired: "expired", endRevoked: "revoked", Limit: "limit", Unavailable: "unavailable", Gone: "gone",
 }
 

@@ -131,7 +131,7 @@ func (w *watch) resumeAhead(ctx context.Context, known stream.Known) (*cache.Cur
 	return w.Store.Topic().Ahead(known, w.part().Scope())
 }
 
-func (w *watch) Begin(told Freshness) (reset string) {
+func (w *watch) Begin(told Freshness) (claim stream.Claim, reset string) {
 	point := w.found
 	w.found, w.freshness, w.caller = nil, told, nil
 	if point.now { // what came meanwhile is not what the client knows, of whom its caller may see less by now
@@ -143,5 +143,5 @@ func (w *watch) Begin(told Freshness) (reset string) {
 		w.pinned = nil
 		w.begin(point.cursor, point.known)
 	}
-	return point.reset
+	return w.claim(), point.reset
 }

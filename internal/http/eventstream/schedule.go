@@ -115,8 +115,8 @@ func (ss *session) isDueAlone(task int, now time.Time) bool {
 			return false
 		}
 	}
-	for _, s := range ss.sources {
-		if due := s.Due(); !due.IsZero() && !due.After(now) {
+	for _, due := range ss.dues {
+		if !due.IsZero() && !due.After(now) {
 			return false
 		}
 	}
@@ -126,8 +126,8 @@ func (ss *session) isDueAlone(task int, now time.Time) bool {
 // nextDue is when the session is to be woken at the latest.
 func (ss *session) nextDue() time.Time {
 	next := ss.times.next()
-	for _, s := range ss.sources {
-		if due := s.Due(); !due.IsZero() && due.Before(next) {
+	for _, due := range ss.dues {
+		if !due.IsZero() && due.Before(next) {
 			next = due
 		}
 	}
@@ -138,7 +138,7 @@ func (ss *session) nextDue() time.Time {
 // with what the sources have.
 func (ss *session) due() Outcome {
 	if ss.gone.Load() {
-		return endClientGone
+		return ClientGone
 	}
 	if ss.revoked.Load() {
 		return endRevoked
@@ -173,7 +173,7 @@ func (ss *session) onTime(now time.Time) Outcome {
 		return endAge
 	}
 	if times.take(dueExpiring, now) {
-		ss.Emit("", "expiring", quote("at", ss.id.ExpiresAt.UTC().Format(time.RFC3339)))
+		ss.emit(Event{Name: "expiring", Data: quote("at", ss.id.ExpiresAt.UTC().Format(time.RFC3339))})
 	}
 	if times.take(dueBookmark, now) {
 		times.about(dueBookmark, between(times.bookmark*8/10, times.bookmark))
@@ -185,7 +185,7 @@ func (ss *session) onTime(now time.Time) Outcome {
 			times.about(dueHeartbeat, times.interval-now.Sub(last))
 		} else {
 			times.about(dueHeartbeat, times.interval)
-			ss.emit(message{kind: msgHeartbeat})
+			ss.emit(Event{Kind: kindHeartbeat})
 		}
 	}
 	return GoOn

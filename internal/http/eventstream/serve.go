@@ -74,7 +74,7 @@ func (h *Hub) start(r *http.Request, ss *session, refusal Outcome) {
 	}
 	if !h.open.add(ss) { // the server has ended
 		ss.out.failed = true
-		ss.finish(endClientGone)
+		ss.finish(ClientGone)
 		return
 	}
 	ss.checkRevoked() // it may have been between the request and now
@@ -130,8 +130,8 @@ func (ss *session) work(task *budget.Task) (long bool) {
 	long = task.Err() != nil
 	ss.out.nonBlocking, ss.task = false, nil
 	switch {
-	case outcome == endClientGone:
-		ss.finish(endClientGone)
+	case outcome == ClientGone:
+		ss.finish(ClientGone)
 	case outcome != GoOn:
 		ss.hub.goroutines.Go(func() { ss.run(outcome) })
 	case again || !ss.park():
@@ -197,7 +197,7 @@ func (ss *session) serve(ctx context.Context) Outcome {
 		case outcome != GoOn:
 			return outcome
 		case ss.task.Err() != nil:
-			return endClientGone
+			return ClientGone
 		case again:
 		case ss.parks:
 			return GoOn

@@ -8,7 +8,6 @@ import (
 
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/budget"
-	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/http/auditrecord"
 	"github.com/kubecast/kubecast/internal/http/conn"
 	"github.com/kubecast/kubecast/internal/stream"
@@ -68,8 +67,9 @@ type session struct {
 	behind      []bool // of the sources: it goes on from the client's position, and what was missed is not all told; empty: of none
 
 	names   []string       // of the sources; nil before the session has begun
-	epochs  []string       // of the sources' positions
-	claims  []stream.Claim // scratch
+	claims  []stream.Claim // the client's positions in the sources, each with its epoch
+	dues    []time.Time    // when each source has to be read at the latest; zero: never
+	reading int            // the source that is telling something
 	eventID []byte         // scratch
 }
 
@@ -81,20 +81,24 @@ func (ss *session) logger() *slog.Logger { return ss.hub.opts.Log.With("request"
 // begun reports whether the session has begun. Some of its sources may not have.
 func (ss *session) begun() bool { return ss.names != nil }
 
-func (ss *session) Emit(prefix, name, data string) {
-	ss.emit(message{kind: msgEvent, prefix: prefix, name: name, data: data})
+// Emit implements Sink, for the source that is being read.
+func (ss *session) Emit(e Event, claim stream.Claim) {
+	ss.moveTo(ss.reading, claim)
+	ss.emit(e)
 }
 
-func (ss *session) Tell(prefix string, change stream.Type, o, base *cluster.Object, view *View) {
-	ss.emit(message{kind: msgChange, prefix: prefix, change: change, object: o, base: base, view: view})
+// moveTo notes the client's position in a source.
+func (ss *session) moveTo(source int, claim stream.Claim) {
+	claim.Epoch = ss.claims[source].Epoch
+	ss.claims[source] = claim
 }
 
-// emit collects a message, with the client's position behind it.
-func (ss *session) emit(m message) {
-	if m.kind.isEvent() {
-		m.id = ss.claim()
+// emit collects an event, with the client's position.
+func (ss *session) emit(e Event) {
+	if e.Kind.isEvent() {
+		e.id = ss.claim()
 	}
-	ss.out.add(ss.encoder, m)
+	ss.out.add(ss.encoder, e)
 }
 
 // Relay implements Sink. In the middle of something long, it also looks whether something is due.
@@ -112,17 +116,14 @@ func (ss *session) Step(bytes int) bool { return ss.task.Step(bytes) }
 
 func (ss *session) NonBlocking() bool { return ss.out.nonBlocking }
 
-func (ss *session) aside(do func(context.Context)) context.CancelFunc { return ss.hub.aside(do) }
+func (ss *session) Spawn(do func(context.Context)) context.CancelFunc { return ss.hub.aside(do) }
 
-func (ss *session) relists() bool { return ss.encoder.relists() }
-
-// outgrowing says when what is being told is too old to be kept for a slow client; nil: it never is.
-func (ss *session) outgrowing(outgrown func() bool) { ss.out.outgrown = outgrown }
+func (ss *session) Outgrowing(outgrown func() bool) { ss.out.outgrown = outgrown }
 
 // sayGoodbye tells the client why the stream ends. It returns the outcome under which that is counted.
 func (ss *session) sayGoodbye(end Outcome) Outcome {
-	if end == endClientGone || ss.flush() != GoOn {
-		return endClientGone
+	if end == ClientGone || ss.flush() != GoOn {
+		return ClientGone
 	}
 	if ss.times == nil { // refused at once
 		ss.greet()
@@ -131,18 +132,18 @@ func (ss *session) sayGoodbye(end Outcome) Outcome {
 		return end
 	}
 	if after := ss.comesBackAfter(end); after > 0 {
-		ss.emit(message{kind: msgRetry, after: after})
+		ss.emit(Event{Kind: kindRetry, after: after})
 	}
 	if end.isPlanned() {
 		ss.bookmarks()
 		ss.goesAway()
 	}
-	ss.emit(message{kind: msgGoodbye, name: end.String()})
+	ss.emit(Event{Kind: KindGoodbye, Name: end.String()})
 	if ss.complete(end) {
 		ss.out.complete()
 	}
 	if ss.flush() != GoOn {
-		return endClientGone
+		return ClientGone
 	}
 	return end
 }
@@ -168,13 +169,13 @@ func (ss *session) comesBackAfter(end Outcome) time.Duration {
 
 // complete reports whether a stream that ends so is to look complete.
 func (ss *session) complete(end Outcome) bool {
-	return end != endClientGone && !ss.out.failed && (end == Gone || !ss.finite)
+	return end != ClientGone && !ss.out.failed && (end == Gone || !ss.finite)
 }
 
 // greet tells what a stream begins with.
 func (ss *session) greet() {
 	retry := ss.hub.opts.Times.Retry
-	ss.emit(message{kind: msgGreeting, after: between(retry, 2*retry)})
+	ss.emit(Event{Kind: kindGreeting, after: between(retry, 2*retry)})
 }
 
 // flush sends what was collected.
@@ -200,7 +201,7 @@ func (ss *session) flush() Outcome {
 	case conn.ErrOutgrown:
 		ss.logger().Info("stream is cut in its snapshot", "path", ss.path, "user", ss.id.Username, "error", err)
 	}
-	return endClientGone
+	return ClientGone
 }
 
 // readCost is what looking into a source counts, in bytes, beside what it tells.
@@ -247,11 +248,11 @@ func (ss *session) pump(ctx context.Context) (more bool, outcome Outcome) {
 // caughtUp tells the client of a source that went on from its position that it has all that it had missed. That is the
 // first bookmark, and the client waits for it: what it shows until then is as old as its position.
 func (ss *session) caughtUp(source int) {
-	if len(ss.behind) == 0 || !ss.behind[source] || ss.sources[source].Claim() == (stream.Claim{}) {
+	if len(ss.behind) == 0 || !ss.behind[source] || !ss.claims[source].IsPlaced() {
 		return
 	}
 	ss.behind[source] = false
-	ss.sources[source].Bookmark(ss)
+	ss.tellBookmark(source)
 }
 
 // read sends one batch of a source.
@@ -261,7 +262,10 @@ func (ss *session) read(ctx context.Context, source int) Progress {
 			return Progress{Outcome: outcome}
 		}
 	}
+	ss.reading = source
 	progress := ss.sources[source].Read(ctx, ss)
+	ss.moveTo(source, progress.Claim)
+	ss.dues[source] = progress.Due
 	gone := progress.Outcome == Gone
 	switch {
 	case (gone || progress.Outcome == Unavailable && !ss.unconfirmed) && ss.reads() > 1:
@@ -295,7 +299,7 @@ func (ss *session) restart(ctx context.Context, source int, reason string) Outco
 			ss.logger().Warn("stream ends: its cluster cannot be identified", "path", ss.path, "error", err)
 			return Unavailable
 		}
-		ss.epochs[source] = epoch
+		ss.claims[source].Epoch = epoch
 	}
 	return ss.reset(s, reason)
 }
@@ -308,19 +312,19 @@ func (ss *session) reset(s Source, reason string) Outcome {
 	if ss.several {
 		prefix = prefixOf(s.Name())
 	}
-	ss.emit(message{kind: msgReset, prefix: prefix, name: reason})
+	ss.emit(Event{Kind: KindReset, Prefix: prefix, Name: reason})
 	if ss.encoder.relists() {
-		return endAfterError
+		return AfterError
 	}
 	return GoOn
 }
 
 // hasPlace reports whether the client could go on with all that it is told. Within a snapshot it could not.
 func (ss *session) hasPlace() bool {
-	for _, s := range ss.sources {
+	for i, s := range ss.sources {
 		_, waits := s.(*beginning)
 		_, isWhole := s.(ToldWhole)
-		if !waits && !isWhole && s.Claim() == (stream.Claim{}) {
+		if !waits && !isWhole && !ss.claims[i].IsPlaced() {
 			return false
 		}
 	}
@@ -336,19 +340,18 @@ func (ss *session) claim() []byte {
 		}
 		return nil
 	}
-	for i, s := range ss.sources {
-		ss.claims[i] = s.Claim()
-		if epoch := ss.epochs[i]; epoch != "" {
-			ss.claims[i].Epoch = epoch
-		}
-	}
 	ss.eventID = stream.AppendID(ss.eventID[:0], ss.names, ss.claims)
 	return ss.eventID
 }
 
 // bookmarks moves the client's position past versions of which there was nothing to tell.
 func (ss *session) bookmarks() {
-	for _, s := range ss.sources {
-		s.Bookmark(ss)
+	for i := range ss.sources {
+		ss.tellBookmark(i)
 	}
+}
+
+func (ss *session) tellBookmark(source int) {
+	ss.reading = source
+	ss.sources[source].Bookmark(ss)
 }

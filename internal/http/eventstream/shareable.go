@@ -1,5 +1,7 @@
 package eventstream
 
+import "github.com/kubecast/kubecast/internal/stream"
+
 // Shareable is a Source that may tell several clients the same. What is next is then read, framed
 // and encoded once for all of them, by a broadcast group.
 type Shareable interface {
@@ -10,8 +12,9 @@ type Shareable interface {
 	ShareKey() any
 	// Place is where the source stands. It never changes, and keeps no more alive than the source does.
 	Place() Place
-	// Seek goes to a place where a source with the same key has stood. The next Read goes on from there.
-	Seek(to Place)
+	// Seek goes to a place where a source with the same key has stood, and returns the client's
+	// position then. The next Read goes on from there.
+	Seek(to Place) stream.Claim
 	// Suspend says that until Seek, another source reads for this one's client. Meanwhile nothing
 	// wakes the session, and nothing is kept for it.
 	Suspend()

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/kubecast/kubecast/internal/auth"
-	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/auditrecord"
 	"github.com/kubecast/kubecast/internal/stream"
@@ -19,6 +18,10 @@ import (
 // A session calls the methods one after the other. First come Ready, Epoch and Find, and then Begin, once. Then comes
 // Read whenever there may be something, with the others between two Reads. Close comes last, in any case. Question and
 // AuditRead may be called at any time.
+//
+// The session keeps the client's position in each source. A source says it when it begins, with each event, and at the
+// end of each Read. It is a stream.Claim whose epoch is left out. A Claim without a position leaves the source out of
+// event ids: a client that comes back with such an id begins this source anew.
 type Source interface {
 	// Name is what event ids call the source; "" only if it is the only one of its stream. Two sources of a stream have
 	// different names.
@@ -37,19 +40,15 @@ type Source interface {
 	// changed meanwhile.
 	Find(ctx context.Context, from From)
 	// Begin takes the resume point that Find has found, and what the client was told meanwhile of
-	// whether its data is fresh. A reset that is not "" is the reason why the client has missed
-	// something. What the client then needs to know comes with the first Read.
-	Begin(told Freshness) (reset string)
+	// whether its data is fresh. It returns the client's position. A reset that is not "" is the
+	// reason why the client has missed something. What the client then needs to know comes with the
+	// first Read.
+	Begin(told Freshness) (claim stream.Claim, reset string)
 	// Read tells the client a batch of what there is. If the client has no place, the state comes
 	// first, and then what follows it. Read may take long, unless Sink.NonBlocking is true: then it
 	// returns WouldBlock instead, and is called again where that is fine. It waits for nobody,
 	// since the other sources of the stream would have to: see Aside.
 	Read(ctx context.Context, to Sink) Progress
-	// Due is when Read has to be called at the latest, even if nothing wakes the session; the zero time: never.
-	Due() time.Time
-	// Claim is the client's position, as event ids have it. A Claim without a position leaves the
-	// source out of the id: a client that comes back with that id begins this source anew.
-	Claim() stream.Claim
 	// Bookmark tells the client its position, if it has one.
 	Bookmark(to Sink)
 	// Question is what is asked again and again as long as the stream runs.
@@ -111,6 +110,11 @@ func (f From) in(epoch string) From {
 
 // Progress is what a Read came to.
 type Progress struct {
+	// Claim is the client's position now. It may be further on than that of the last event: behind
+	// what was not for this client.
+	Claim stream.Claim
+	// Due is when Read has to be called at the latest, even if nothing wakes the session; the zero time: never.
+	Due time.Time
 	// At is when the gateway came to know the oldest of what was told. The zero time does not count in the metrics.
 	At time.Time
 	// More says that there is more to be read now. If there is not, the source calls Sink.Wake once there is.
@@ -141,11 +145,8 @@ type Question struct {
 type Sink interface {
 	// Wake makes the session call Read. Any goroutine may call it at any time.
 	stream.Waiter
-	// Emit collects an event. The client's position after it is what Claim says now. Data is JSON on one line.
-	Emit(prefix, name, data string)
-	// Tell collects a change of an object, in the form that the client wants. Base is what the
-	// client has of an object that was modified; nil: that is not known.
-	Tell(prefix string, change stream.Type, o, base *cluster.Object, view *View)
+	// Emit collects an event. The claim is the client's position behind it.
+	Emit(e Event, claim stream.Claim)
 	// Relay sends what was collected, if that is much. A source calls it after each event, or after a few. It stops
 	// reading if the outcome is not GoOn.
 	Relay() Outcome
@@ -154,13 +155,10 @@ type Sink interface {
 	Step(bytes int) bool
 	// NonBlocking reports whether Read must not wait.
 	NonBlocking() bool
-
-	// emit, relists, and outgrowing are for the objects of a kind.
-	emit(m message)
-	relists() bool
-	outgrowing(outgrown func() bool)
-
-	aside(do func(ctx context.Context)) (cancel context.CancelFunc) // see Aside
+	// Outgrowing says when what is being told is too old to be kept for a slow client; nil: it never is.
+	Outgrowing(outgrown func() bool)
+	// Spawn has a goroutine do something until the server ends, or it is cancelled; see Aside.
+	Spawn(do func(ctx context.Context)) (cancel context.CancelFunc)
 }
 
 // Opener opens a source for a caller, who may see something of it. Errors are those of requests (see reply.To); those

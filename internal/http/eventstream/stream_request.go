@@ -28,6 +28,8 @@ type watchRequest struct {
 	after uint64
 	// quiet is sendInitialEvents=false: start now, without a snapshot.
 	quiet bool
+	// lists says that the client lists again by itself when it is told a reset.
+	lists bool
 	// relistEnds has the watch end where a relist passed over something; see cluster.RelistHeader.
 	relistEnds bool
 	view       View

@@ -6,9 +6,9 @@ type textLines struct{}
 
 func (textLines) relists() bool { return false }
 
-func (textLines) encode(buf []byte, m message) []byte {
-	if m.kind != msgEvent || m.name != "line" {
+func (textLines) encode(buf []byte, e Event) []byte {
+	if e.Kind != KindNamed || e.Name != "line" {
 		return buf
 	}
-	return append(append(buf, m.data...), '\n')
+	return append(append(buf, e.Data...), '\n')
 }

@@ -26,24 +26,23 @@ func (w *watch) adopt() {
 // tells what happened to objects that the caller still sees. Then it tells the objects that they
 // see no more as deleted, and those that they see from now on as added.
 func (w *watch) changeVisibility(to Sink) Progress {
-	if to.relists() {
-		// This form's clients list again, and find what their caller may see now. Single deletions
-		// and additions would not do, since a position in this form does not say under which
-		// permissions it was made.
-		to.emit(message{kind: msgReset, name: resetPermissions})
-		return Progress{Outcome: endAfterError}
+	if w.lists {
+		// They find what their caller may see now. Single deletions and additions would not do,
+		// since a position in Kubernetes' own form does not say under which permissions it was made.
+		to.Emit(Event{Kind: KindReset, Name: resetPermissions}, w.claim())
+		return Progress{Outcome: AfterError}
 	}
 	c := visibilityChange{to: to, watch: w, next: w.permitted, snapshot: w.Store.Snapshot()}
 	events, err := w.cursor.Until(c.snapshot.Head)
 	switch {
 	case err != nil:
 		return w.miss(resetReason(err))
-	case w.Claim().Some > c.snapshot.Version(): // another replica, which had seen more, told the client
+	case w.claim().Some > c.snapshot.Version(): // another replica, which had seen more, told the client
 		return w.miss(ResetEpoch)
 	}
 	c.events, w.changing = events, true
-	to.outgrowing(func() bool { return w.Store.Outgrown(c.snapshot) })
-	defer to.outgrowing(nil)
+	to.Outgrowing(func() bool { return w.Store.Outgrown(c.snapshot) })
+	defer to.Outgrowing(nil)
 	for _, emit := range []func() Outcome{c.emitHeld, c.emitSeen, c.emitLost, c.emitNew} {
 		if outcome := emit(); outcome != GoOn {
 			return Progress{More: true, Outcome: outcome}
@@ -82,7 +81,7 @@ func (c *visibilityChange) emitHeld() Outcome {
 		if !c.next.Sees(h.Event.Object) {
 			continue
 		}
-		c.to.emit(w.modified(h.Event, h.Base))
+		c.to.Emit(w.modified(h.Event, h.Base), w.claim())
 		if outcome := c.to.Relay(); outcome != GoOn || c.overtaken() {
 			return outcome
 		}
@@ -101,11 +100,11 @@ func (c *visibilityChange) emitSeen() Outcome {
 		case !concerns:
 			continue
 		case kind == stream.Modified:
-			c.to.emit(w.modified(event, w.base(event)))
+			c.to.Emit(w.modified(event, w.base(event)), w.claim())
 		default:
-			m := w.change(kind, object)
-			m.event = event
-			c.to.emit(m)
+			e := w.change(kind, object)
+			e.Cause = event
+			c.to.Emit(e, w.claim())
 		}
 		if outcome := c.to.Relay(); outcome != GoOn || c.overtaken() {
 			return outcome
@@ -124,10 +123,11 @@ func (c *visibilityChange) emitLost() Outcome {
 	w.emitVisible(c.to, "narrowed", c.next)
 	lost := c.lost()
 	if !c.to.Step(0) {
-		return endClientGone
+		return ClientGone
 	}
 	for _, o := range lost {
-		c.to.Emit(w.prefix, stream.Deleted.String(), reply.MustJSON(IdentityOf(w.Store.Kind(), o, c.snapshot.Version())))
+		data := reply.MustJSON(IdentityOf(w.Store.Kind(), o, c.snapshot.Version()))
+		c.to.Emit(Event{Prefix: w.prefix, Name: stream.Deleted.String(), Data: data}, w.claim())
 		if outcome := c.to.Relay(); outcome != GoOn || c.overtaken() {
 			return outcome
 		}
@@ -175,13 +175,13 @@ func (c *visibilityChange) emitNew() Outcome {
 		if w.Visible.Sees(o) {
 			continue
 		}
-		c.to.emit(w.change(stream.Added, o))
+		c.to.Emit(w.change(stream.Added, o), w.claim())
 		if outcome := c.to.Relay(); outcome != GoOn || c.overtaken() {
 			return outcome
 		}
 	}
 	if !c.to.Step(0) {
-		return endClientGone
+		return ClientGone
 	}
 	return GoOn
 }

@@ -144,12 +144,12 @@ func TestWhatAClientMayHaveBeenToldIsTakenBack(t *testing.T) {
 	both := visible("a", "b")
 	first, _ := w.begin(both, From{}, watchRequest{})
 	first.readUntil("synced")
-	known := first.source.Claim().All
+	known := first.source.(*watch).claim().All
 	for _, name := range []string{"b/maybe-1", "b/maybe-2", "b/never"} {
 		w.put(name, "1")
 	}
 	first.readUntil("added never")
-	some := first.source.Claim().All - 1
+	some := first.source.(*watch).claim().All - 1
 	claim := stream.Claim{Known: stream.Known{All: known, Some: some}, Visibility: both.Name()}
 	c, reset := w.begin(both, From{Known: true, Named: true, Claim: claim}, watchRequest{})
 	c.source.Permit(visible("a"))

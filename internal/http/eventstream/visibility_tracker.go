@@ -3,6 +3,7 @@ package eventstream
 import (
 	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/reply"
+	"github.com/kubecast/kubecast/internal/stream"
 )
 
 // VisibilityTracker knows what the client of a source was told that its caller may see, and whether
@@ -36,6 +37,6 @@ func (t *VisibilityTracker) Adopt() (event string) {
 }
 
 // EmitVisible tells the client what may be seen, as an event of a name.
-func (t *VisibilityTracker) EmitVisible(to Sink, prefix, event string) {
-	to.Emit(prefix, event, reply.MustJSON(t.Visible.Summary()))
+func (t *VisibilityTracker) EmitVisible(to Sink, prefix, event string, claim stream.Claim) {
+	to.Emit(Event{Prefix: prefix, Name: event, Data: reply.MustJSON(t.Visible.Summary())}, claim)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"time"
 
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/cache"
@@ -108,13 +107,6 @@ func (w *watch) Permit(visible *access.Visibility) {
 	w.permitted, w.outdated = visible, !visible.Same(w.Visible)
 }
 
-func (w *watch) Due() time.Time {
-	if w.held == nil {
-		return time.Time{}
-	}
-	return w.held.Next()
-}
-
 func (w *watch) Close() {
 	w.end()
 	w.Release()
@@ -175,9 +167,9 @@ func (w *watch) end() {
 	w.cursor, w.held, w.known, w.before, w.changing = nil, nil, stream.Known{}, 0, false
 }
 
-// Claim implements Source. All is everything below the lowest version that the client was not told, and Some is the
+// claim is the client's position. All is everything below the lowest version that the client was not told, and Some is the
 // highest version of which it was told anything.
-func (w *watch) Claim() stream.Claim {
+func (w *watch) claim() stream.Claim {
 	all := w.known.All
 	if w.held != nil {
 		all = w.held.Claim(all)
@@ -192,7 +184,8 @@ func (w *watch) Claim() stream.Claim {
 // Bookmark implements Source. It moves the client's position past versions of which there was nothing to tell.
 func (w *watch) Bookmark(to Sink) {
 	if w.known.All > 0 {
-		to.emit(message{kind: msgBookmark, prefix: w.prefix, version: w.Claim().All})
+		claim := w.claim()
+		to.Emit(Event{Kind: KindBookmark, Prefix: w.prefix, Version: claim.All}, claim)
 	}
 }
 

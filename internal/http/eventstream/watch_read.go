@@ -17,7 +17,16 @@ const BatchSize = 128
 
 var batches = sync.Pool{New: func() any { return new([BatchSize]*cache.Event) }}
 
-func (w *watch) Read(ctx context.Context, to Sink) Progress {
+func (w *watch) Read(_ context.Context, to Sink) Progress {
+	p := w.read(to)
+	p.Claim = w.claim()
+	if w.held != nil {
+		p.Due = w.held.Next()
+	}
+	return p
+}
+
+func (w *watch) read(to Sink) Progress {
 	if !w.begun {
 		w.begun = true
 		w.introduce(to)
@@ -56,14 +65,14 @@ func (w *watch) state(to Sink) Progress {
 	default:
 		w.emitVisible(to, "narrowed", w.Visible)
 	}
-	to.outgrowing(func() bool { return w.Store.Outgrown(snapshot) })
-	defer to.outgrowing(nil)
+	to.Outgrowing(func() bool { return w.Store.Outgrown(snapshot) })
+	defer to.Outgrowing(nil)
 	count := 0
 	for o := range w.objects(snapshot, to.Step) {
 		if w.view.fields != nil && !to.Step(o.Size()) {
 			break
 		}
-		to.emit(w.change(stream.Added, o))
+		to.Emit(w.change(stream.Added, o), w.claim())
 		count++
 		if outcome := to.Relay(); outcome != GoOn {
 			return Progress{More: true, Outcome: outcome}
@@ -73,10 +82,10 @@ func (w *watch) state(to Sink) Progress {
 		}
 	}
 	if !to.Step(0) {
-		return Progress{More: true, Outcome: endClientGone}
+		return Progress{More: true, Outcome: ClientGone}
 	}
 	w.begin(w.Store.Topic().From(snapshot.Head, w.part().Scope()), snapshot.Head.Known())
-	to.emit(message{kind: msgSynced, prefix: w.prefix, version: w.known.All, count: count})
+	to.Emit(Event{Kind: KindSynced, Prefix: w.prefix, Version: w.known.All, Count: count}, w.claim())
 	return Progress{More: true}
 }
 
@@ -95,7 +104,7 @@ func (w *watch) follow(to Sink) (p Progress) {
 	defer clear(batch)        // the pool must not keep objects alive
 	now := w.Store.Upstream() // only now, since from here on a change wakes the session
 	if !now.Live {
-		w.freshness.Tell(to, w.prefix, now)
+		w.freshness.Tell(to, w.prefix, now, w.claim)
 	}
 	if err != nil {
 		if to.NonBlocking() { // a snapshot has to follow, and may be long
@@ -105,8 +114,8 @@ func (w *watch) follow(to Sink) (p Progress) {
 		return w.miss(resetReason(err))
 	}
 	if w.relistEnds && w.cursor.MeetsRelist() { // the batch may have it
-		to.emit(message{kind: msgReset, name: resetRelist})
-		p.Outcome = endAfterError
+		to.Emit(Event{Kind: KindReset, Name: resetRelist}, w.claim())
+		p.Outcome = AfterError
 		return p
 	}
 	for i, event := range batch {
@@ -140,7 +149,7 @@ func (w *watch) follow(to Sink) (p Progress) {
 			if p.Outcome = w.releaseAll(to); p.Outcome != GoOn || w.outdated {
 				return p
 			}
-			w.freshness.Tell(to, w.prefix, now)
+			w.freshness.Tell(to, w.prefix, now, w.claim)
 		}
 	}
 	if p.More || !gone {
@@ -162,16 +171,16 @@ func (w *watch) emit(to Sink, event *cache.Event, kind stream.Type, object *clus
 			w.held.Drop(object)
 		}
 		w.advance(event, true)
-		m := w.change(kind, object)
-		m.event = event
-		to.emit(m)
+		e := w.change(kind, object)
+		e.Cause = event
+		to.Emit(e, w.claim())
 		return
 	}
 	base := w.base(event)
 	now := w.held == nil || w.held.Offer(event, base, time.Now())
 	w.advance(event, now)
 	if now {
-		to.emit(w.modified(event, base))
+		to.Emit(w.modified(event, base), w.claim())
 	}
 }
 
@@ -196,7 +205,7 @@ func (w *watch) releaseAll(to Sink) Outcome {
 func (w *watch) emitHeld(to Sink, next func() *held) Outcome {
 	for h := next(); h != nil; h = next() {
 		w.advance(h.Event, true)
-		to.emit(w.modified(h.Event, h.Base))
+		to.Emit(w.modified(h.Event, h.Base), w.claim())
 		if outcome := to.Relay(); outcome != GoOn || w.outdated {
 			return outcome
 		}
@@ -204,14 +213,14 @@ func (w *watch) emitHeld(to Sink, next func() *held) Outcome {
 	return GoOn
 }
 
-func (w *watch) change(kind stream.Type, o *cluster.Object) message {
-	return message{kind: msgChange, prefix: w.prefix, change: kind, object: o, view: &w.view}
+func (w *watch) change(kind stream.Type, o *cluster.Object) Event {
+	return Event{Kind: KindChange, Prefix: w.prefix, Change: kind, Object: o, View: &w.view}
 }
 
-func (w *watch) modified(event *cache.Event, base *cluster.Object) message {
-	m := w.change(stream.Modified, event.Object)
-	m.event, m.base = event, base
-	return m
+func (w *watch) modified(event *cache.Event, base *cluster.Object) Event {
+	e := w.change(stream.Modified, event.Object)
+	e.Cause, e.Base = event, base
+	return e
 }
 
 // miss gives up the watch's cursor, because the client has missed something.
@@ -223,5 +232,5 @@ func (w *watch) miss(reason string) Progress {
 // emitVisible tells what the watch's caller may see.
 func (w *watch) emitVisible(to Sink, name string, now *access.Visibility) {
 	w.announced = now
-	to.Emit(w.prefix, name, reply.MustJSON(now.Summary()))
+	to.Emit(Event{Prefix: w.prefix, Name: name, Data: reply.MustJSON(now.Summary())}, w.claim())
 }

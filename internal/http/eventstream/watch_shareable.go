@@ -50,13 +50,14 @@ func (w *watch) Place() Place {
 }
 
 // Seek implements Shareable. The client may have had a later position where nothing had happened.
-func (w *watch) Seek(at Place) {
+func (w *watch) Seek(at Place) stream.Claim {
 	place := at.(*watchPlace)
 	w.cursor.Move(place.cursor)
 	if place.known.All >= w.known.All {
 		w.known, w.open = place.known, place.open
 	}
 	w.freshness = place.freshness
+	return w.claim()
 }
 
 func (w *watch) Suspend() { w.cursor.Disarm() }

@@ -39,19 +39,12 @@ type client struct {
 	told        []told
 }
 
-func (c *client) Wake() { c.wakes.Wake() }
-func (c *client) Emit(prefix, name, data string) {
-	c.emit(message{kind: msgEvent, prefix: prefix, name: name, data: data})
-}
-func (c *client) Tell(prefix string, change stream.Type, o, base *cluster.Object, view *View) {
-	c.emit(message{kind: msgChange, prefix: prefix, change: change, object: o, base: base, view: view})
-}
+func (c *client) Wake()                  { c.wakes.Wake() }
 func (c *client) Step(int) bool          { return true }
 func (c *client) NonBlocking() bool      { return c.nonBlocking }
-func (c *client) relists() bool          { return false }
-func (c *client) outgrowing(func() bool) {}
+func (c *client) Outgrowing(func() bool) {}
 
-func (c *client) aside(do func(context.Context)) context.CancelFunc {
+func (c *client) Spawn(do func(context.Context)) context.CancelFunc {
 	do(context.Background())
 	return func() {}
 }
@@ -63,15 +56,15 @@ func (c *client) Relay() Outcome {
 	return c.relay()
 }
 
-// emit keeps the event's name, and the object's if it has one.
-func (c *client) emit(m message) {
-	text := string(c.form.encode(nil, m))
+// Emit keeps the event's name, and the object's if it has one.
+func (c *client) Emit(e Event, claim stream.Claim) {
+	text := string(c.form.encode(nil, e))
 	name, data, _ := strings.Cut(strings.TrimPrefix(text, "event: "), "\ndata: ")
 	if _, object, is := strings.Cut(data, `"name":"`); is {
 		object, _, _ = strings.Cut(object, `"`)
 		name += " " + object
 	}
-	c.told = append(c.told, told{name, c.source.Claim()})
+	c.told = append(c.told, told{name, claim})
 }
 
 func (c *client) events() (all []string) {
@@ -89,7 +82,7 @@ func (c *client) read() {
 		case p.Outcome != GoOn:
 			c.t.Fatalf("the stream ends as %s", p.Outcome)
 		case p.Missed != "":
-			c.emit(message{kind: msgReset, name: p.Missed})
+			c.Emit(Event{Kind: KindReset, Name: p.Missed}, p.Claim)
 		case !p.More:
 			return
 		}
@@ -150,7 +143,8 @@ func (w *watched) begin(v *access.Visibility, from From, request watchRequest) (
 	w.t.Helper()
 	c = w.open(v, request)
 	c.source.Find(w.t.Context(), from)
-	return c, c.source.Begin(Freshness{})
+	_, reset = c.source.Begin(Freshness{})
+	return c, reset
 }
 
 // open opens a watch that can be read.
@@ -244,6 +238,25 @@ func TestWatchLeavesToOthersWhatTakesLong(t *testing.T) {
 	c.nonBlocking = true
 	if p := c.source.Read(t.Context(), c); p.Outcome != WouldBlock || len(c.told) != 2 {
 		t.Errorf("%+v, %v", p, c.events())
+	}
+}
+
+// TestNarrowedWatchHasNoPlaceWithinItsSnapshot: who is told which part of a kind it may see has no
+// position yet, and would begin anew at another replica.
+func TestNarrowedWatchHasNoPlaceWithinItsSnapshot(t *testing.T) {
+	w := watchedPods(t)
+	w.put("a/one", "1")
+	c := w.open(visible("a"), watchRequest{})
+	c.source.Find(t.Context(), From{})
+	claim, _ := c.source.Begin(Freshness{})
+	ss := &session{sources: []Source{c.source}, claims: []stream.Claim{claim}}
+	if ss.hasPlace() {
+		t.Errorf("it has a place at %+v", claim)
+	}
+	c.read()
+	ss.claims[0] = c.told[len(c.told)-1].position
+	if !ss.hasPlace() {
+		t.Errorf("it has none behind its snapshot, at %+v", ss.claims[0])
 	}
 }
 

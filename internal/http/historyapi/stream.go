@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
-	"time"
 
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/cluster"
@@ -162,29 +161,34 @@ func (s *changes) Find(ctx context.Context, from eventstream.From) {
 	}
 }
 
-func (s *changes) Begin(told eventstream.Freshness) (reset string) {
+func (s *changes) Begin(told eventstream.Freshness) (claim stream.Claim, reset string) {
 	s.placed, s.freshness = s.resume, told
-	return s.reset
+	return s.claim(), s.reset
 }
-
-func (s *changes) Claim() stream.Claim { return s.claim() }
 
 // Bookmark implements eventstream.Source. The session calls it when it is time to, whatever was recorded meanwhile.
 func (s *changes) Bookmark(to eventstream.Sink) {
 	if s.placed {
 		s.mark()
-		to.Emit(s.prefix, "bookmark", `{"seq":"`+s.text()+`"}`)
+		to.Emit(eventstream.Event{Prefix: s.prefix, Name: "bookmark", Data: `{"seq":"` + s.text() + `"}`}, s.claim())
 	}
 }
 
 func (s *changes) Read(_ context.Context, to eventstream.Sink) eventstream.Progress {
-	if s.to == nil {
-		s.to = to
+	isFirst := s.to == nil
+	s.to = to
+	p := s.read(isFirst)
+	p.Claim = s.claim()
+	return p
+}
+
+func (s *changes) read(isFirst bool) eventstream.Progress {
+	if isFirst {
 		switch {
 		case !isWhole(s.Visible, s.target):
-			s.EmitVisible(s.to, s.prefix, "narrowed")
+			s.EmitVisible(s.to, s.prefix, "narrowed", s.claim())
 		case visibilityOf(s.from.Claim) != "" && visibilityOf(s.from.Claim) != s.Visible.Name():
-			s.EmitVisible(s.to, s.prefix, "widened")
+			s.EmitVisible(s.to, s.prefix, "widened", s.claim())
 		}
 	}
 	if p, asking := s.Answered(); asking {
@@ -234,7 +238,7 @@ func (s *changes) follow() (p eventstream.Progress) {
 	if !p.More { // only now, since from here on a change wakes the session
 		now := s.tail.Upstream()
 		if p.More = now.Live && !before.Live; !p.More { // else what was recorded meanwhile comes first
-			s.freshness.Tell(s.to, s.prefix, now)
+			s.freshness.Tell(s.to, s.prefix, now, s.claim)
 		}
 	}
 	for _, e := range entries {
@@ -254,7 +258,7 @@ func (s *changes) follow() (p eventstream.Progress) {
 		}
 		text := e.Text(s.isSealed(), s.encode)
 		s.tell(e.Seq)
-		s.to.Emit(s.prefix, s.event, text)
+		s.to.Emit(eventstream.Event{Prefix: s.prefix, Name: s.event, Data: text}, s.claim())
 		if p.Outcome = s.to.Relay(); p.Outcome != eventstream.GoOn || s.Outdated() || !s.to.Step(len(text)) {
 			return p
 		}
@@ -307,7 +311,8 @@ func (s *changes) state() eventstream.Progress {
 		}
 		s.placed, s.seq = true, head
 		s.mark()
-		s.to.Emit(s.prefix, "synced", fmt.Sprintf(`{"seq":"%s","count":%d}`, s.text(), len(found)))
+		synced := fmt.Sprintf(`{"seq":"%s","count":%d}`, s.text(), len(found))
+		s.to.Emit(eventstream.Event{Prefix: s.prefix, Name: "synced", Data: synced}, s.claim())
 		return eventstream.Progress{More: true}
 	})
 }
@@ -317,7 +322,7 @@ func (s *changes) emit(found []service.Change) eventstream.Outcome {
 	for _, c := range found {
 		text := s.encode(c)
 		s.tell(c.Seq)
-		s.to.Emit(s.prefix, s.event, text)
+		s.to.Emit(eventstream.Event{Prefix: s.prefix, Name: s.event, Data: text}, s.claim())
 		if outcome := s.to.Relay(); outcome != eventstream.GoOn || s.Outdated() {
 			return outcome
 		}
@@ -378,13 +383,11 @@ func (s *changes) adopt() eventstream.Progress {
 			s.filter = filter
 			event := s.Adopt()
 			s.seen(s.Visible)
-			s.EmitVisible(s.to, s.prefix, event)
+			s.EmitVisible(s.to, s.prefix, event, s.claim())
 		}
 		return eventstream.Progress{More: true}
 	})
 }
-
-func (s *changes) Due() time.Time { return time.Time{} }
 
 func (s *changes) Question() eventstream.Question {
 	kinds, target, kind, own, h := s.in.Kinds, s.target, s.kind, s.own, s.handler

@@ -17,6 +17,10 @@ type counts struct {
 var seed = maphash.MakeSeed()
 
 func (c *counts) Read(_ context.Context, to eventstream.Sink) eventstream.Progress {
+	return c.progress(c.read(to))
+}
+
+func (c *counts) read(to eventstream.Sink) eventstream.Progress {
 	view, outcome := c.look(to, nil)
 	switch {
 	case view == nil:
@@ -33,7 +37,7 @@ func (c *counts) Read(_ context.Context, to eventstream.Sink) eventstream.Progre
 	if first || sum != c.sum {
 		c.sum = sum
 		text = strconv.AppendUint(append(text, `,"resourceVersion":"`...), view.Version, 10)
-		to.Emit(c.prefix, "counts", string(append(text, `"}`...)))
+		c.emit(to, "counts", string(append(text, `"}`...)))
 		c.tellLive(to, view)
 		return eventstream.Progress{More: c.last, At: view.At, Outcome: to.Relay()}
 	}

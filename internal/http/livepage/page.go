@@ -71,6 +71,10 @@ type change struct {
 }
 
 func (p *page) Read(_ context.Context, to eventstream.Sink) eventstream.Progress {
+	return p.progress(p.read(to))
+}
+
+func (p *page) read(to eventstream.Sink) eventstream.Progress {
 	window := p.window()
 	wanted := &window
 	if p.possiblyPartial {
@@ -112,7 +116,7 @@ func (p *page) Read(_ context.Context, to eventstream.Sink) eventstream.Progress
 	p.complete(view, changed || len(changes) > 0)
 	if changed {
 		p.order, p.total, p.pageSent = shown, total, true
-		to.Emit(p.prefix, "page", p.pageData(view))
+		p.emit(to, "page", p.pageData(view))
 	}
 	p.tellLive(to, view)
 	if changed || len(changes) > 0 {
@@ -124,14 +128,16 @@ func (p *page) Read(_ context.Context, to eventstream.Sink) eventstream.Progress
 // tell tells the client of a change.
 func (p *page) tell(to eventstream.Sink, c change, view *livequery.Snapshot) {
 	if c.what != stream.Deleted {
-		to.Tell(p.prefix, c.what, c.object, c.base, &p.view)
+		to.Emit(eventstream.Event{
+			Kind: eventstream.KindChange, Prefix: p.prefix, Change: c.what, Object: c.object, Base: c.base, View: &p.view,
+		}, p.claim)
 		return
 	}
 	lost := eventstream.IdentityOf(p.in.Store.Kind(), c.object, view.Version)
 	if p.isSelected(c.object, view) {
 		lost.Reason = "moved"
 	}
-	to.Emit(p.prefix, stream.Deleted.String(), reply.MustJSON(lost))
+	p.emit(to, stream.Deleted.String(), reply.MustJSON(lost))
 }
 
 // isSelected reports whether an object that has left the page is still selected. If the view cannot say so, the store says what

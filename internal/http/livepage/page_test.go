@@ -34,10 +34,12 @@ type teller struct {
 func (t *teller) Wake()             {}
 func (t *teller) NonBlocking() bool { return false }
 
-func (t *teller) Emit(_, name, _ string) { t.told = append(t.told, name) }
-
-func (t *teller) Tell(_ string, change stream.Type, _, _ *cluster.Object, _ *eventstream.View) {
-	t.told = append(t.told, change.String())
+func (t *teller) Emit(e eventstream.Event, _ stream.Claim) {
+	name := e.Name
+	if e.Kind == eventstream.KindChange {
+		name = e.Change.String()
+	}
+	t.told = append(t.told, name)
 }
 
 func (t *teller) Relay() eventstream.Outcome { return eventstream.GoOn }
@@ -100,11 +102,13 @@ func TestPagesOfWhichMoreIsToBeToldAreNotTheSame(t *testing.T) {
 		t.Errorf("a page to which nothing happened: %d, %t", order, ok)
 	}
 	for what, p := range map[string]*pagePlace{
-		"total":     at(func(p *pagePlace) { p.total = 2 }),
-		"freshness": at(func(p *pagePlace) { p.freshness.Tell(&teller{}, "", cache.Upstream{}) }),
-		"moved":     at(func(p *pagePlace) { p.moved = true }),
-		"shown":     at(func(p *pagePlace) { p.shown = []*cluster.Object{other} }),
-		"order":     at(func(p *pagePlace) { p.order = nil }),
+		"total": at(func(p *pagePlace) { p.total = 2 }),
+		"freshness": at(func(p *pagePlace) {
+			p.freshness.Tell(&teller{}, "", cache.Upstream{}, func() stream.Claim { return stream.Claim{} })
+		}),
+		"moved": at(func(p *pagePlace) { p.moved = true }),
+		"shown": at(func(p *pagePlace) { p.shown = []*cluster.Object{other} }),
+		"order": at(func(p *pagePlace) { p.order = nil }),
 	} {
 		if _, ok := first.Compare(p); ok {
 			t.Errorf("a page of another %s is the same", what)

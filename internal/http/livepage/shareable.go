@@ -73,10 +73,11 @@ func (c *counts) ShareKey() any { return c.shareKey() }
 
 func (c *counts) Place() eventstream.Place { return &countsPlace{c.place(), c.sum} }
 
-func (c *counts) Seek(at eventstream.Place) {
+func (c *counts) Seek(at eventstream.Place) stream.Claim {
 	p := at.(*countsPlace)
 	c.resume(p.place)
 	c.sum = p.sum
+	return c.claim
 }
 
 func (c *counts) Suspend() { c.asked.Suspend() }
@@ -108,10 +109,11 @@ func (p *page) Place() eventstream.Place {
 	return &pagePlace{p.place(), p.shown, p.order, p.total, p.moved}
 }
 
-func (p *page) Seek(at eventstream.Place) {
+func (p *page) Seek(at eventstream.Place) stream.Claim {
 	from := at.(*pagePlace)
 	p.resume(from.place)
 	p.shown, p.order, p.total, p.moved = from.shown, from.order, from.total, from.moved
+	return p.claim
 }
 
 func (p *page) Suspend() {

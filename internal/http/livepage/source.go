@@ -101,9 +101,9 @@ func (s *source) Epoch(ctx context.Context) (string, error) {
 func (s *source) Find(_ context.Context, from eventstream.From) { s.from = from }
 
 // Begin implements eventstream.Source: nobody is ever told a reset.
-func (s *source) Begin(told eventstream.Freshness) (reset string) {
+func (s *source) Begin(told eventstream.Freshness) (claim stream.Claim, reset string) {
 	s.freshness = told
-	return ""
+	return s.claim, ""
 }
 
 // Upstream is how the watch of the kind is.
@@ -117,9 +117,9 @@ func (s *source) look(to eventstream.Sink, places *livequery.Window) (*livequery
 		s.begun = true
 		switch {
 		case s.Visible != nil:
-			s.EmitVisible(to, s.prefix, "narrowed")
+			s.EmitVisible(to, s.prefix, "narrowed", s.claim)
 		case strings.HasPrefix(s.from.Claim.Visibility, markSome):
-			s.EmitVisible(to, s.prefix, "widened")
+			s.EmitVisible(to, s.prefix, "widened", s.claim)
 		}
 		s.from = eventstream.From{}
 	}
@@ -160,7 +160,7 @@ func (s *source) look(to eventstream.Sink, places *livequery.Window) (*livequery
 	if s.next != nil {
 		s.asked.Close()
 		s.asked, s.next, s.anew = s.next, nil, true
-		s.EmitVisible(to, s.prefix, s.announce)
+		s.EmitVisible(to, s.prefix, s.announce, s.claim)
 		s.announce = ""
 	}
 	if s.told.Void() {
@@ -178,14 +178,14 @@ func (s *source) isBack(view *livequery.Snapshot) bool {
 // tellStale tells the client that its data is not fresh any more.
 func (s *source) tellStale(to eventstream.Sink, view *livequery.Snapshot) {
 	if view != nil && !view.Upstream.Live {
-		s.freshness.Tell(to, s.prefix, view.Upstream)
+		s.freshness.Tell(to, s.prefix, view.Upstream, s.position)
 	}
 }
 
 // tellLive tells the client that its data is fresh again, when it has been told all of a view that has what was missed.
 func (s *source) tellLive(to eventstream.Sink, view *livequery.Snapshot) {
 	if view.Upstream.Live {
-		s.freshness.Tell(to, s.prefix, view.Upstream)
+		s.freshness.Tell(to, s.prefix, view.Upstream, s.position)
 	}
 }
 
@@ -228,16 +228,25 @@ func (s *source) claims(view *livequery.Snapshot) {
 	s.claim = stream.Claim{Known: view.Known(), Visibility: s.queryDigest}
 }
 
-func (s *source) Due() time.Time { return s.due }
+// position is where the client stands.
+func (s *source) position() stream.Claim { return s.claim }
 
-func (s *source) Claim() stream.Claim { return s.claim }
+// progress is what a Read came to, with the client's position.
+func (s *source) progress(p eventstream.Progress) eventstream.Progress {
+	p.Claim, p.Due = s.claim, s.due
+	return p
+}
 
 func (s *source) Bookmark(to eventstream.Sink) {
 	if s.claim.All == 0 {
 		return
 	}
-	to.Emit(s.prefix, "bookmark", `{"resourceVersion":"`+strconv.FormatUint(s.claim.All, 10)+`"}`)
+	s.emit(to, "bookmark", `{"resourceVersion":"`+strconv.FormatUint(s.claim.All, 10)+`"}`)
 	s.asked.Touch() // so that the next one is further on, even if nothing changes
+}
+
+func (s *source) emit(to eventstream.Sink, name, data string) {
+	to.Emit(eventstream.Event{Prefix: s.prefix, Name: name, Data: data}, s.claim)
 }
 
 func (s *source) Question() eventstream.Question {

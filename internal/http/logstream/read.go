@@ -27,16 +27,23 @@ const (
 )
 
 func (s *source) Read(ctx context.Context, to eventstream.Sink) eventstream.Progress {
-	if s.to == nil {
-		s.to = to
+	isFirst := s.to == nil
+	s.to = to
+	p := s.read(ctx, isFirst)
+	p.Claim, p.Due = s.claim(), s.due()
+	return p
+}
+
+func (s *source) read(ctx context.Context, isFirst bool) eventstream.Progress {
+	if isFirst {
 		if s.Visible != nil {
-			s.EmitVisible(s.to, s.prefix, "narrowed")
+			s.EmitVisible(s.to, s.prefix, "narrowed", s.claim())
 		}
 	}
 	if s.Outdated() {
 		s.adopt()
 	}
-	if s.cursor == nil && to.NonBlocking() { // there may be many pods
+	if s.cursor == nil && s.to.NonBlocking() { // there may be many pods
 		return eventstream.Progress{More: true, Outcome: eventstream.WouldBlock}
 	}
 	if s.cursor == nil {
@@ -55,7 +62,8 @@ func (s *source) Read(ctx context.Context, to eventstream.Sink) eventstream.Prog
 
 // adopt tells the client that its caller may see something else from here on.
 func (s *source) adopt() {
-	s.EmitVisible(s.to, s.prefix, s.Adopt())
+	event := s.Adopt()
+	s.EmitVisible(s.to, s.prefix, event, s.claim())
 	s.relist()
 	// Nothing of what was read is told any more that may not be seen.
 	for key, c := range s.containers {
@@ -223,13 +231,13 @@ func (s *source) tell() (p eventstream.Progress) {
 // missing tells that lines of a container are missing, and what its node says of that.
 func (s *source) missing(c *container, reason, message string) {
 	if !s.plain {
-		s.to.Emit(s.prefix, "reset", c.missingData(reason, message))
+		s.emit("reset", c.missingData(reason, message))
 		return
 	}
 	if message != "" {
 		reason += ": " + message
 	}
-	s.to.Emit(s.prefix, "line", fmt.Sprintf("[kubecast: lines of %s/%s are missing here: %s]", c.pod, c.name, reason))
+	s.emit("line", fmt.Sprintf("[kubecast: lines of %s/%s are missing here: %s]", c.pod, c.name, reason))
 }
 
 // unavailable tells that none come for now.
@@ -278,7 +286,7 @@ func (s *source) settle() (p eventstream.Progress) {
 	}
 	p.Behind = !s.isSettled()
 	if how, since := s.unread(); how != nil {
-		s.freshness.Tell(s.to, s.prefix, *how)
+		s.freshness.Tell(s.to, s.prefix, *how, s.claim)
 		if s.once && time.Since(since) >= sureWithin {
 			p.Outcome = eventstream.Unavailable
 			return p
@@ -290,10 +298,10 @@ func (s *source) settle() (p eventstream.Progress) {
 	}
 	if !s.synced && !p.Behind {
 		s.synced = true
-		s.to.Emit(s.prefix, "synced", fmt.Sprintf(`{"lines":%d}`, s.lines))
+		s.emit("synced", fmt.Sprintf(`{"lines":%d}`, s.lines))
 	}
 	if !p.Behind {
-		s.freshness.Live(s.to, s.prefix)
+		s.freshness.Live(s.to, s.prefix, s.claim)
 	}
 	if s.once && s.synced {
 		s.over = true
@@ -382,7 +390,7 @@ func (s *source) begin(c *container) eventstream.Outcome {
 	c.fails, c.unreadable = time.Time{}, false
 	c.changed()
 	if !again {
-		s.to.Emit(s.prefix, "started", c.startedData())
+		s.emit("started", c.startedData())
 	}
 	return eventstream.GoOn
 }
@@ -418,7 +426,7 @@ func (s *source) end(c *container) bool {
 	c.finished, c.ended = time.Time{}, true
 	c.changed()
 	if !c.unreadable {
-		s.to.Emit(s.prefix, "ended", data)
+		s.emit("ended", data)
 	}
 	_, more := c.status.after(c.run)
 	return more
@@ -461,10 +469,10 @@ func (s *source) line(c *container, l *logs.Line) int {
 		if s.several {
 			text = c.pod + "/" + c.name + " " + text
 		}
-		s.to.Emit(s.prefix, "line", text)
+		s.emit("line", text)
 		return len(text)
 	}
 	data := c.lineData(l)
-	s.to.Emit(s.prefix, "line", data)
+	s.emit("line", data)
 	return len(data)
 }

@@ -186,15 +186,15 @@ func (s *source) Find(_ context.Context, from eventstream.From) {
 	s.known, s.own = known, from.Claim.Own
 }
 
-func (s *source) Begin(told eventstream.Freshness) (reset string) {
+func (s *source) Begin(told eventstream.Freshness) (claim stream.Claim, reset string) {
 	s.freshness = told
 	s.synced, s.over = s.known.synced, s.known.over
-	return s.reset
+	return s.claim(), s.reset
 }
 
-// Claim implements eventstream.Source. Other sources may have something to tell before this one is
+// claim is the client's position. Other sources may have something to tell before this one is
 // read for the first time: until then the client keeps its position.
-func (s *source) Claim() stream.Claim {
+func (s *source) claim() stream.Claim {
 	if s.began.IsZero() {
 		return stream.Claim{Own: s.own}
 	}
@@ -221,7 +221,7 @@ func (s *source) Claim() stream.Claim {
 
 func (s *source) Bookmark(to eventstream.Sink) {
 	if !s.began.IsZero() {
-		to.Emit(s.prefix, "bookmark", "{}")
+		to.Emit(eventstream.Event{Prefix: s.prefix, Name: "bookmark", Data: "{}"}, s.claim())
 	}
 }
 
@@ -255,7 +255,8 @@ func (s *source) Close() {
 	s.in.Release()
 }
 
-func (s *source) Due() (due time.Time) {
+// due is when the logs have to be looked at again.
+func (s *source) due() (due time.Time) {
 	sooner := func(at time.Time) {
 		if due.IsZero() || at.Before(due) {
 			due = at
@@ -279,6 +280,10 @@ func (s *source) Due() (due time.Time) {
 		}
 	}
 	return due
+}
+
+func (s *source) emit(name, data string) {
+	s.to.Emit(eventstream.Event{Prefix: s.prefix, Name: name, Data: data}, s.claim())
 }
 
 // failed is how a stream ends that cannot read a log.

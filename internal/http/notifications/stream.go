@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/url"
 	"strconv"
-	"time"
 
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/http/access"
@@ -125,12 +124,12 @@ func (s *source) Find(ctx context.Context, from eventstream.From) {
 	}
 }
 
-func (s *source) Begin(told eventstream.Freshness) (reset string) {
+func (s *source) Begin(told eventstream.Freshness) (claim stream.Claim, reset string) {
 	s.placed, s.behind, s.freshness = s.resume, s.resume, told
-	return s.reset
+	return s.claim(), s.reset
 }
 
-func (s *source) Claim() stream.Claim {
+func (s *source) claim() stream.Claim {
 	if !s.placed {
 		return stream.Claim{}
 	}
@@ -139,12 +138,18 @@ func (s *source) Claim() stream.Claim {
 
 func (s *source) Bookmark(to eventstream.Sink) {
 	if s.placed {
-		to.Emit(s.prefix, "bookmark", `{"seq":"`+strconv.FormatUint(s.seq, 10)+`"}`)
+		to.Emit(eventstream.Event{Prefix: s.prefix, Name: "bookmark", Data: `{"seq":"` + strconv.FormatUint(s.seq, 10) + `"}`}, s.claim())
 	}
 }
 
 func (s *source) Read(_ context.Context, to eventstream.Sink) eventstream.Progress {
 	s.to = to
+	p := s.read()
+	p.Claim = s.claim()
+	return p
+}
+
+func (s *source) read() eventstream.Progress {
 	if p, asking := s.Answered(); asking {
 		return p
 	}
@@ -163,7 +168,7 @@ func (s *source) Read(_ context.Context, to eventstream.Sink) eventstream.Progre
 		case err != nil:
 			return eventstream.Progress{Outcome: eventstream.Unavailable}
 		case !more:
-			s.freshness.Live(s.to, s.prefix)
+			s.freshness.Live(s.to, s.prefix, s.claim)
 			return eventstream.Progress{}
 		}
 	}
@@ -214,9 +219,9 @@ func (s *source) tell(found []inbox.Change) eventstream.Progress {
 		s.seq = c.Seq
 		switch {
 		case c.Notification != nil:
-			s.to.Emit(s.prefix, "notification", reply.MustJSON(c.Notification))
+			s.emit("notification", reply.MustJSON(c.Notification))
 		case c.Mark != nil:
-			s.to.Emit(s.prefix, "read", reply.MustJSON(c.Mark))
+			s.emit("read", reply.MustJSON(c.Mark))
 		}
 		if outcome := s.to.Relay(); outcome != eventstream.GoOn || s.Outdated() {
 			return eventstream.Progress{More: true, Outcome: outcome}
@@ -253,7 +258,7 @@ func (s *source) state() eventstream.Progress {
 // begin tells the newest notifications.
 func (s *source) begin(now inbox.State) eventstream.Progress {
 	for _, n := range now.Newest {
-		s.to.Emit(s.prefix, "notification", reply.MustJSON(n))
+		s.emit("notification", reply.MustJSON(n))
 		if outcome := s.to.Relay(); outcome != eventstream.GoOn {
 			return eventstream.Progress{More: true, Outcome: outcome}
 		}
@@ -262,7 +267,7 @@ func (s *source) begin(now inbox.State) eventstream.Progress {
 		}
 	}
 	s.placed, s.seq = true, now.Seq
-	s.to.Emit(s.prefix, "synced", fmt.Sprintf(`{"seq":"%d","count":%d,"unread":%d}`, now.Seq, len(now.Newest), now.Unread))
+	s.emit("synced", fmt.Sprintf(`{"seq":"%d","count":%d,"unread":%d}`, now.Seq, len(now.Newest), now.Unread))
 	return eventstream.Progress{More: true}
 }
 
@@ -272,7 +277,9 @@ func (s *source) miss(reason string) eventstream.Progress {
 	return eventstream.Progress{More: true, Missed: reason}
 }
 
-func (s *source) Due() time.Time { return time.Time{} }
+func (s *source) emit(name, data string) {
+	s.to.Emit(eventstream.Event{Prefix: s.prefix, Name: name, Data: data}, s.claim())
+}
 
 func (s *source) Question() eventstream.Question {
 	h := s.handler

@@ -5,6 +5,7 @@ import (
 
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/http/eventstream"
+	"github.com/kubecast/kubecast/internal/stream"
 )
 
 // Clients that look at the same queue, and may see the same of it, are told the same. So what is next is
@@ -44,9 +45,10 @@ func (s *source) Place() eventstream.Place {
 	return &standing{s.number, s.sum, s.notBefore, s.freshness}
 }
 
-func (s *source) Seek(at eventstream.Place) {
+func (s *source) Seek(at eventstream.Place) stream.Claim {
 	p := at.(*standing)
 	s.number, s.sum, s.notBefore, s.freshness, s.due = p.number, p.sum, p.notBefore, p.freshness, time.Time{}
+	return nowhere()
 }
 
 func (s *source) Suspend() { s.reader.Suspend() }

@@ -142,12 +142,21 @@ func (s *source) Epoch(ctx context.Context) (string, error) { return s.kinds.Clu
 
 func (s *source) Find(context.Context, eventstream.From) {}
 
-func (s *source) Begin(told eventstream.Freshness) (reset string) {
+func (s *source) Begin(told eventstream.Freshness) (claim stream.Claim, reset string) {
 	s.begun, s.freshness = true, told
-	return ""
+	return nowhere(), ""
 }
 
+// nowhere is the position of every client; see eventstream.ToldWhole.
+func nowhere() stream.Claim { return stream.Claim{} }
+
 func (s *source) Read(_ context.Context, to eventstream.Sink) eventstream.Progress {
+	p := s.read(to)
+	p.Due = s.due
+	return p
+}
+
+func (s *source) read(to eventstream.Sink) eventstream.Progress {
 	if p, asking := s.Answered(); asking {
 		return p
 	}
@@ -174,7 +183,7 @@ func (s *source) Read(_ context.Context, to eventstream.Sink) eventstream.Progre
 		}
 		return s.lookAgain(to, now.Kinds)
 	case !now.Upstream.Live:
-		s.freshness.Tell(to, s.prefix, now.Upstream)
+		s.freshness.Tell(to, s.prefix, now.Upstream, nowhere)
 	}
 	if time.Now().Before(s.notBefore) {
 		s.due = s.notBefore
@@ -222,10 +231,10 @@ func (s *source) tell(to eventstream.Sink, now *pending.Snapshot) eventstream.Pr
 	to.Step(len(view.Text))
 	if told {
 		s.sum, s.notBefore = view.Sum, time.Now().Add(s.asked.conflate)
-		to.Emit(s.prefix, "queue", view.Text)
+		to.Emit(eventstream.Event{Prefix: s.prefix, Name: "queue", Data: view.Text}, nowhere())
 	}
 	if now.Upstream.Live {
-		s.freshness.Tell(to, s.prefix, now.Upstream)
+		s.freshness.Tell(to, s.prefix, now.Upstream, nowhere)
 	}
 	if !told {
 		return eventstream.Progress{More: true} // so that what comes next wakes the session
@@ -254,10 +263,6 @@ func (s *source) isThere(now *pending.Snapshot, see sight) (p eventstream.Progre
 	}
 	return p, is
 }
-
-func (s *source) Due() time.Time { return s.due }
-
-func (s *source) Claim() stream.Claim { return stream.Claim{} }
 
 // ToldWhole implements eventstream.ToldWhole.
 func (s *source) ToldWhole() {}
