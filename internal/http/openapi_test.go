@@ -202,7 +202,7 @@ func TestEveryParameterIsDescribed(t *testing.T) {
 	d := readOpenAPI(t)
 	ofLists := readParameters(t, "rest/list_request.go", "parseList", "limitOf", "askedVersionOf")
 	ofLists = append(ofLists, readParameters(t, "reply/accept.go", "WantsWatch")...)
-	ofLists = append(ofLists, readParameters(t, "eventstream/kubernetes_watch.go", "parseKubernetesWatch")...)
+	ofLists = append(ofLists, readParameters(t, "objectstream/kubernetes_watch.go", "parseKubernetesWatch")...)
 	ofViews := readParameters(t, "render/view.go", "ParseView")
 	ofLists = append(ofLists, ofViews...)
 	ofObjects := slices.Concat(readParameters(t, "rest/list_request.go", "versionOf"), ofViews, []string{"watch"})

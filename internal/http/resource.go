@@ -48,9 +48,9 @@ func (s *Server) resource(w http.ResponseWriter, r *http.Request) error {
 	case accepted == reply.FormNone:
 		return reply.NotAcceptable("only application/json (as it is, as=Table or as=PartialObjectMetadata) and text/event-stream can be answered")
 	case accepted == reply.FormEvents:
-		return s.streams.Single(w, r, id, t)
+		return s.streams.Single(w, r, id)
 	case request.MayName(r.URL.RawQuery, "watch") && reply.WantsWatch(r.URL.Query()):
-		return s.streams.Watch(w, r, id, t, accepted)
+		return s.objects.Watch(s.streams, w, r, id, t, accepted)
 	}
 	if err := checkTimeout(r); err != nil {
 		return err
@@ -75,7 +75,7 @@ func (s *Server) history(w http.ResponseWriter, r *http.Request) error {
 		if trace := auditrecord.Of(r.Context()); trace != nil {
 			trace.Asked(accepted, r.URL.Query())
 		}
-		return s.streams.Other(w, r, id)
+		return s.streams.Single(w, r, id)
 	case accepted == reply.FormEvents:
 		return s.streams.Refuse(w, r, err)
 	case err != nil:
@@ -94,7 +94,7 @@ func (s *Server) streamOr(answer func(http.ResponseWriter, *http.Request, auth.I
 		}
 		switch {
 		case err == nil && accepted == reply.FormEvents:
-			return s.streams.Other(w, r, id)
+			return s.streams.Single(w, r, id)
 		case accepted == reply.FormEvents:
 			return s.streams.Refuse(w, r, err)
 		case err != nil:
@@ -126,7 +126,7 @@ func (s *Server) logLines(w http.ResponseWriter, r *http.Request) error {
 		w.WriteHeader(http.StatusNoContent) // which ends an EventSource
 		return nil
 	}
-	return s.streams.Other(w, r, id)
+	return s.streams.Single(w, r, id)
 }
 
 // formOfLogs is the form that the client prefers; text, if it does not say.

@@ -46,6 +46,7 @@ import (
 	"github.com/kubecast/kubecast/internal/http/livequery"
 	"github.com/kubecast/kubecast/internal/http/logstream"
 	"github.com/kubecast/kubecast/internal/http/notifications"
+	"github.com/kubecast/kubecast/internal/http/objectstream"
 	"github.com/kubecast/kubecast/internal/http/podlog"
 	"github.com/kubecast/kubecast/internal/http/queueapi"
 	"github.com/kubecast/kubecast/internal/http/ratelimit"
@@ -123,6 +124,7 @@ type Server struct {
 	followed    *logstream.Handler
 	queries     *livequery.Registry
 	streams     *eventstream.Hub
+	objects     *objectstream.Handler
 	processors  *budget.Queue // who does something that takes long
 	rates       *ratelimit.Rates
 	turns       *ratelimit.Turns
@@ -192,13 +194,17 @@ func New(opts Options) (*Server, error) {
 		Access: s.access, Feeds: s.feeds, Take: func(user string) (func(), error) { return s.logs.Take(user) },
 		Turns: s.turns, WriteTimeout: opts.Stream.WriteTimeout,
 	})
+	s.objects = objectstream.New(objectstream.Options{
+		Access: s.access, Pages: livepage.New(livepage.Options{Access: s.access, Queries: s.queries}).Stream,
+	})
+	parsers := s.objects.Parsers()
+	for path, parse := range map[string]eventstream.Parser{
+		historyapi.Prefix: s.past.Stream, logstream.Prefix: s.followed.Stream, notifications.Path: s.told.Stream, queueapi.Path: s.queues.Stream,
+	} {
+		parsers[strings.TrimPrefix(path, "/")] = eventstream.Sources{Parse: parse}
+	}
 	s.streams = eventstream.New(eventstream.Options{
-		Parsers: eventstream.Parsers{
-			strings.TrimPrefix(historyapi.Prefix, "/"): s.past.Stream, strings.TrimPrefix(logstream.Prefix, "/"): s.followed.Stream,
-			strings.TrimPrefix(notifications.Path, "/"): s.told.Stream, strings.TrimPrefix(queueapi.Path, "/"): s.queues.Stream,
-			eventstream.LiveQueries: livepage.New(livepage.Options{Access: s.access, Queries: s.queries}).Stream,
-		},
-		Access: s.access, Authorizer: opts.Authorizer, Confirm: s.signin.Confirm, Revocations: opts.Revocations,
+		Parsers: parsers, Authorizer: opts.Authorizer, Confirm: s.signin.Confirm, Revocations: opts.Revocations,
 		Processors: s.processors, Memory: s.memory, Codings: codings, Times: opts.Stream,
 		Limits:      opts.Limits.ofStreams(),
 		SyncTimeout: opts.SyncTimeout, Drain: opts.Drain, Registerer: opts.Registerer, Log: opts.Log,

@@ -86,6 +86,14 @@ var errAway = errors.New("it cannot be read any more")
 // reasonGone is why a source is stale that is not served: the stream goes on with the others.
 const reasonGone = "gone"
 
+// prefixOf is what the names of a source's events begin with.
+func prefixOf(name string) string {
+	if name == "" {
+		return ""
+	}
+	return name + "."
+}
+
 // newBeginning returns what stands for a source, which may be nil.
 func newBeginning(what opening, source Source, from From) *beginning {
 	return &beginning{opening: what, source: source, opened: source, from: from, since: time.Now()}

@@ -11,13 +11,13 @@ import (
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
-// encoder is the form in which a client is told events: server-sent events, or Kubernetes' watch events.
-type encoder interface {
-	// encode appends an event to a buffer. It appends nothing if this form cannot express the event.
-	encode(buf []byte, e Event) []byte
-	// relists reports whether clients list again by themselves when they are told a reset. The
+// Encoder is the form in which a client is told events: server-sent events, lines of text, or one of a Source's own.
+type Encoder interface {
+	// Encode appends an event to a buffer. It appends nothing if this form cannot express the event.
+	Encode(buf []byte, e Event) []byte
+	// Relists reports whether clients list again by themselves when they are told a reset. The
 	// stream then ends with it.
-	relists() bool
+	Relists() bool
 }
 
 // Event is one thing that a client is told. Which fields count depends on its kind.
@@ -81,6 +81,28 @@ func (v *View) Key() string {
 	return key
 }
 
+// IsPart reports whether the client wants less than whole objects.
+func (v *View) IsPart() bool { return v.fields != nil }
+
+// HasDeltas reports whether the client wants merge patches in place of modified objects.
+func (v *View) HasDeltas() bool { return v.deltas }
+
+// Cost is about how many bytes of an object have to be read to tell a change of it; 0 if it is sent as it is kept.
+func (v *View) Cost(o *cluster.Object) (bytes int) {
+	if v.fields != nil {
+		bytes += o.Size()
+	}
+	if v.deltas {
+		bytes += 2 * o.Size() // both the old and the new object are read
+	}
+	return bytes
+}
+
+// ServerSentEvents is the form for browsers. What is rendered for it is charged to a user.
+func ServerSentEvents(memory *budget.Memory, quotaOwner string) Encoder {
+	return &serverSentEvents{memory: memory, quotaOwner: quotaOwner}
+}
+
 // serverSentEvents is the form for browsers (WHATWG HTML, 9.2), with the events of docs/wire.md, "Event streams".
 type serverSentEvents struct {
 	// Renderings of objects are charged to this memory, and kept for others who want the same.
@@ -90,9 +112,9 @@ type serverSentEvents struct {
 	quotaOwner string
 }
 
-func (*serverSentEvents) relists() bool { return false }
+func (*serverSentEvents) Relists() bool { return false }
 
-func (s *serverSentEvents) encode(buf []byte, e Event) []byte {
+func (s *serverSentEvents) Encode(buf []byte, e Event) []byte {
 	switch e.Kind {
 	case kindGreeting:
 		return appendRetry(append(buf, ": kubecast\n\n"...), e.after)

@@ -41,12 +41,12 @@ var buffers = sync.Pool{New: func() any { b := make([]byte, conn.ChunkRoom, 4<<1
 var errBusy = errors.New("the client takes no more at the moment")
 
 // add collects an event in a form.
-func (f *frames) add(form encoder, e Event) {
+func (f *frames) add(form Encoder, e Event) {
 	if f.buf == nil {
 		f.buf = newBuffer()
 	}
 	before := len(*f.buf)
-	*f.buf = form.encode(*f.buf, e)
+	*f.buf = form.Encode(*f.buf, e)
 	switch after := len(*f.buf); {
 	case after == conn.ChunkRoom: // nothing was collected, and an empty chunk would end the body
 		f.drop()

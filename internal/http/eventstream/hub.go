@@ -1,5 +1,5 @@
-// Package eventstream owns the event streams, and the watches in Kubernetes' own form. It knows which are open, serves
-// them, decides what each of them is told, and bounds how many there may be.
+// Package eventstream owns the event streams. It knows which are open, serves them, and bounds how many there may be.
+// What each of them tells comes from its sources, of which it knows nothing else.
 //
 // What it promises: a client is told every event after its position that its caller may see, in order, or is told that
 // it has missed something. No client waits for another. An idle stream has no goroutine, where its connection needs
@@ -20,21 +20,19 @@ import (
 
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/budget"
-	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/coding"
 	"github.com/kubecast/kubecast/internal/http/conn"
 )
 
 // Options configure a Hub; all are required unless they say otherwise.
 type Options struct {
-	Access     *access.Access
 	Authorizer auth.Authorizer // tells when somebody's permissions may have changed
 	// Confirm says whether what somebody signed in with still counts; an auth.ErrBadToken ends their streams.
 	Confirm     func(context.Context, auth.Identity) error
 	Revocations *auth.Revocations // end streams before their time; may be nil
 	Processors  *budget.Queue     // turns for long work
 	Memory      *budget.Memory    // memory for what is made of objects
-	Parsers     Parsers           // of what can be streamed beside objects; may be nil
+	Parsers     Parsers           // of what can be streamed
 	Codings     *coding.Codings   // in which event streams are sent; nil: none
 	Limits      Limits
 	Times       Times

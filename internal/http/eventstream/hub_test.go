@@ -48,6 +48,7 @@ func (scopes) Changes(auth.Identity, func()) func() { return func() {} }
 type running struct {
 	t       *testing.T
 	api     *apitest.API
+	reach   *access.Access
 	hub     *Hub
 	address string
 	mu      sync.Mutex
@@ -98,13 +99,14 @@ func runFor(t *testing.T, authorizer auth.Authorizer, wrap func(net.Conn) net.Co
 	if err != nil {
 		t.Fatal(err)
 	}
+	r.reach = reach
 	codings, err := coding.New(coding.Names, prometheus.NewRegistry())
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.hub = New(Options{
 		Codings: codings,
-		Access:  reach, Authorizer: authorizer, Confirm: func(context.Context, auth.Identity) error { return nil },
+		Parsers: ObjectParsers(reach), Authorizer: authorizer, Confirm: func(context.Context, auth.Identity) error { return nil },
 		Processors: budget.NewQueue(2, 0, 0), Memory: budget.NewMemory(1 << 20),
 		Times:       Times{Heartbeat: time.Hour, MaxAge: 24 * time.Hour, WriteTimeout: patience, Retry: time.Second, Reauthorize: time.Hour},
 		SyncTimeout: patience, Drain: time.Second, Registerer: prometheus.NewRegistry(), Log: log,
@@ -116,8 +118,7 @@ func runFor(t *testing.T, authorizer auth.Authorizer, wrap func(net.Conn) net.Co
 	r.address = listener.Addr().String()
 	server := &http.Server{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
-			target, _ := access.Parse(request.URL.Path)
-			if err := r.hub.Single(w, request, auth.Identity{Username: request.Header.Get("User")}, target); err != nil {
+			if err := r.hub.Single(w, request, auth.Identity{Username: request.Header.Get("User")}); err != nil {
 				t.Error(err)
 			}
 		}),
@@ -200,14 +201,14 @@ func (r *running) await(open, idle int) {
 	}
 }
 
-// panicking is an encoder that fails where it is to tell a change.
-type panicking struct{ encoder }
+// panicking is an Encoder that fails where it is to tell a change.
+type panicking struct{ Encoder }
 
-func (p panicking) encode(buf []byte, e Event) []byte {
+func (p panicking) Encode(buf []byte, e Event) []byte {
 	if e.Kind == KindChange {
 		panic(apitest.SecretDetail)
 	}
-	return p.encoder.encode(buf, e)
+	return p.Encoder.Encode(buf, e)
 }
 
 // TestPanicOfOneStreamEndsOnlyThat, and not in a way that looks complete.

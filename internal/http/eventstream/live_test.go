@@ -8,6 +8,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/http/access"
 )
 
 // told are the names of the events that a client is told until it has been told all of some, whatever else comes.
@@ -73,7 +76,12 @@ func TestWhoJoinsABroadcastIsToldThatItsSourceIsStale(t *testing.T) {
 		}
 		return c != nil && c.take() // from here on nobody serves it
 	})
-	store := c.source.(*watch).Store
+	granted, err := r.reach.Open(t.Context(), auth.Identity{}, access.Target{Version: "v1", Resource: "pods"}, "watch")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer granted.Release()
+	store := granted.Store
 	seen := func(version uint64) {
 		r.soon("it is cached", func() bool { return store.Topic().Head().Version >= version })
 	}

@@ -19,10 +19,7 @@ import (
 // Of a stream of several, one that cannot be opened for now, or takes long, does not keep the others from beginning.
 func (ss *session) openSources(ctx context.Context, req streamRequest) (refusal Outcome, err error) {
 	ss.several = req.several
-	ss.openings = slices.Clone(req.others)
-	for _, wr := range req.watches {
-		ss.openings = append(ss.openings, ss.hub.watchOpener(wr))
-	}
+	ss.openings = req.openings
 	slices.SortFunc(ss.openings, func(a, b opening) int { return cmp.Compare(a.name, b.name) }) // as ids have them
 	ss.sources = make([]Source, len(ss.openings))
 	if refusal, err = ss.openAll(ctx); refusal == GoOn && err == nil {

@@ -38,7 +38,7 @@ type session struct {
 	bookmark  time.Duration // likewise, the time between two bookmarks
 	age       time.Duration // likewise, after which the stream ends
 
-	encoder  encoder
+	encoder  Encoder
 	out      frames
 	sources  []Source  // in the place of each that has not begun stands a *beginning
 	openings []opening // how each is opened
@@ -313,7 +313,7 @@ func (ss *session) reset(s Source, reason string) Outcome {
 		prefix = prefixOf(s.Name())
 	}
 	ss.emit(Event{Kind: KindReset, Prefix: prefix, Name: reason})
-	if ss.encoder.relists() {
+	if ss.encoder.Relists() {
 		return AfterError
 	}
 	return GoOn

@@ -11,7 +11,7 @@ import (
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
-// Source is one thing that a stream tells of: the objects that a path names (watch), or anything
+// Source is one thing that a stream tells of: the objects that a path names, a history, logs, or anything
 // else that has positions from which it can be read on. A session has one or several sources, and
 // does not know what they are.
 //
@@ -160,6 +160,9 @@ type Sink interface {
 	// Spawn has a goroutine do something until the server ends, or it is cancelled; see Aside.
 	Spawn(do func(ctx context.Context)) (cancel context.CancelFunc)
 }
+
+// BatchSize is how many events of a kind's objects one Read tells at most.
+const BatchSize = 128
 
 // Opener opens a source for a caller, who may see something of it. Errors are those of requests (see reply.To); those
 // that heal by retrying (429 and 503) are told as Limit and Unavailable.

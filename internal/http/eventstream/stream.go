@@ -1,14 +1,12 @@
 package eventstream
 
 import (
-	"context"
 	"math/rand/v2"
 	"net/http"
 	"strings"
 	"time"
 
 	"github.com/kubecast/kubecast/internal/auth"
-	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/auditrecord"
 	"github.com/kubecast/kubecast/internal/http/coding"
 	"github.com/kubecast/kubecast/internal/http/conn"
@@ -18,39 +16,23 @@ import (
 
 const eventStream = "text/event-stream"
 
-// Single answers a Kubernetes path that is asked for as an event stream.
-func (h *Hub) Single(w http.ResponseWriter, r *http.Request, id auth.Identity, t access.Target) error {
-	query, err := request.Query(r)
-	if err != nil {
-		return err
-	}
-	if parse := h.opts.Parsers[LiveQueries]; parse != nil && asksLiveQuery(query) {
-		return h.other(w, r, id, parse, false)
-	}
-	req, err := parseSingle(t, query)
-	if err != nil {
-		return err
-	}
-	return h.stream(w, r, id, req)
-}
-
-// Other answers a path of one of Options.Parsers that is asked for as an event stream.
-func (h *Hub) Other(w http.ResponseWriter, r *http.Request, id auth.Identity) error {
-	return h.other(w, r, id, h.opts.Parsers.of(r.URL.Path), false)
+// Single answers a path of one of Options.Parsers that is asked for as an event stream.
+func (h *Hub) Single(w http.ResponseWriter, r *http.Request, id auth.Identity) error {
+	return h.single(w, r, id, h.opts.Parsers.of(r.URL.Path).Parse, false)
 }
 
 // Text answers a path as lines of text: the data of each event that is called line. An answer that
 // ends before its source does does not look complete.
 func (h *Hub) Text(w http.ResponseWriter, r *http.Request, id auth.Identity, parse Parser) error {
-	return h.other(w, r, id, parse, true)
+	return h.single(w, r, id, parse, true)
 }
 
-func (h *Hub) other(w http.ResponseWriter, r *http.Request, id auth.Identity, parse Parser, text bool) error {
+func (h *Hub) single(w http.ResponseWriter, r *http.Request, id auth.Identity, parse Parser, text bool) error {
 	query, err := request.Query(r)
 	if err != nil {
 		return err
 	}
-	req, err := parseOther(parse, r.URL.Path, query)
+	req, err := parseSingle(parse, r.URL.Path, query)
 	if err != nil {
 		return err
 	}
@@ -89,7 +71,7 @@ func (h *Hub) stream(w http.ResponseWriter, r *http.Request, id auth.Identity, r
 		ss.leaveQuota()
 	}
 	refusal, err := Limit, error(nil)
-	if ss.takeQuota(len(req.watches) + len(req.others)) {
+	if ss.takeQuota(len(req.openings)) {
 		refusal, err = ss.openSources(r.Context(), req)
 	}
 	if err != nil {
@@ -103,6 +85,47 @@ func (h *Hub) stream(w http.ResponseWriter, r *http.Request, id auth.Identity, r
 		return nil // gone, or content
 	}
 	h.start(r, ss, refusal)
+	return nil
+}
+
+// Answer is a stream of one source in a form that is not that of event streams.
+type Answer struct {
+	Source   Source
+	Encoder  Encoder
+	Media    string        // the type of its content
+	Position string        // from which the client goes on, in place of one that it sends as clients of event streams do; may be ""
+	Age      time.Duration // after which the stream ends; 0: as any other
+	// Bookmarks is the time between two bookmarks; 0: as on any other.
+	Bookmarks time.Duration
+}
+
+// Serve answers a request with a stream of one source in a form of its own. The caller's permissions are followed, and
+// their quotas are taken, before open is called. Whatever keeps the stream from beginning is an error of the request.
+func (h *Hub) Serve(w http.ResponseWriter, r *http.Request, id auth.Identity, open func() (Answer, error)) error {
+	ss := h.newSession(r, id)
+	ss.follow()
+	giveUp := func() {
+		ss.permission.stop()
+		ss.leaveQuota()
+	}
+	if !ss.takeQuota(1) {
+		giveUp()
+		return reply.TooManyRequests("too many watches and streams are open: end one, or try again later", nil)
+	}
+	answer, err := open()
+	if err != nil {
+		giveUp()
+		return err
+	}
+	ss.sources, ss.openings = []Source{answer.Source}, make([]opening, 1)
+	ss.encoder, ss.position = answer.Encoder, answer.Position
+	ss.age, ss.bookmark = answer.Age, answer.Bookmarks
+	if ss.out.to, err = conn.Open(w, r, answer.Media); err != nil || request.IsHead(r) {
+		closeAll(ss.sources)
+		giveUp()
+		return nil // the client has gone, or asked only for the head
+	}
+	h.start(r, ss, GoOn)
 	return nil
 }
 
@@ -169,7 +192,7 @@ func (h *Hub) newSession(r *http.Request, id auth.Identity) *session {
 // newEventStream is newSession for server-sent events.
 func (h *Hub) newEventStream(r *http.Request, id auth.Identity) *session {
 	ss := h.newSession(r, id)
-	ss.encoder = &serverSentEvents{memory: h.opts.Memory, quotaOwner: id.QuotaOwner()}
+	ss.encoder = ServerSentEvents(h.opts.Memory, id.QuotaOwner())
 	return ss
 }
 
@@ -194,16 +217,6 @@ func closeAll(sources []Source) {
 			s.Close()
 		}
 	}
-}
-
-func (h *Hub) watchOpener(req watchRequest) opening {
-	return opening{req.name, func(ctx context.Context, id auth.Identity) (Source, error) {
-		granted, err := h.opts.Access.Open(ctx, id, req.target, "watch")
-		if err != nil {
-			return nil, err
-		}
-		return newWatch(h.opts.Access, &id, req, granted), nil
-	}}
 }
 
 // between is a random duration from low to high.

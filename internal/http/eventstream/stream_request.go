@@ -11,36 +11,15 @@ import (
 	"time"
 
 	"github.com/kubecast/kubecast/internal/cache"
-	"github.com/kubecast/kubecast/internal/cluster"
-	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/render"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/http/request"
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
-// watchRequest is one watch that a client asks for.
-type watchRequest struct {
-	name     string // "" on a stream of a single one
-	target   access.Target
-	selector cache.Selector
-	// after is resourceVersion=: start after this version, without a snapshot; 0: not asked for.
-	after uint64
-	// quiet is sendInitialEvents=false: start now, without a snapshot.
-	quiet bool
-	// lists says that the client lists again by itself when it is told a reset.
-	lists bool
-	// relistEnds has the watch end where a relist passed over something; see cluster.RelistHeader.
-	relistEnds bool
-	view       View
-	// conflate is the interval within which at most one modification of each object is told; 0: all are.
-	conflate time.Duration
-}
-
 // streamRequest is what a client asks of an event stream.
 type streamRequest struct {
-	watches   []watchRequest
-	others    []opening     // of sources that are no watches
+	openings  []opening     // of its sources
 	several   bool          // there may be several sources, each of which has a name
 	heartbeat time.Duration // 0: the server's own
 	text      bool          // lines are answered, and no events
@@ -64,7 +43,7 @@ var (
 	// Parameters that Kubernetes' clients add to a watch, and that ask for what every event stream does anyway.
 	ignoredParameters = []string{"watch", "allowWatchBookmarks", "timeoutSeconds", "resourceVersionMatch", "pretty"}
 	listParameters    = []string{"continue"}
-	// Parameters that make a watch another source: counts, or a page; see LiveQueries.
+	// Parameters that make a watch another source: counts, or a page.
 	liveQueryParameters = []string{"countBy", "limit", "sort", "offset"}
 	// Parameters that are taken off the address before a handler sees it; see signin.TakeTicket.
 	takenParameters = []string{request.TicketParameter}
@@ -81,22 +60,20 @@ func LiveQueryParameters() []string { return slices.Clone(liveQueryParameters) }
 // WatchParameters are those that every watch may have, and that stand beside the watches on /stream as well.
 func WatchParameters() []string { return slices.Concat(watchParameters, ignoredParameters) }
 
-// asksLiveQuery reports whether a watch's own query makes it counts or a page.
-func asksLiveQuery(own url.Values) bool {
-	return slices.ContainsFunc(liveQueryParameters, func(key string) bool { return own.Has(key) })
+// Parsers says how sources are asked for, by the first part of their paths: "history", or "apis". That may stand below a
+// cluster's.
+type Parsers map[string]Sources
+
+// Sources are those that some paths name.
+type Sources struct {
+	Parse Parser
+	// Defaults says that parameters which stand beside the sources on /stream count for each of
+	// these sources that has not its own.
+	Defaults bool
 }
 
-// Parsers are the parsers of sources other than the objects of a kind, by the first part of their paths: "history".
-// That may stand below a cluster's.
-// The one of LiveQueries is for the paths of kinds.
-type Parsers map[string]Parser
-
-// LiveQueries is the parser of counts and pages: of paths that would be those of a watch, if their
-// query did not ask for that.
-const LiveQueries = "?"
-
-// of is the parser for a path; nil if the path is that of a kind's objects, or of nothing.
-func (p Parsers) of(path string) Parser {
+// of is how the source of a path is asked for; its Parse is nil if there is none.
+func (p Parsers) of(path string) Sources {
 	if below, ok := strings.CutPrefix(path, "/clusters/"); ok {
 		_, path, _ = strings.Cut(below, "/")
 	}
@@ -104,21 +81,8 @@ func (p Parsers) of(path string) Parser {
 	return p[first]
 }
 
-// parseSingle reads the request for a stream of one watch, whose path is the request's own.
-func parseSingle(t access.Target, query url.Values) (streamRequest, error) {
-	if err := checkParameters(query); err != nil {
-		return streamRequest{}, err
-	}
-	w, err := parseWatch("", t, query, nil)
-	if err != nil {
-		return streamRequest{}, err
-	}
-	req := streamRequest{watches: []watchRequest{w}}
-	return req, req.connection(query)
-}
-
-// parseOther reads the request for a stream of one source that is no watch.
-func parseOther(parse Parser, path string, query url.Values) (req streamRequest, err error) {
+// parseSingle reads the request for a stream of one source.
+func parseSingle(parse Parser, path string, query url.Values) (req streamRequest, err error) {
 	own := url.Values{}
 	for key, values := range query {
 		switch {
@@ -132,7 +96,7 @@ func parseOther(parse Parser, path string, query url.Values) (req streamRequest,
 	if err != nil {
 		return req, err
 	}
-	req.others = []opening{{open: open}}
+	req.openings = []opening{{open: open}}
 	return req, req.connection(query)
 }
 
@@ -157,7 +121,7 @@ func parseMulti(query url.Values, parsers Parsers) (streamRequest, error) {
 			names = append(names, key)
 		}
 	}
-	if err := checkParameters(defaults); err != nil {
+	if err := CheckParameters(defaults); err != nil {
 		return req, err
 	}
 	switch {
@@ -171,28 +135,22 @@ func parseMulti(query url.Values, parsers Parsers) (streamRequest, error) {
 		if err != nil {
 			return req, reply.BadRequest("%s%s", prefix(name), err)
 		}
-		parse := parsers.of(path)
-		if parse == nil && asksLiveQuery(own) {
-			parse = parsers[LiveQueries]
-			for _, key := range watchParameters {
-				if defaults.Has(key) && !own.Has(key) {
-					own[key] = defaults[key]
-				}
+		of := parsers.of(path)
+		if of.Parse == nil {
+			return req, reply.BadRequest("%s%q is not the path of a Kubernetes resource", prefix(name), path)
+		}
+		asked := maps.Clone(own)
+		for _, key := range watchParameters {
+			if of.Defaults && defaults.Has(key) && !own.Has(key) {
+				asked[key] = defaults[key]
 			}
 		}
-		if parse != nil {
-			other, err := parseOther(func(_, path string, query url.Values) (Opener, error) { return parse(name, path, query) }, path, own)
-			if err != nil {
-				return req, named(name, err)
-			}
-			req.others = append(req.others, opening{name, other.others[0].open})
-		} else {
-			w, err := parseWatchOf(name, path, own, defaults)
-			if err != nil {
-				return req, err
-			}
-			req.watches = append(req.watches, w)
+		parse := func(_, path string, query url.Values) (Opener, error) { return of.Parse(name, path, query) }
+		one, err := parseSingle(parse, path, asked)
+		if err != nil {
+			return req, named(name, err)
 		}
+		req.openings = append(req.openings, opening{name, one.openings[0].open})
 		if err := req.connection(own); err != nil {
 			return req, reply.BadRequest("%s%s", prefix(name), err)
 		}
@@ -229,26 +187,14 @@ func parseAddress(text string) (path string, query url.Values, err error) {
 	return address.Path, query, nil
 }
 
-// parseWatchOf reads a watch of the objects that a path names.
-func parseWatchOf(name, path string, own, defaults url.Values) (watchRequest, error) {
-	t, ok := access.Parse(path)
-	if !ok {
-		return watchRequest{}, reply.BadRequest("%s%q is not the path of a Kubernetes resource", prefix(name), path)
-	}
-	if err := checkParameters(own); err != nil {
-		return watchRequest{}, reply.BadRequest("%s%s", prefix(name), err)
-	}
-	return parseWatch(name, t, own, defaults)
-}
-
 func isParameter(key string) bool {
 	return slices.Contains(watchParameters, key) || slices.Contains(connectionParameters, key) ||
 		slices.Contains(liveQueryParameters, key) || slices.Contains(ignoredParameters, key) || slices.Contains(listParameters, key) || slices.Contains(takenParameters, key)
 }
 
-// checkParameters refuses parameters that are unknown or not built. Otherwise a client that asked
+// CheckParameters refuses parameters that are unknown or not built. Otherwise a client that asked
 // for less than it gets, or for something else, would find out only by wrong data.
-func checkParameters(query url.Values) error {
+func CheckParameters(query url.Values) error {
 	for _, key := range slices.Sorted(maps.Keys(query)) {
 		switch {
 		case slices.Contains(listParameters, key):
@@ -264,40 +210,6 @@ func checkParameters(query url.Values) error {
 		}
 	}
 	return nil
-}
-
-func parseWatch(name string, t access.Target, own, defaults url.Values) (watchRequest, error) {
-	get := func(key string) string {
-		if own.Has(key) {
-			return own.Get(key)
-		}
-		return defaults.Get(key)
-	}
-	w := watchRequest{name: name, target: t}
-	var err error
-	if w.selector, err = t.Paths().Selector(get("labelSelector"), get("fieldSelector")); err != nil {
-		return w, reply.BadRequest("%s%s", prefix(name), err)
-	}
-	w.selector = w.selector.Search(get("search"))
-	if w.view, w.conflate, err = ParseView(t.Paths(), get); err != nil {
-		return w, reply.BadRequest("%s%s", prefix(name), err)
-	}
-	initial := get("sendInitialEvents")
-	if initial != "" && initial != "true" && initial != "false" {
-		return w, reply.BadRequest("%ssendInitialEvents: %q is neither true nor false", prefix(name), initial)
-	}
-	if text := get("resourceVersion"); text != "" {
-		if w.after, err = cluster.ParseVersion(text); err != nil {
-			return w, reply.BadRequest("%sresourceVersion: Invalid value: %q", prefix(name), text)
-		}
-	}
-	switch initial {
-	case "true": // the client asks for a snapshot, of any version
-		w.after = 0
-	case "false":
-		w.quiet = w.after == 0
-	}
-	return w, nil
 }
 
 // ParseView reads the parameters that say how much of each object the client wants, and at most how often; conflate is

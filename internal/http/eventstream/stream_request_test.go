@@ -71,7 +71,7 @@ func TestStreamQueries(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = parseMulti(query, nil)
+		_, err = parseMulti(query, ObjectParsers(nil))
 		switch {
 		case test.want == "" && err != nil:
 			t.Errorf("%s: %v", test.query, err)
@@ -91,7 +91,7 @@ func TestNamesOfParametersAreReserved(t *testing.T) {
 			continue
 		}
 		reserved++
-		if _, err := parseMulti(url.Values{name: {"/api/v1/pods"}, "other": {"/api/v1/nodes"}}, nil); err == nil {
+		if _, err := parseMulti(url.Values{name: {"/api/v1/pods"}, "other": {"/api/v1/nodes"}}, ObjectParsers(nil)); err == nil {
 			t.Errorf("a watch may be called %s", name)
 		}
 	}
@@ -100,27 +100,58 @@ func TestNamesOfParametersAreReserved(t *testing.T) {
 	}
 }
 
+// queries is what sources are asked for, by their names.
+type queries map[string]url.Values
+
+// parsers are those of objects, which write down what they are asked.
+func (q queries) parsers() Parsers {
+	parsers := ObjectParsers(nil)
+	objects := parsers["api"].Parse
+	for prefix := range parsers {
+		parsers[prefix] = Sources{Defaults: true, Parse: func(name, path string, query url.Values) (Opener, error) {
+			q[name] = query
+			return objects(name, path, query)
+		}}
+	}
+	return parsers
+}
+
 func TestOwnParametersComeBeforeTheDefaults(t *testing.T) {
 	query, _ := url.ParseQuery("a=" + url.QueryEscape("/api/v1/pods?labelSelector=app=a&heartbeat=30s&resourceVersion=7") +
 		"&b=" + url.QueryEscape("/api/v1/pods?sendInitialEvents=true&conflate=0s") +
 		"&c=" + url.QueryEscape("/api/v1/pods?labelSelector=") +
 		"&labelSelector=app%3Ddefault&sendInitialEvents=false&heartbeat=40s&conflate=1ms&resourceVersion=5")
-	req, err := parseMulti(query, nil)
+	of := queries{}
+	req, err := parseMulti(query, of.parsers())
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, b, c := req.watches[0], req.watches[1], req.watches[2]
-	if a.after != 7 || a.quiet || a.conflate != minConflate {
-		t.Errorf("a: %+v", a)
-	}
-	if b.after != 0 || b.quiet || b.conflate != 0 {
-		t.Errorf("b: %+v", b)
-	}
-	if !c.selector.Empty() || c.after != 5 {
-		t.Errorf("c: %+v", c)
+	for name, want := range map[string]string{
+		"a": "conflate=1ms&labelSelector=app%3Da&resourceVersion=7&sendInitialEvents=false",
+		"b": "conflate=0s&labelSelector=app%3Ddefault&resourceVersion=5&sendInitialEvents=true",
+		"c": "conflate=1ms&labelSelector=&resourceVersion=5&sendInitialEvents=false",
+	} {
+		if got := of[name].Encode(); got != want {
+			t.Errorf("%s is asked for with %s, not %s", name, got, want)
+		}
 	}
 	if req.heartbeat != 30*time.Second {
 		t.Errorf("the shortest heartbeat counts, not %v", req.heartbeat)
+	}
+}
+
+// TestDefaultsAreOnlyForThoseThatTakeThem: a history knows no fieldSelector, and would refuse a stream that has one for its
+// watches.
+func TestDefaultsAreOnlyForThoseThatTakeThem(t *testing.T) {
+	of := queries{}
+	parsers := of.parsers()
+	parsers["history"] = Sources{Parse: func(name, _ string, query url.Values) (Opener, error) {
+		of[name] = query
+		return nil, nil
+	}}
+	query := url.Values{"pods": {"/api/v1/pods"}, "past": {"/history/apis/batch/v1/jobs"}, "labelSelector": {"app=x"}}
+	if _, err := parseMulti(query, parsers); err != nil || of["pods"].Get("labelSelector") != "app=x" || len(of["past"]) > 0 {
+		t.Errorf("%v, %v", err, of)
 	}
 }
 
@@ -139,28 +170,25 @@ func FuzzParseMulti(f *testing.F) {
 		if err != nil {
 			return
 		}
-		req, err := parseMulti(query, nil)
+		req, err := parseMulti(query, ObjectParsers(nil))
 		if err != nil {
 			if code := reply.To(err).Code; code != http.StatusBadRequest {
 				t.Errorf("%q: %d: %v", text, code, err)
 			}
 			return
 		}
-		if len(req.watches) == 0 || len(req.watches) > maxWatches {
-			t.Errorf("%q: %d watches", text, len(req.watches))
+		if len(req.openings) == 0 || len(req.openings) > maxWatches {
+			t.Errorf("%q: %d watches", text, len(req.openings))
 		}
 		if req.heartbeat != 0 && (req.heartbeat < minHeartbeat || req.heartbeat > maxHeartbeat) {
 			t.Errorf("%q: heartbeat %v", text, req.heartbeat)
 		}
 		last := ""
-		for _, w := range req.watches {
-			if !stream.ValidName(w.name) || w.name <= last || isParameter(w.name) || w.target.Resource == "" {
-				t.Errorf("%q: %+v", text, w)
+		for _, o := range req.openings {
+			if !stream.ValidName(o.name) || o.name <= last || isParameter(o.name) || o.open == nil {
+				t.Errorf("%q: %q", text, o.name)
 			}
-			if w.quiet && w.after > 0 || w.conflate < 0 || w.conflate > maxConflate {
-				t.Errorf("%q: %+v", text, w)
-			}
-			last = w.name
+			last = o.name
 		}
 	})
 }

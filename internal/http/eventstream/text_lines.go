@@ -4,9 +4,9 @@ package eventstream
 // events that are called line, and nothing else.
 type textLines struct{}
 
-func (textLines) relists() bool { return false }
+func (textLines) Relists() bool { return false }
 
-func (textLines) encode(buf []byte, e Event) []byte {
+func (textLines) Encode(buf []byte, e Event) []byte {
 	if e.Kind != KindNamed || e.Name != "line" {
 		return buf
 	}

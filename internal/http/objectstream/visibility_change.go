@@ -1,4 +1,4 @@
-package eventstream
+package objectstream
 
 import (
 	"time"
@@ -6,6 +6,7 @@ import (
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/http/access"
+	"github.com/kubecast/kubecast/internal/http/eventstream"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/stream"
 )
@@ -25,12 +26,12 @@ func (w *watch) adopt() {
 // changeVisibility brings a watch's client from one visibility to another, at one version. First it
 // tells what happened to objects that the caller still sees. Then it tells the objects that they
 // see no more as deleted, and those that they see from now on as added.
-func (w *watch) changeVisibility(to Sink) Progress {
+func (w *watch) changeVisibility(to eventstream.Sink) eventstream.Progress {
 	if w.lists {
 		// They find what their caller may see now. Single deletions and additions would not do,
 		// since a position in Kubernetes' own form does not say under which permissions it was made.
-		to.Emit(Event{Kind: KindReset, Name: resetPermissions}, w.claim())
-		return Progress{Outcome: AfterError}
+		to.Emit(eventstream.Event{Kind: eventstream.KindReset, Name: resetPermissions}, w.claim())
+		return eventstream.Progress{Outcome: eventstream.AfterError}
 	}
 	c := visibilityChange{to: to, watch: w, next: w.permitted, snapshot: w.Store.Snapshot()}
 	events, err := w.cursor.Until(c.snapshot.Head)
@@ -38,28 +39,28 @@ func (w *watch) changeVisibility(to Sink) Progress {
 	case err != nil:
 		return w.miss(resetReason(err))
 	case w.claim().Some > c.snapshot.Version(): // another replica, which had seen more, told the client
-		return w.miss(ResetEpoch)
+		return w.miss(eventstream.ResetEpoch)
 	}
 	c.events, w.changing = events, true
 	to.Outgrowing(func() bool { return w.Store.Outgrown(c.snapshot) })
 	defer to.Outgrowing(nil)
-	for _, emit := range []func() Outcome{c.emitHeld, c.emitSeen, c.emitLost, c.emitNew} {
-		if outcome := emit(); outcome != GoOn {
-			return Progress{More: true, Outcome: outcome}
+	for _, emit := range []func() eventstream.Outcome{c.emitHeld, c.emitSeen, c.emitLost, c.emitNew} {
+		if outcome := emit(); outcome != eventstream.GoOn {
+			return eventstream.Progress{More: true, Outcome: outcome}
 		}
 		if c.overtaken() {
-			return w.miss(ResetEpoch)
+			return w.miss(eventstream.ResetEpoch)
 		}
 	}
 	w.adopt()
 	w.begin(w.Store.Topic().From(c.snapshot.Head, w.part().Scope()), c.snapshot.Head.Known())
 	w.Bookmark(to)
-	return Progress{More: true}
+	return eventstream.Progress{More: true}
 }
 
 // visibilityChange is the way from one visibility to the next.
 type visibilityChange struct {
-	to       Sink
+	to       eventstream.Sink
 	watch    *watch
 	next     *access.Visibility
 	events   []*cache.Event // events up to the snapshot that the client has not been told
@@ -72,25 +73,25 @@ func (c *visibilityChange) overtaken() bool {
 }
 
 // emitHeld tells the modifications that were held back.
-func (c *visibilityChange) emitHeld() Outcome {
+func (c *visibilityChange) emitHeld() eventstream.Outcome {
 	w := c.watch
 	if w.held == nil {
-		return GoOn
+		return eventstream.GoOn
 	}
 	for h := w.held.Early(time.Now()); h != nil; h = w.held.Early(time.Now()) {
 		if !c.next.Sees(h.Event.Object) {
 			continue
 		}
 		c.to.Emit(w.modified(h.Event, h.Base), w.claim())
-		if outcome := c.to.Relay(); outcome != GoOn || c.overtaken() {
+		if outcome := c.to.Relay(); outcome != eventstream.GoOn || c.overtaken() {
 			return outcome
 		}
 	}
-	return GoOn
+	return eventstream.GoOn
 }
 
 // emitSeen tells what happened to objects that the caller saw and still sees.
-func (c *visibilityChange) emitSeen() Outcome {
+func (c *visibilityChange) emitSeen() eventstream.Outcome {
 	w := c.watch
 	for _, event := range c.events {
 		if !w.Visible.Sees(event.Object) || !c.next.Sees(event.Object) {
@@ -106,33 +107,33 @@ func (c *visibilityChange) emitSeen() Outcome {
 			e.Cause = event
 			c.to.Emit(e, w.claim())
 		}
-		if outcome := c.to.Relay(); outcome != GoOn || c.overtaken() {
+		if outcome := c.to.Relay(); outcome != eventstream.GoOn || c.overtaken() {
 			return outcome
 		}
 	}
-	return GoOn
+	return eventstream.GoOn
 }
 
 // emitLost tells objects that the caller sees no more as deleted. It tells which objects these are and nothing else of
 // them, and only of objects that the client knows.
-func (c *visibilityChange) emitLost() Outcome {
+func (c *visibilityChange) emitLost() eventstream.Outcome {
 	w := c.watch
 	if c.next.Covers(w.Visible) {
-		return GoOn
+		return eventstream.GoOn
 	}
 	w.emitVisible(c.to, "narrowed", c.next)
 	lost := c.lost()
 	if !c.to.Step(0) {
-		return ClientGone
+		return eventstream.ClientGone
 	}
 	for _, o := range lost {
-		data := reply.MustJSON(IdentityOf(w.Store.Kind(), o, c.snapshot.Version()))
-		c.to.Emit(Event{Prefix: w.prefix, Name: stream.Deleted.String(), Data: data}, w.claim())
-		if outcome := c.to.Relay(); outcome != GoOn || c.overtaken() {
+		data := reply.MustJSON(eventstream.IdentityOf(w.Store.Kind(), o, c.snapshot.Version()))
+		c.to.Emit(eventstream.Event{Prefix: w.prefix, Name: stream.Deleted.String(), Data: data}, w.claim())
+		if outcome := c.to.Relay(); outcome != eventstream.GoOn || c.overtaken() {
 			return outcome
 		}
 	}
-	return GoOn
+	return eventstream.GoOn
 }
 
 // lost are the objects that the client knows and may not see any more. An object that came after what the client was
@@ -165,10 +166,10 @@ func (c *visibilityChange) lost() []*cluster.Object {
 }
 
 // emitNew tells objects that the caller did not see before.
-func (c *visibilityChange) emitNew() Outcome {
+func (c *visibilityChange) emitNew() eventstream.Outcome {
 	w := c.watch
 	if w.Visible.Covers(c.next) {
-		return GoOn
+		return eventstream.GoOn
 	}
 	w.emitVisible(c.to, "widened", c.next)
 	for o := range (access.Part{Target: w.target, Visible: c.next}).List(c.snapshot, w.selector.Stepping(c.to.Step), "", "") {
@@ -176,12 +177,12 @@ func (c *visibilityChange) emitNew() Outcome {
 			continue
 		}
 		c.to.Emit(w.change(stream.Added, o), w.claim())
-		if outcome := c.to.Relay(); outcome != GoOn || c.overtaken() {
+		if outcome := c.to.Relay(); outcome != eventstream.GoOn || c.overtaken() {
 			return outcome
 		}
 	}
 	if !c.to.Step(0) {
-		return ClientGone
+		return eventstream.ClientGone
 	}
-	return GoOn
+	return eventstream.GoOn
 }

@@ -1,4 +1,4 @@
-package eventstream
+package objectstream
 
 import (
 	"encoding/json"
@@ -15,6 +15,7 @@ import (
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/conn"
+	"github.com/kubecast/kubecast/internal/http/eventstream"
 	"github.com/kubecast/kubecast/internal/http/render"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/http/request"
@@ -45,11 +46,11 @@ const (
 	resetRelist      = "relist"      // see cluster.RelistHeader
 )
 
-func (*watchEvents) relists() bool { return true }
+func (*watchEvents) Relists() bool { return true }
 
-func (w *watchEvents) encode(buf []byte, e Event) []byte {
+func (w *watchEvents) Encode(buf []byte, e eventstream.Event) []byte {
 	switch e.Kind {
-	case KindChange:
+	case eventstream.KindChange:
 		o := e.Object
 		if e.Cause != nil && e.Change == stream.Deleted {
 			if before, is := e.Cause.FromRelist(); is {
@@ -58,22 +59,22 @@ func (w *watchEvents) encode(buf []byte, e Event) []byte {
 		}
 		buf = appendWatchEvent(buf, watchEventTypes[e.Change], w.printer.Event(o, !w.told))
 		w.told = true
-	case KindSynced:
+	case eventstream.KindSynced:
 		if w.initial {
 			buf = w.appendBookmark(buf, e.Version, `,"annotations":{"`+metav1.InitialEventsAnnotationKey+`":"true"}`)
 		}
-	case KindBookmark:
+	case eventstream.KindBookmark:
 		if w.bookmarks {
 			buf = w.appendBookmark(buf, e.Version, "")
 		}
-	case KindReset:
+	case eventstream.KindReset:
 		err := reply.Expired(tooOld(e.Name), "")
 		if e.Name == resetRelist { // client-go asks again from where it is, and lists only if it is told 410 then
 			err = reply.TooManyRequests("the gateway has listed anew; it will look up what has happened meanwhile", nil)
 		}
 		buf = appendFailure(buf, err)
-	case KindGoodbye:
-		if e.Name == Unavailable.String() {
+	case eventstream.KindGoodbye:
+		if e.Name == eventstream.Unavailable.String() {
 			buf = appendFailure(buf, reply.Unavailable("the cluster cannot be reached, or permissions not be checked", time.Second, nil))
 		}
 	}
@@ -86,9 +87,9 @@ const bookmarkOfShards = 200 * time.Millisecond
 // tooOld says why a client has to list again.
 func tooOld(reason string) string {
 	switch reason {
-	case ResetAhead:
+	case eventstream.ResetAhead:
 		return "too large resource version: the cluster has none like it"
-	case ResetEpoch:
+	case eventstream.ResetEpoch:
 		return "the cluster was restored to another history"
 	case resetPermissions:
 		return "the caller's permissions have changed"
@@ -120,8 +121,8 @@ func appendWatchEvent(buf []byte, kind string, object []byte) []byte {
 	return append(buf, "}\n"...)
 }
 
-// Watch answers a list or an object that is watched in Kubernetes' own form.
-func (h *Hub) Watch(w http.ResponseWriter, r *http.Request, id auth.Identity, t access.Target, accepted reply.Form) error {
+// Watch answers a list or an object that is watched in Kubernetes' own form, as one of the streams of a Hub.
+func (h *Handler) Watch(streams *eventstream.Hub, w http.ResponseWriter, r *http.Request, id auth.Identity, t access.Target, accepted reply.Form) error {
 	query, err := request.Query(r)
 	if err != nil {
 		return err
@@ -130,55 +131,41 @@ func (h *Hub) Watch(w http.ResponseWriter, r *http.Request, id auth.Identity, t 
 	if err != nil {
 		return err
 	}
-	if h.draining.Err() != nil {
+	if streams.Draining() {
 		// client-go lists again when a watch is answered with 503, but goes on with its watch when that is 429.
 		return reply.TooManyRequests("the gateway is about to end; another one will answer", nil)
 	}
 	if conn.SharedOf(r).IsLeft() {
 		return reply.TooManyRequests("other replicas of the gateway have fewer watches; one will answer on another connection", nil)
 	}
-	ss := h.newSession(r, id)
-	ss.follow()
-	giveUp := func() {
-		ss.permission.stop()
-		ss.leaveQuota()
-	}
-	if !ss.takeQuota(1) {
-		giveUp()
-		return reply.TooManyRequests("too many watches and streams are open: end one, or try again later", nil)
-	}
-	granted, err := h.opts.Access.OpenSynced(r.Context(), id, t, "watch")
+	return streams.Serve(w, r, id, func() (eventstream.Answer, error) { return h.answer(w, r, id, req) })
+}
+
+// answer opens a watch in Kubernetes' own form.
+func (h *Handler) answer(w http.ResponseWriter, r *http.Request, id auth.Identity, req kubernetesWatchRequest) (a eventstream.Answer, err error) {
+	granted, err := h.opts.Access.OpenSynced(r.Context(), id, req.watch.target, "watch")
 	if err != nil {
-		giveUp()
-		return err
+		return a, err
 	}
-	if ss.encoder, err = newWatchEvents(r, req, granted); err != nil {
+	a = eventstream.Answer{Media: "application/json", Age: req.timeout}
+	if a.Encoder, err = newWatchEvents(r, req, granted); err != nil {
 		granted.Release()
-		giveUp()
-		return err
+		return a, err
 	}
 	req.watch.lists = true
 	req.watch.relistEnds = r.Header.Get(cluster.RelistHeader) == cluster.RelistEnds
 	watch := newWatch(h.opts.Access, &id, req.watch, granted)
 	watch.pin()
-	if ss.position, err = historyOf(w, r, req.watch.after, watch); err != nil {
+	if a.Position, err = historyOf(w, r, req.watch.after, watch); err != nil {
 		granted.Release()
-		giveUp()
-		return err
+		return a, err
 	}
-	ss.sources, ss.openings = []Source{watch}, make([]opening, 1)
-	ss.age = req.timeout
 	if id.Gateway && r.Header.Get(shards.Header) != "" {
-		ss.bookmark = bookmarkOfShards
+		a.Bookmarks = bookmarkOfShards
 	}
+	a.Source = watch
 	reply.Warn(w, granted.Store.Warnings())
-	if ss.out.to, err = conn.Open(w, r, "application/json"); err != nil || request.IsHead(r) {
-		granted.Release()
-		giveUp()
-		return nil // the client has gone, or asked only for the head
-	}
-	h.start(r, ss, GoOn)
-	return nil
+	return a, nil
 }
 
 // historyOf tells a client that is a gateway of which history the watch is. If the client says of which one the version is
@@ -205,7 +192,7 @@ func historyOf(w http.ResponseWriter, r *http.Request, after uint64, watch *watc
 }
 
 // newWatchEvents is the form in which a watch is told, once its store is as new as it has to be.
-func newWatchEvents(r *http.Request, req kubernetesWatchRequest, granted access.Grant) (encoder, error) {
+func newWatchEvents(r *http.Request, req kubernetesWatchRequest, granted access.Grant) (eventstream.Encoder, error) {
 	if err := access.AwaitVersion(r.Context(), granted.Store, req.notBefore); err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package eventstream
+package objectstream
 
 import (
 	"context"
@@ -10,14 +10,15 @@ import (
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/auditrecord"
+	"github.com/kubecast/kubecast/internal/http/eventstream"
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
 type conflator = stream.Conflator[*cluster.Object]
 
-// watch is the Source of the objects that a path names: those that are there, and what becomes of
-// them. This file has its cursor and what it shows; resume.go finds the resume point, watch_read.go
-// reads on from it, and visibilityChange.go goes over to other permissions.
+// watch is the eventstream.Source of the objects that a path names: those that are there, and what becomes of
+// them. This file has its cursor and what it shows; resume.go finds the resume point, read.go
+// reads on from it, and visibility_change.go goes over to other permissions.
 type watch struct {
 	watchRequest
 	access.Grant
@@ -28,9 +29,9 @@ type watch struct {
 	caller *auth.Identity  // until it has begun
 	pinned *cache.Snapshot // with which it begins; nil: with the newest, once it is read
 
-	from  From         // where the client comes from
-	found *resumePoint // what Find has found; nil once Begin took it
-	begun bool         // something was read
+	from  eventstream.From // where the client comes from
+	found *resumePoint     // what Find has found; nil once Begin took it
+	begun bool             // something was read
 
 	cursor *cache.Cursor // nil before the watch has begun
 	known  stream.Known  // up to which everything was told or is held, and up to which something was told
@@ -38,7 +39,7 @@ type watch struct {
 	before uint64        // another stream, or a snapshot, may have told the client events up to this version
 	held   *conflator    // nil if modifications are not conflated
 
-	freshness Freshness
+	freshness eventstream.Freshness
 
 	announced *access.Visibility // what the client was last told that its caller may see
 	permitted *access.Visibility // what its caller may see now; it counts only if outdated is set
@@ -47,7 +48,10 @@ type watch struct {
 }
 
 func newWatch(a *access.Access, id *auth.Identity, req watchRequest, granted access.Grant) *watch {
-	w := &watch{watchRequest: req, Grant: granted, access: a, caller: id, prefix: prefixOf(req.name), match: req.selector.Match()}
+	w := &watch{watchRequest: req, Grant: granted, access: a, caller: id, match: req.selector.Match()}
+	if req.name != "" {
+		w.prefix = req.name + "."
+	}
 	if name := req.target.Name; name != "" {
 		selected := w.match
 		w.match = func(o *cluster.Object) bool {
@@ -73,14 +77,6 @@ func (w *watch) first() *cache.Snapshot {
 	return pinned
 }
 
-// prefixOf is what the names of a source's events begin with.
-func prefixOf(name string) string {
-	if name == "" {
-		return ""
-	}
-	return name + "."
-}
-
 // Upstream is how the watch of the kind is.
 func (w *watch) Upstream() cache.Upstream { return w.Store.Upstream() }
 
@@ -92,9 +88,9 @@ func (w *watch) AuditRead() auditrecord.Read {
 	return read
 }
 
-func (w *watch) Question() Question {
+func (w *watch) Question() eventstream.Question {
 	kinds, store, target := w.Kinds, w.Store, w.target
-	return Question{
+	return eventstream.Question{
 		Key: fmt.Sprintf("%p %p %#v", kinds, store, target),
 		See: func(ctx context.Context, id auth.Identity) (*access.Visibility, bool, error) {
 			return w.access.See(ctx, kinds, id, target, store.Kind(), "watch")
@@ -114,17 +110,10 @@ func (w *watch) Close() {
 
 // cost is about how many bytes have to be read to tell an event; 0 if it is sent as it is kept.
 func (w *watch) cost(event *cache.Event) (bytes int) {
-	size := event.Object.Size()
 	if w.match != nil {
 		bytes += 2 * w.selector.Cost(event.Object)
 	}
-	if w.view.fields != nil {
-		bytes += size
-	}
-	if w.view.deltas {
-		bytes += 2 * size // both the old and the new object are read
-	}
-	return bytes
+	return bytes + w.view.Cost(event.Object)
 }
 
 // objects are the objects of a snapshot that the client is to see. If step is not nil, it bounds the work: see
@@ -182,10 +171,10 @@ func (w *watch) claim() stream.Claim {
 }
 
 // Bookmark implements Source. It moves the client's position past versions of which there was nothing to tell.
-func (w *watch) Bookmark(to Sink) {
+func (w *watch) Bookmark(to eventstream.Sink) {
 	if w.known.All > 0 {
 		claim := w.claim()
-		to.Emit(Event{Kind: KindBookmark, Prefix: w.prefix, Version: claim.All}, claim)
+		to.Emit(eventstream.Event{Kind: eventstream.KindBookmark, Prefix: w.prefix, Version: claim.All}, claim)
 	}
 }
 

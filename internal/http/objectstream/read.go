@@ -1,4 +1,4 @@
-package eventstream
+package objectstream
 
 import (
 	"context"
@@ -8,16 +8,14 @@ import (
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/http/access"
+	"github.com/kubecast/kubecast/internal/http/eventstream"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
-// BatchSize is how many events of a watch are read at a time.
-const BatchSize = 128
+var batches = sync.Pool{New: func() any { return new([eventstream.BatchSize]*cache.Event) }}
 
-var batches = sync.Pool{New: func() any { return new([BatchSize]*cache.Event) }}
-
-func (w *watch) Read(_ context.Context, to Sink) Progress {
+func (w *watch) Read(_ context.Context, to eventstream.Sink) eventstream.Progress {
 	p := w.read(to)
 	p.Claim = w.claim()
 	if w.held != nil {
@@ -26,7 +24,7 @@ func (w *watch) Read(_ context.Context, to Sink) Progress {
 	return p
 }
 
-func (w *watch) read(to Sink) Progress {
+func (w *watch) read(to eventstream.Sink) eventstream.Progress {
 	if !w.begun {
 		w.begun = true
 		w.introduce(to)
@@ -35,7 +33,7 @@ func (w *watch) read(to Sink) Progress {
 	case w.cursor != nil && !w.outdated:
 		return w.follow(to)
 	case to.NonBlocking(): // the state may be long
-		return Progress{More: true, Outcome: WouldBlock}
+		return eventstream.Progress{More: true, Outcome: eventstream.WouldBlock}
 	case w.cursor == nil:
 		return w.state(to)
 	}
@@ -44,18 +42,18 @@ func (w *watch) read(to Sink) Progress {
 
 // introduce tells the client what its caller may see, if that is not everything, or was not when the client's position
 // was made.
-func (w *watch) introduce(to Sink) {
+func (w *watch) introduce(to eventstream.Sink) {
 	switch {
 	case w.Visible != nil:
 		w.emitVisible(to, "narrowed", w.Visible)
 	case w.from.Claim.Visibility != "":
 		w.emitVisible(to, "widened", nil)
 	}
-	w.from = From{}
+	w.from = eventstream.From{}
 }
 
 // state tells the current state. The watch then goes on from there.
-func (w *watch) state(to Sink) Progress {
+func (w *watch) state(to eventstream.Sink) eventstream.Progress {
 	snapshot := w.first()
 	w.adopt()
 	switch {
@@ -69,35 +67,35 @@ func (w *watch) state(to Sink) Progress {
 	defer to.Outgrowing(nil)
 	count := 0
 	for o := range w.objects(snapshot, to.Step) {
-		if w.view.fields != nil && !to.Step(o.Size()) {
+		if w.view.IsPart() && !to.Step(o.Size()) {
 			break
 		}
 		to.Emit(w.change(stream.Added, o), w.claim())
 		count++
-		if outcome := to.Relay(); outcome != GoOn {
-			return Progress{More: true, Outcome: outcome}
+		if outcome := to.Relay(); outcome != eventstream.GoOn {
+			return eventstream.Progress{More: true, Outcome: outcome}
 		}
 		if w.outdated { // some of what was just told may not be seen any more
-			return w.miss(ResetEpoch)
+			return w.miss(eventstream.ResetEpoch)
 		}
 	}
 	if !to.Step(0) {
-		return Progress{More: true, Outcome: ClientGone}
+		return eventstream.Progress{More: true, Outcome: eventstream.ClientGone}
 	}
 	w.begin(w.Store.Topic().From(snapshot.Head, w.part().Scope()), snapshot.Head.Known())
-	to.Emit(Event{Kind: KindSynced, Prefix: w.prefix, Version: w.known.All, Count: count}, w.claim())
-	return Progress{More: true}
+	to.Emit(eventstream.Event{Kind: eventstream.KindSynced, Prefix: w.prefix, Version: w.known.All, Count: count}, w.claim())
+	return eventstream.Progress{More: true}
 }
 
 // follow tells one batch of what has happened since.
-func (w *watch) follow(to Sink) (p Progress) {
+func (w *watch) follow(to eventstream.Sink) (p eventstream.Progress) {
 	p.More = true
 	// This is looked up before the ring is read: what was appended before the kind ended is then in the ring.
 	gone := w.Store.Err() != nil
-	if p.Outcome = w.release(to, time.Now()); p.Outcome != GoOn || w.outdated {
+	if p.Outcome = w.release(to, time.Now()); p.Outcome != eventstream.GoOn || w.outdated {
 		return p
 	}
-	space := batches.Get().(*[BatchSize]*cache.Event)
+	space := batches.Get().(*[eventstream.BatchSize]*cache.Event)
 	defer batches.Put(space)
 	before := w.Store.Upstream()
 	batch, position, err := w.cursor.Next(space[:0], to)
@@ -108,14 +106,14 @@ func (w *watch) follow(to Sink) (p Progress) {
 	}
 	if err != nil {
 		if to.NonBlocking() { // a snapshot has to follow, and may be long
-			p.Outcome = WouldBlock
+			p.Outcome = eventstream.WouldBlock
 			return p
 		}
 		return w.miss(resetReason(err))
 	}
 	if w.relistEnds && w.cursor.MeetsRelist() { // the batch may have it
-		to.Emit(Event{Kind: KindReset, Name: resetRelist}, w.claim())
-		p.Outcome = AfterError
+		to.Emit(eventstream.Event{Kind: eventstream.KindReset, Name: resetRelist}, w.claim())
+		p.Outcome = eventstream.AfterError
 		return p
 	}
 	for i, event := range batch {
@@ -134,7 +132,7 @@ func (w *watch) follow(to Sink) (p Progress) {
 			p.At = event.At // zero for events that were caught up from the API server
 		}
 		w.emit(to, event, kind, object)
-		if p.Outcome = to.Relay(); p.Outcome != GoOn || w.outdated {
+		if p.Outcome = to.Relay(); p.Outcome != eventstream.GoOn || w.outdated {
 			w.cursor.Back(batch[i+1:])
 			return p
 		}
@@ -143,10 +141,10 @@ func (w *watch) follow(to Sink) (p Progress) {
 		// Only now may the client claim what it was told last. Without a bookmark it would be told a relist again.
 		w.Bookmark(to)
 	}
-	if p.More = len(batch) == cap(batch); !p.More && now.Live && w.freshness.stale {
+	if p.More = len(batch) == cap(batch); !p.More && now.Live && w.freshness.IsStale() {
 		// All that was there when the watch became live is told, if it was live before the ring was read.
 		if p.More = !before.Live; !p.More {
-			if p.Outcome = w.releaseAll(to); p.Outcome != GoOn || w.outdated {
+			if p.Outcome = w.releaseAll(to); p.Outcome != eventstream.GoOn || w.outdated {
 				return p
 			}
 			w.freshness.Tell(to, w.prefix, now, w.claim)
@@ -157,15 +155,15 @@ func (w *watch) follow(to Sink) (p Progress) {
 		p.More = p.More || w.Store.Err() != nil
 		return p
 	}
-	if p.Outcome = w.releaseAll(to); p.Outcome == GoOn && !w.outdated {
-		p.Outcome = Gone // everything that was known has been told
+	if p.Outcome = w.releaseAll(to); p.Outcome == eventstream.GoOn && !w.outdated {
+		p.Outcome = eventstream.Gone // everything that was known has been told
 	}
 	return p
 }
 
 // emit tells an event as it concerns this client (see stream.Event.For), or holds it back if modifications are
 // conflated.
-func (w *watch) emit(to Sink, event *cache.Event, kind stream.Type, object *cluster.Object) {
+func (w *watch) emit(to eventstream.Sink, event *cache.Event, kind stream.Type, object *cluster.Object) {
 	if kind != stream.Modified {
 		if w.held != nil {
 			w.held.Drop(object)
@@ -187,50 +185,50 @@ func (w *watch) emit(to Sink, event *cache.Event, kind stream.Type, object *clus
 type held = stream.Held[*cluster.Object]
 
 // release tells the modifications that were held back and whose time has come.
-func (w *watch) release(to Sink, now time.Time) Outcome {
+func (w *watch) release(to eventstream.Sink, now time.Time) eventstream.Outcome {
 	if w.held == nil {
-		return GoOn
+		return eventstream.GoOn
 	}
 	return w.emitHeld(to, func() *held { return w.held.Due(now) })
 }
 
 // releaseAll tells all modifications that were held back.
-func (w *watch) releaseAll(to Sink) Outcome {
+func (w *watch) releaseAll(to eventstream.Sink) eventstream.Outcome {
 	if w.held == nil {
-		return GoOn
+		return eventstream.GoOn
 	}
 	return w.emitHeld(to, func() *held { return w.held.Early(time.Now()) })
 }
 
-func (w *watch) emitHeld(to Sink, next func() *held) Outcome {
+func (w *watch) emitHeld(to eventstream.Sink, next func() *held) eventstream.Outcome {
 	for h := next(); h != nil; h = next() {
 		w.advance(h.Event, true)
 		to.Emit(w.modified(h.Event, h.Base), w.claim())
-		if outcome := to.Relay(); outcome != GoOn || w.outdated {
+		if outcome := to.Relay(); outcome != eventstream.GoOn || w.outdated {
 			return outcome
 		}
 	}
-	return GoOn
+	return eventstream.GoOn
 }
 
-func (w *watch) change(kind stream.Type, o *cluster.Object) Event {
-	return Event{Kind: KindChange, Prefix: w.prefix, Change: kind, Object: o, View: &w.view}
+func (w *watch) change(kind stream.Type, o *cluster.Object) eventstream.Event {
+	return eventstream.Event{Kind: eventstream.KindChange, Prefix: w.prefix, Change: kind, Object: o, View: &w.view}
 }
 
-func (w *watch) modified(event *cache.Event, base *cluster.Object) Event {
+func (w *watch) modified(event *cache.Event, base *cluster.Object) eventstream.Event {
 	e := w.change(stream.Modified, event.Object)
 	e.Cause, e.Base = event, base
 	return e
 }
 
 // miss gives up the watch's cursor, because the client has missed something.
-func (w *watch) miss(reason string) Progress {
+func (w *watch) miss(reason string) eventstream.Progress {
 	w.end()
-	return Progress{More: true, Missed: reason}
+	return eventstream.Progress{More: true, Missed: reason}
 }
 
 // emitVisible tells what the watch's caller may see.
-func (w *watch) emitVisible(to Sink, name string, now *access.Visibility) {
+func (w *watch) emitVisible(to eventstream.Sink, name string, now *access.Visibility) {
 	w.announced = now
-	to.Emit(Event{Prefix: w.prefix, Name: name, Data: reply.MustJSON(now.Summary())}, w.claim())
+	to.Emit(eventstream.Event{Prefix: w.prefix, Name: name, Data: reply.MustJSON(now.Summary())}, w.claim())
 }

@@ -1,4 +1,4 @@
-package eventstream
+package objectstream
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/http/eventstream"
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
@@ -18,26 +19,17 @@ type resumePoint struct {
 	now    bool // it goes on from where the kind is once it begins
 }
 
-// Reasons of the event reset.
-const (
-	ResetExpired    = "expired"
-	ResetEpoch      = "epoch"
-	ResetAhead      = "ahead"
-	ResetUnreadable = "unreadable"
-	ResetSlow       = "slow"
-)
-
 // resetReason is why a cursor could not be given, or could not go on.
 func resetReason(err error) string {
 	switch {
 	case errors.Is(err, stream.ErrAhead):
-		return ResetAhead
+		return eventstream.ResetAhead
 	case errors.Is(err, stream.ErrEpoch):
-		return ResetEpoch
+		return eventstream.ResetEpoch
 	case errors.Is(err, stream.ErrSlow):
-		return ResetSlow
+		return eventstream.ResetSlow
 	}
-	return ResetExpired
+	return eventstream.ResetExpired
 }
 
 func (w *watch) Ready(ctx context.Context) error { return w.Store.WaitSynced(ctx) }
@@ -53,18 +45,18 @@ func (w *watch) Epoch(ctx context.Context) (string, error) {
 
 // Find implements Source. The store is synced, so whatever becomes of the position, the client can be served: if the
 // API server would have to be asked, and is away, with a snapshot.
-func (w *watch) Find(ctx context.Context, from From) {
+func (w *watch) Find(ctx context.Context, from eventstream.From) {
 	point := w.resume(ctx, from)
 	w.from, w.found = from, &point
 }
 
-func (w *watch) resume(ctx context.Context, from From) resumePoint {
+func (w *watch) resume(ctx context.Context, from eventstream.From) resumePoint {
 	known := from.Claim.Known
 	switch {
 	case from.Reset != "":
 		return resumePoint{reset: from.Reset}
 	case from.Named && from.Claim.Visibility != w.Visible.Name():
-		return resumePoint{reset: ResetEpoch}
+		return resumePoint{reset: eventstream.ResetEpoch}
 	case from.Named:
 	case from.Known:
 		return resumePoint{} // new in this stream, or its snapshot was not complete
@@ -131,7 +123,7 @@ func (w *watch) resumeAhead(ctx context.Context, known stream.Known) (*cache.Cur
 	return w.Store.Topic().Ahead(known, w.part().Scope())
 }
 
-func (w *watch) Begin(told Freshness) (claim stream.Claim, reset string) {
+func (w *watch) Begin(told eventstream.Freshness) (claim stream.Claim, reset string) {
 	point := w.found
 	w.found, w.freshness, w.caller = nil, told, nil
 	if point.now { // what came meanwhile is not what the client knows, of whom its caller may see less by now

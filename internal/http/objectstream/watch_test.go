@@ -1,4 +1,4 @@
-package eventstream
+package objectstream
 
 import (
 	"context"
@@ -11,16 +11,24 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"github.com/kubecast/kubecast/internal/apitest"
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/budget"
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/http/access"
+	"github.com/kubecast/kubecast/internal/http/eventstream"
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
 var pods = cluster.Kind{Version: "v1", Resource: "pods", Kind: "Pod", Namespaced: true, Watchable: true}
+
+// patience is how long what must happen may take on a machine that is busy.
+const patience = 2 * time.Minute
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // told is one event that a client was told, and the position that it had with it.
 type told struct {
@@ -31,11 +39,11 @@ type told struct {
 // client is a Sink without a session: it keeps what it is told.
 type client struct {
 	t           *testing.T
-	source      Source
+	source      eventstream.Source
 	wakes       *stream.WakeChannel
-	form        serverSentEvents
+	form        eventstream.Encoder
 	nonBlocking bool
-	relay       func() Outcome // nil: it goes on
+	relay       func() eventstream.Outcome // nil: it goes on
 	told        []told
 }
 
@@ -49,16 +57,16 @@ func (c *client) Spawn(do func(context.Context)) context.CancelFunc {
 	return func() {}
 }
 
-func (c *client) Relay() Outcome {
+func (c *client) Relay() eventstream.Outcome {
 	if c.relay == nil {
-		return GoOn
+		return eventstream.GoOn
 	}
 	return c.relay()
 }
 
 // Emit keeps the event's name, and the object's if it has one.
-func (c *client) Emit(e Event, claim stream.Claim) {
-	text := string(c.form.encode(nil, e))
+func (c *client) Emit(e eventstream.Event, claim stream.Claim) {
+	text := string(c.form.Encode(nil, e))
 	name, data, _ := strings.Cut(strings.TrimPrefix(text, "event: "), "\ndata: ")
 	if _, object, is := strings.Cut(data, `"name":"`); is {
 		object, _, _ = strings.Cut(object, `"`)
@@ -82,7 +90,7 @@ func (c *client) read() {
 		case p.Outcome != GoOn:
 			c.t.Fatalf("the stream ends as %s", p.Outcome)
 		case p.Missed != "":
-			c.Emit(Event{Kind: KindReset, Name: p.Missed}, p.Claim)
+			c.Emit(eventstream.Event{Kind: eventstream.KindReset, Name: p.Missed}, p.Claim)
 		case !p.More:
 			return
 		}
@@ -139,11 +147,11 @@ func visible(namespaces ...string) *access.Visibility {
 }
 
 // begin puts a client where it comes from.
-func (w *watched) begin(v *access.Visibility, from From, request watchRequest) (c *client, reset string) {
+func (w *watched) begin(v *access.Visibility, from eventstream.From, request watchRequest) (c *client, reset string) {
 	w.t.Helper()
 	c = w.open(v, request)
 	c.source.Find(w.t.Context(), from)
-	_, reset = c.source.Begin(Freshness{})
+	_, reset = c.source.Begin(eventstream.Freshness{})
 	return c, reset
 }
 
@@ -160,7 +168,7 @@ func (w *watched) open(v *access.Visibility, request watchRequest) *client {
 	if err := s.Ready(w.t.Context()); err != nil {
 		w.t.Fatal(err)
 	}
-	return &client{t: w.t, source: s, wakes: stream.NewWakeChannel(), form: serverSentEvents{memory: budget.NewMemory(1 << 20)}}
+	return &client{t: w.t, source: s, wakes: stream.NewWakeChannel(), form: eventstream.ServerSentEvents(budget.NewMemory(1<<20), "alice")}
 }
 
 func wants(t *testing.T, what string, got []string, want ...string) {
@@ -175,7 +183,7 @@ func wants(t *testing.T, what string, got []string, want ...string) {
 func TestWatchIsResumedBehindEachEvent(t *testing.T) {
 	w := watchedPods(t)
 	w.put("a/one", "1")
-	c, _ := w.begin(nil, From{}, watchRequest{})
+	c, _ := w.begin(nil, eventstream.From{}, watchRequest{})
 	c.readUntil("synced")
 	for i := range 5 {
 		w.put(fmt.Sprintf("a/next-%d", i), "1")
@@ -189,7 +197,7 @@ func TestWatchIsResumedBehindEachEvent(t *testing.T) {
 		if t0.position.All == 0 {
 			continue
 		}
-		again, reset := w.begin(nil, From{Known: true, Named: true, Claim: t0.position}, watchRequest{})
+		again, reset := w.begin(nil, eventstream.From{Known: true, Named: true, Claim: t0.position}, watchRequest{})
 		again.read()
 		if reset != "" || !slices.Equal(again.events(), c.events()[i+1:]) {
 			t.Errorf("behind %s at %+v: reset %q, %q", t0.event, t0.position, reset, again.events())
@@ -202,7 +210,7 @@ func TestWhatAClientDoesOnceItIsAnsweredIsToldAsAChange(t *testing.T) {
 	w := watchedPods(t)
 	w.put("a/one", "1")
 	w.put("b/two", "1")
-	other, _ := w.begin(nil, From{}, watchRequest{})
+	other, _ := w.begin(nil, eventstream.From{}, watchRequest{})
 	other.readUntil("added two")
 	state, quiet, lost := w.open(nil, watchRequest{}), w.open(nil, watchRequest{quiet: true}), w.open(visible("a", "b"), watchRequest{})
 	for _, c := range []*client{state, quiet, lost} {
@@ -213,8 +221,8 @@ func TestWhatAClientDoesOnceItIsAnsweredIsToldAsAChange(t *testing.T) {
 	other.readUntil("added late")
 	lost.source.Permit(visible("a"))
 	for _, c := range []*client{state, quiet, lost} {
-		c.source.Find(t.Context(), From{})
-		c.source.Begin(Freshness{})
+		c.source.Find(t.Context(), eventstream.From{})
+		c.source.Begin(eventstream.Freshness{})
 		c.read()
 	}
 	wants(t, "with the state", state.events(), "added one", "added two", "synced", "modified one", "added late")
@@ -226,9 +234,9 @@ func TestWhatAClientDoesOnceItIsAnsweredIsToldAsAChange(t *testing.T) {
 func TestWatchLeavesToOthersWhatTakesLong(t *testing.T) {
 	w := watchedPods(t)
 	w.put("a/one", "1")
-	c, _ := w.begin(nil, From{}, watchRequest{})
+	c, _ := w.begin(nil, eventstream.From{}, watchRequest{})
 	c.nonBlocking = true
-	if p := c.source.Read(t.Context(), c); p.Outcome != WouldBlock || len(c.told) != 0 {
+	if p := c.source.Read(t.Context(), c); p.Outcome != eventstream.WouldBlock || len(c.told) != 0 {
 		t.Errorf("%+v, %v", p, c.events())
 	}
 	c.nonBlocking = false
@@ -236,7 +244,7 @@ func TestWatchLeavesToOthersWhatTakesLong(t *testing.T) {
 	wants(t, "then", c.events(), "added one", "synced")
 	c.source.Permit(visible("b"))
 	c.nonBlocking = true
-	if p := c.source.Read(t.Context(), c); p.Outcome != WouldBlock || len(c.told) != 2 {
+	if p := c.source.Read(t.Context(), c); p.Outcome != eventstream.WouldBlock || len(c.told) != 2 {
 		t.Errorf("%+v, %v", p, c.events())
 	}
 }
@@ -247,16 +255,14 @@ func TestNarrowedWatchHasNoPlaceWithinItsSnapshot(t *testing.T) {
 	w := watchedPods(t)
 	w.put("a/one", "1")
 	c := w.open(visible("a"), watchRequest{})
-	c.source.Find(t.Context(), From{})
-	claim, _ := c.source.Begin(Freshness{})
-	ss := &session{sources: []Source{c.source}, claims: []stream.Claim{claim}}
-	if ss.hasPlace() {
+	c.source.Find(t.Context(), eventstream.From{})
+	claim, _ := c.source.Begin(eventstream.Freshness{})
+	if claim.IsPlaced() {
 		t.Errorf("it has a place at %+v", claim)
 	}
 	c.read()
-	ss.claims[0] = c.told[len(c.told)-1].position
-	if !ss.hasPlace() {
-		t.Errorf("it has none behind its snapshot, at %+v", ss.claims[0])
+	if claim = c.told[len(c.told)-1].position; !claim.IsPlaced() {
+		t.Errorf("it has none behind its snapshot, at %+v", claim)
 	}
 }
 
@@ -266,20 +272,20 @@ func TestWatchGoesOverToOtherPermissionsAtOneVersion(t *testing.T) {
 	w.put("a/one", "1")
 	w.put("b/two", "1")
 	w.put("c/three", "1")
-	c, _ := w.begin(visible("a", "b"), From{}, watchRequest{})
+	c, _ := w.begin(visible("a", "b"), eventstream.From{}, watchRequest{})
 	c.readUntil("synced")
 	wants(t, "the state", c.events(), "narrowed", "added one", "added two", "synced")
 	c.told = nil
 	w.put("b/two", "2")
 	w.put("c/secret", "1")
 	w.put("a/lost", "1")
-	other, _ := w.begin(nil, From{}, watchRequest{})
+	other, _ := w.begin(nil, eventstream.From{}, watchRequest{})
 	other.readUntil("added lost")
 	c.source.Permit(visible("b", "c"))
 	c.read()
 	wants(t, "the change", c.events(), "modified two", "narrowed", "deleted one", "widened", "added secret", "added three", "bookmark")
 	for i, t0 := range c.told {
-		from := From{Known: true, Named: true, Claim: t0.position}
+		from := eventstream.From{Known: true, Named: true, Claim: t0.position}
 		_, reset := w.begin(visible("b", "c"), from, watchRequest{})
 		if last := i == len(c.told)-1; last != (reset == "") {
 			t.Errorf("behind %s at %+v: reset %q", t0.event, t0.position, reset)
@@ -298,7 +304,7 @@ func TestWhatWasMadeAnewAndLostIsTakenBack(t *testing.T) {
 	w := watchedPods(t)
 	w.put("a/one", "1")
 	w.put("b/again", "1")
-	c, _ := w.begin(visible("a", "b"), From{}, watchRequest{})
+	c, _ := w.begin(visible("a", "b"), eventstream.From{}, watchRequest{})
 	c.readUntil("synced")
 	known := c.told[len(c.told)-1].position
 	w.api.Delete("pods", "b/again")
@@ -306,7 +312,7 @@ func TestWhatWasMadeAnewAndLostIsTakenBack(t *testing.T) {
 	w.put("a/one", "2")
 	c.readUntil("modified one")
 	known.Some = c.told[len(c.told)-1].position.All // it was told some of that
-	other, reset := w.begin(visible("a", "b"), From{Known: true, Named: true, Claim: known}, watchRequest{})
+	other, reset := w.begin(visible("a", "b"), eventstream.From{Known: true, Named: true, Claim: known}, watchRequest{})
 	other.source.Permit(visible("a"))
 	other.read()
 	wants(t, "reset "+reset, other.events(), "narrowed", "modified one", "narrowed", "deleted again", "deleted again", "bookmark")
@@ -315,17 +321,17 @@ func TestWhatWasMadeAnewAndLostIsTakenBack(t *testing.T) {
 // TestWatchThatIsStoppedInTheMiddleGoesOnThere: what was read and not told is not passed over.
 func TestWatchThatIsStoppedInTheMiddleGoesOnThere(t *testing.T) {
 	w := watchedPods(t)
-	c, _ := w.begin(nil, From{}, watchRequest{})
+	c, _ := w.begin(nil, eventstream.From{}, watchRequest{})
 	c.readUntil("synced")
 	for i := range 9 {
 		w.put(fmt.Sprint("a/", i), "1")
 	}
-	other, _ := w.begin(nil, From{}, watchRequest{})
+	other, _ := w.begin(nil, eventstream.From{}, watchRequest{})
 	other.readUntil("added 8")
 	c.told = nil
-	c.relay = func() Outcome { return WouldBlock }
+	c.relay = func() eventstream.Outcome { return eventstream.WouldBlock }
 	for i := range 9 {
-		if p := c.source.Read(t.Context(), c); p.Outcome != WouldBlock || len(c.told) != i+1 {
+		if p := c.source.Read(t.Context(), c); p.Outcome != eventstream.WouldBlock || len(c.told) != i+1 {
 			t.Fatalf("after %d: %+v, %v", i, p, c.events())
 		}
 	}

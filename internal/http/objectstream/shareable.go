@@ -1,8 +1,9 @@
-package eventstream
+package objectstream
 
 import (
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/http/access"
+	"github.com/kubecast/kubecast/internal/http/eventstream"
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
@@ -20,13 +21,13 @@ type watchPlace struct {
 	cursor    stream.Place
 	known     stream.Known
 	open      bool
-	freshness Freshness
+	freshness eventstream.Freshness
 }
 
 // Compare implements Place. Where nothing has happened in between, the versions that clients may
 // claim differ. That changes neither what they are told next nor its ids. A client that was not
 // told that the data is stale is told that next, wherever it stands.
-func (p *watchPlace) Compare(other Place) (order int, ok bool) {
+func (p *watchPlace) Compare(other eventstream.Place) (order int, ok bool) {
 	o := other.(*watchPlace)
 	order, ok = p.cursor.Compare(o.cursor)
 	return order, ok && p.freshness == o.freshness
@@ -38,19 +39,19 @@ func (w *watch) ShareKey() any {
 	if w.cursor == nil || w.conflate > 0 || w.outdated || w.changing || !w.begun || w.known.Some > w.known.All && !w.open {
 		return nil
 	}
-	if _, ok := w.cursor.Place(); !ok || w.view.deltas && w.before >= w.known.All { // see base
+	if _, ok := w.cursor.Place(); !ok || w.view.HasDeltas() && w.before >= w.known.All { // see base
 		return nil
 	}
-	return watchShareKey{w.Store, w.part().Key(), w.selector.Key(), w.view.Key(), w.freshness.stale}
+	return watchShareKey{w.Store, w.part().Key(), w.selector.Key(), w.view.Key(), w.freshness.IsStale()}
 }
 
-func (w *watch) Place() Place {
+func (w *watch) Place() eventstream.Place {
 	cursor, _ := w.cursor.Place()
 	return &watchPlace{cursor, w.known, w.open, w.freshness}
 }
 
 // Seek implements Shareable. The client may have had a later position where nothing had happened.
-func (w *watch) Seek(at Place) stream.Claim {
+func (w *watch) Seek(at eventstream.Place) stream.Claim {
 	place := at.(*watchPlace)
 	w.cursor.Move(place.cursor)
 	if place.known.All >= w.known.All {
@@ -65,7 +66,7 @@ func (w *watch) Suspend() { w.cursor.Disarm() }
 // ChargeTo implements Shareable: nobody works for a watch.
 func (w *watch) ChargeTo(string) {}
 
-func (w *watch) Clone() Shareable {
+func (w *watch) Clone() eventstream.Shareable {
 	clone := newWatch(w.access, nil, w.watchRequest, access.Grant{Kinds: w.Kinds, Store: w.Store, Visible: w.Visible, Release: func() {}})
 	place, _ := w.cursor.Place()
 	clone.cursor, clone.begun, clone.freshness = w.cursor.Clone(place), true, w.freshness
