@@ -87,7 +87,7 @@ func (c *client) read() {
 	c.t.Helper()
 	for {
 		switch p := c.source.Read(c.t.Context(), c); {
-		case p.Outcome != GoOn:
+		case p.Outcome != eventstream.GoOn:
 			c.t.Fatalf("the stream ends as %s", p.Outcome)
 		case p.Missed != "":
 			c.Emit(eventstream.Event{Kind: eventstream.KindReset, Name: p.Missed}, p.Claim)
