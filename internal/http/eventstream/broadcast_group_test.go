@@ -156,6 +156,7 @@ func TestEachIsToldWhatTheyWouldBeToldAlone(t *testing.T) {
 	for _, l := range alone {
 		<-l.began
 	}
+	r.awaitLive()
 	for _, query := range queries {
 		for i := range 24 {
 			all = append(all, listen(query, []string{"identity", "gzip", "zstd"}[i%3], i%4 == 0))
@@ -206,6 +207,21 @@ func TestEachIsToldWhatTheyWouldBeToldAlone(t *testing.T) {
 		}
 	}
 	t.Logf("%d events; %d streams together at most", len(alone[queries[0]].told), together)
+}
+
+// awaitLive waits until the pods' watch has proved itself. Streams that begin before are told so then, each at its own position.
+func (r *running) awaitLive() {
+	r.t.Helper()
+	store, release, err := r.kinds.Use(apitest.Pods, "test")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer release()
+	for deadline := time.Now().Add(patience); !store.Upstream().Live; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			r.t.Fatalf("pods are not live: %+v", store.Upstream())
+		}
+	}
 }
 
 // beatOften has the streams that are idle have a heartbeat, or put it off, every few milliseconds from now on.

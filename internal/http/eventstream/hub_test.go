@@ -48,6 +48,7 @@ func (scopes) Changes(auth.Identity, func()) func() { return func() {} }
 type running struct {
 	t       *testing.T
 	api     *apitest.API
+	kinds   *cache.Kinds
 	reach   *access.Access
 	hub     *Hub
 	address string
@@ -99,7 +100,7 @@ func runFor(t *testing.T, authorizer auth.Authorizer, wrap func(net.Conn) net.Co
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.reach = reach
+	r.kinds, r.reach = kinds, reach
 	codings, err := coding.New(coding.Names, prometheus.NewRegistry())
 	if err != nil {
 		t.Fatal(err)
