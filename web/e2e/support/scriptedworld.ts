@@ -116,7 +116,7 @@ export class ScriptedWorld {
 
   #furnish(): void {
     const { api } = this;
-    for (const name of ['kube-system', 'default', ...teams]) api.put('namespaces', { metadata: { name }, status: { phase: 'Active' } });
+    for (const name of ['kube-system', 'default', ...teams]) api.put('namespaces', { metadata: { name, creationTimestamp: time(365 * days) }, status: { phase: 'Active' } });
     const rules = [{ verbs: ['get', 'list', 'watch'], apiGroups: ['', 'batch'], resources: ['namespaces', 'nodes', 'pods', 'pods/log', 'events', 'jobs'] }, { verbs: ['get'], nonResourceURLs: ['*'] }];
     api.put('clusterroles', { metadata: { name: 'viewer' }, rules });
     const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'viewer' };
