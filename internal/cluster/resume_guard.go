@@ -11,6 +11,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kubecast/kubecast/internal/cores"
 )
 
 // resumeGuard makes sure that a watch goes on in the same history as the watch before it.
@@ -46,14 +48,14 @@ type resumeGuard struct {
 // HistoryHeader is a header of lists and watches in Kubernetes' own form, by which a gateway says to another one of
 // which history it tells, and as what visible part: EPOCH or EPOCH-VISIBILITY. In the request of a watch it says of
 // which history the client's version is.
-const HistoryHeader = "Kubecast-History"
+const HistoryHeader = cores.HistoryHeader
 
 // RelistHeader is a header of a watch in Kubernetes' own form, by which a gateway asks another one to be told what happened, as an API
 // server tells it: no difference that a list found, after which it could claim versions that were passed over. The value is
 // RelistEnds: such a watch ends with 429 before the difference, and goes on with what the API server says happened, or with 410.
 const (
-	RelistHeader = "Kubecast-Relist"
-	RelistEnds   = "ends"
+	RelistHeader = cores.RelistHeader
+	RelistEnds   = cores.RelistEnds
 )
 
 // listed records that everything was listed anew, and returns the version at which that was.

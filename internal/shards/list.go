@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/tidwall/gjson"
+
+	"github.com/kubecast/kubecast/internal/cores"
 )
 
 // evenWithin is how long a list waits for the shard that is furthest behind.
@@ -54,7 +56,7 @@ func (t *merging) list(r *http.Request, query url.Values, answers []*http.Respon
 		ctx, cancel := context.WithTimeout(r.Context(), evenWithin)
 		defer cancel()
 		for k, p := range parts {
-			if err := t.bring(r.WithContext(ctx), query, answers[k].Header.Get(HistoryHeader), k, p, newest); err != nil {
+			if err := t.bring(r.WithContext(ctx), query, answers[k].Header.Get(cores.HistoryHeader), k, p, newest); err != nil {
 				return unavailable(r, fmt.Sprintf("shard %s is not known at version %d: %v", t.shard(k), newest, err)), nil
 			}
 		}
@@ -117,17 +119,17 @@ func (t *merging) bring(r *http.Request, query url.Values, history string, k int
 	watch := r.Clone(r.Context())
 	watch.URL.RawQuery = asked.Encode()
 	watch.Header.Set("Accept", strings.ReplaceAll(watch.Header.Get("Accept"), "as=PartialObjectMetadataList", "as=PartialObjectMetadata"))
-	watch.Header.Set(relistHeader, relistEnds)
+	watch.Header.Set(cores.RelistHeader, cores.RelistEnds)
 	if history != "" {
-		watch.Header.Set(HistoryHeader, history)
+		watch.Header.Set(cores.HistoryHeader, history)
 	}
 	answered, err := t.ask(watch, k)
 	if err != nil {
 		return err
 	}
 	defer answered.Body.Close()
-	if answered.StatusCode != http.StatusOK || answered.Header.Get(Header) != t.shard(k).String() || answered.Header.Get(HistoryHeader) != history {
-		return fmt.Errorf("a watch from version %d is answered with %d, of shard %q and history %q", p.version, answered.StatusCode, answered.Header.Get(Header), answered.Header.Get(HistoryHeader))
+	if answered.StatusCode != http.StatusOK || answered.Header.Get(Header) != t.shard(k).String() || answered.Header.Get(cores.HistoryHeader) != history {
+		return fmt.Errorf("a watch from version %d is answered with %d, of shard %q and history %q", p.version, answered.StatusCode, answered.Header.Get(Header), answered.Header.Get(cores.HistoryHeader))
 	}
 	reach, done := make(chan uint64, 1), make(chan struct{})
 	var asking sync.WaitGroup
@@ -154,12 +156,6 @@ func (t *merging) bring(r *http.Request, query url.Values, history string, k int
 		}
 	}
 }
-
-// These are package cluster's, which says what they mean.
-const (
-	relistHeader = "Kubecast-Relist"
-	relistEnds   = "ends"
-)
 
 // write writes the parts as one list, in the order of an API server.
 func write(form gjson.Result, parts []*part, version uint64) ([]byte, error) {

@@ -16,9 +16,6 @@ import (
 	"github.com/kubecast/kubecast/internal/cores"
 )
 
-// HistoryHeader is that of package cluster: the shards of an answer must be of one history.
-const HistoryHeader = "Kubecast-History"
-
 // Merge chooses among the cores of shards, and puts together what they answer. It may be used concurrently.
 type Merge struct {
 	named  *url.URL // to which requests are addressed
@@ -199,9 +196,9 @@ func (t *merging) all(r *http.Request) (*http.Response, error) {
 		}
 		return nil, failure
 	}
-	history := answers[0].Header.Get(HistoryHeader)
+	history := answers[0].Header.Get(cores.HistoryHeader)
 	for _, answer := range answers {
-		if answer.Header.Get(HistoryHeader) != history {
+		if answer.Header.Get(cores.HistoryHeader) != history {
 			giveUp()
 			return unavailable(r, "the shards tell of different histories: a core was started before etcd was restored, and another one since"), nil
 		}

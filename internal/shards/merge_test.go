@@ -18,6 +18,8 @@ import (
 
 	"github.com/tidwall/gjson"
 	"go.uber.org/goleak"
+
+	"github.com/kubecast/kubecast/internal/cores"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -97,7 +99,7 @@ func (f *fleet) RoundTrip(r *http.Request) (*http.Response, error) {
 		shard.Number, _ = strconv.Atoi(number)
 		shard.Of, _ = strconv.Atoi(of)
 	}
-	response := &http.Response{StatusCode: 200, Header: http.Header{HistoryHeader: {f.epochs[k]}}, Request: r}
+	response := &http.Response{StatusCode: 200, Header: http.Header{cores.HistoryHeader: {f.epochs[k]}}, Request: r}
 	if shard.Is() {
 		response.Header.Set(Header, shard.String())
 	}

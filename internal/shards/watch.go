@@ -14,6 +14,8 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/tidwall/gjson"
+
+	"github.com/kubecast/kubecast/internal/cores"
 )
 
 // heldBytes is how much may wait for the shard that is furthest behind. A watch that would hold more breaks off, and goes on from
@@ -260,7 +262,7 @@ func (t *merging) reach(r *http.Request, k int, versions <-chan uint64, done <-c
 		}
 		asked := r.Clone(r.Context())
 		asked.URL.RawQuery = url.Values{"limit": {"1"}, "resourceVersion": {strconv.FormatUint(version, 10)}, "resourceVersionMatch": {"NotOlderThan"}}.Encode()
-		asked.Header.Del(HistoryHeader)
+		asked.Header.Del(cores.HistoryHeader)
 		if answered, err := t.ask(asked, k); err == nil { // else it is asked again
 			_, _ = io.Copy(io.Discard, io.LimitReader(answered.Body, heldBytes))
 			closeBody(answered)

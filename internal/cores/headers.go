@@ -1,0 +1,8 @@
+package cores
+
+// Headers that gateways send each other. Package cluster, which gives these names to others, says what they mean.
+const (
+	HistoryHeader = "Kubecast-History"
+	RelistHeader  = "Kubecast-Relist"
+	RelistEnds    = "ends"
+)
