@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // logViewer follows logs, at any of some gateways.
@@ -48,6 +50,11 @@ func (v *logViewer) ended() int {
 	defer v.mu.Unlock()
 	return len(v.ends)
 }
+
+// lazy is an error that is put into words only if it is told.
+type lazy func() string
+
+func (l lazy) Error() string { return l() }
 
 // TestEachLineIsToldOnce to each viewer of fifty containers that write at once, while the viewers
 // are cut and change gateways, a gateway is killed, and the API server is restarted: as kubectl
@@ -91,7 +98,10 @@ func TestEachLineIsToldOnce(t *testing.T) {
 	for i, v := range viewers {
 		advancing(t, fmt.Sprintf("viewer %d is told the ends of all containers", i), func() (int, error) { return v.ended(), nil }, func() error {
 			if n := v.ended(); n < containers {
-				return fmt.Errorf("only %d", n)
+				return lazy(func() string {
+					ended, err := s.kube.CoreV1().Pods("loglines").List(t.Context(), metav1.ListOptions{FieldSelector: "status.phase=Succeeded"})
+					return fmt.Sprintf("only %d, while %d of %d pods have ended (%v); it %v", n, len(ended.Items), pods, err, v.was.Load())
+				})
 			}
 			return nil
 		})

@@ -2,7 +2,9 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 )
 
@@ -14,6 +16,8 @@ type wanderer struct {
 	position string
 	cuts     int
 	idle     int // connections in a row that were cut before they told anything
+	// was is what came of it last, for whoever waits in vain: a string.
+	was atomic.Value
 }
 
 // idleMost bounds the connections of a client that were cut before they told anything: the next one is cut only once it
@@ -42,8 +46,11 @@ func (w *wanderer) read(ctx context.Context, random *rand.Rand, note func(frame)
 	if w.position != "" {
 		header.Set("Last-Event-ID", w.position)
 	}
-	opened, err := openFrames(ctx, w.urls[random.IntN(len(w.urls))]+w.path, header)
+	url := w.urls[random.IntN(len(w.urls))]
+	w.was.Store(fmt.Sprintf("asks %s, after %d connections in vain", url, w.idle-1))
+	opened, err := openFrames(ctx, url+w.path, header)
 	if err != nil {
+		w.was.Store(fmt.Sprintf("asked %s, after %d connections in vain: %v", url, w.idle-1, err))
 		time.Sleep(50 * time.Millisecond) // it was killed
 		return
 	}
@@ -52,8 +59,10 @@ func (w *wanderer) read(ctx context.Context, random *rand.Rand, note func(frame)
 	for {
 		read, err := opened.next()
 		if err != nil {
+			w.was.Store(fmt.Sprintf("read from %s, after %d connections in vain: %v", url, w.idle-1, err))
 			return
 		}
+		w.was.Store(fmt.Sprintf("reads from %s, last %q %.200s", url, read.event, read.data))
 		if read.id != "" {
 			w.position = read.id
 			if w.idle > idleMost {

@@ -1,6 +1,7 @@
 # Why Go tests failed, in few lines, from the output of go test -v: for each failed test its own messages, which stand
 # far above the end among those of other tests, since tests run in parallel. Errors and logs look the same in there, so
-# of the messages from one line of source only the first two are shown, and of a program's log nothing. A package that
+# of the messages from one line of source only the first two are shown, of a test's the first and, since what ends a test
+# comes last, the last ones, and of a program's log nothing. A package that
 # fails without a failed test, since its process was killed or died of something that Go did not explain, is told with the
 # last lines it printed. A test's names stand in the file that `names` says, one a line: of a test whose subtests failed, theirs.
 
@@ -30,7 +31,7 @@ function short(s) { return substr(s, 1, 300) "\n" }
 /^ +[A-Za-z0-9_]+\.go:[0-9]+: / { # a message, of which up to three lines are shown
 	more = 0
 	if (/the end of .* log:|: [0-9]+ connections, |\.go:[0-9]+: (time=[0-9]|\{"time")/) next # what is told of any failed test at its end
-	if (++seen[test, $1] <= 2 && ++said[test] <= 5) {
+	if (++seen[test, $1] <= 2) {
 		text[test] = text[test] short("    " $0)
 		more = 2
 	}
@@ -48,13 +49,13 @@ race-- > 0 || /panic: |fatal error: |^# |\[build failed\]|\[setup failed\]|^[^ ]
 }
 
 END {
-	each = n > 3 ? 2 : 5 # lines of messages, so that all of it stays short
+	each = n > 3 ? 2 : 6 # lines of messages, so that all of it stays short
 	for (i = 1; i <= n; i++) {
 		if (names && !inner[failed[i]]) print failed[i] >>names
 		if (inner[failed[i]] && !text[failed[i]] || ++shown > 6) continue
 		print head[i]
 		count = split(text[failed[i]], line, "\n") - 1
-		for (j = 1; j <= count && j <= each; j++) print line[j]
+		for (j = 1; j <= count; j++) if (j <= each / 2 || j > count - each / 2) print line[j]
 	}
 	if (shown > 6) print "and " shown - 6 " more"
 	for (i = 1; names && i <= packages; i++) print unnamed[i] >>names
