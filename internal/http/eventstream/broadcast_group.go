@@ -10,6 +10,7 @@ import (
 
 	"github.com/kubecast/kubecast/internal/budget"
 	"github.com/kubecast/kubecast/internal/http/coding"
+	"github.com/kubecast/kubecast/internal/http/scheduler"
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
@@ -30,21 +31,21 @@ import (
 //  6. If the source has something to tell that is no batch (a reset, an end), the group disbands. Each member is woken, and finds
 //     out itself.
 type group struct {
-	runState
-	queueEntry
+	scheduler.RunState
+	scheduler.QueueEntry
 	hub     *Hub
 	peers   *peers
 	source  Shareable
 	encoder serverSentEvents
 	out     frames
-	names   []string       // of the source
-	claims  []stream.Claim // scratch
-	id      []byte         // scratch
-	alarm   entry          // rings when the source is due
-	task    *budget.Task   // in which it is served
-	cut     bool           // the source was stopped, as enough was collected
-	since   Place          // from where what is next is the same as from where the source stands
-	batch   *batch         // that is being sent; nil: none
+	names   []string        // of the source
+	claims  []stream.Claim  // scratch
+	id      []byte          // scratch
+	alarm   scheduler.Entry // rings when the source is due
+	task    *budget.Task    // in which it is served
+	cut     bool            // the source was stopped, as enough was collected
+	since   Place           // from where what is next is the same as from where the source stands
+	batch   *batch          // that is being sent; nil: none
 
 	// Guarded by peers.mu.
 	members []*session
@@ -177,13 +178,13 @@ func newGroup(ss *session, k *peers, source Shareable) *group {
 	c := &group{
 		hub: ss.hub, peers: k, source: source.Clone(), encoder: serverSentEvents{memory: ss.hub.opts.Memory},
 		out: frames{coding: ss.out.coding, body: coding.Begun()}, names: []string{source.Name()}, claims: []stream.Claim{{Epoch: k.epoch}},
-		queueEntry: queueEntry{queue: ss.queue},
+		QueueEntry: scheduler.QueueEntry{Queue: ss.Queue},
 	}
-	c.alarm.wake = c.Wake
+	c.alarm.Wake = c.Wake
 	c.since = c.source.Place()
 	c.reached = &step{c.since, &sent{body: c.out.body}}
 	k.groups = append(k.groups, c)
-	c.hub.workers.push(c) // so that its source wakes it from then on
+	c.hub.workers.Push(c) // so that its source wakes it from then on
 	return c
 }
 
@@ -205,7 +206,7 @@ func (c *group) remove(ss *session) {
 	over := c.over
 	k.mu.Unlock()
 	if over {
-		if c.take() {
+		if c.Take() {
 			c.close()
 		} else {
 			c.Wake() // whoever serves it will see that it is over
@@ -228,14 +229,14 @@ func (c *group) disband() {
 
 // close ends a group that is over. Its owner calls it.
 func (c *group) close() {
-	c.state.Store(stateOver)
-	c.hub.alarm.remove(&c.alarm)
+	c.End()
+	c.hub.alarm.Remove(&c.alarm)
 	c.source.Close()
 }
 
 // Wake implements stream.Waiter: there may be something to tell.
 func (c *group) Wake() {
-	if c.woken() {
+	if c.Woken() {
 		c.enqueue()
 	}
 }
@@ -244,23 +245,23 @@ func (c *group) Wake() {
 // their own, a user with streams in many groups would have as many turns. If it were always the
 // same member's turn, all members would wait behind that user's other streams.
 func (c *group) enqueue() {
-	var queues [8]*runQueue
+	var queues [8]*scheduler.RunQueue
 	n := 0
 	c.peers.mu.Lock()
 	for ; n < min(len(queues), len(c.members)); n++ {
-		queues[n] = c.members[(c.turns+n)%len(c.members)].queue
+		queues[n] = c.members[(c.turns+n)%len(c.members)].Queue
 	}
 	c.turns += n
 	c.peers.mu.Unlock()
 	if n == 0 { // it is over
-		c.hub.workers.push(c)
+		c.hub.workers.Push(c)
 		return
 	}
-	c.hub.workers.pushAmong(c, queues[:n])
+	c.hub.workers.PushAmong(c, queues[:n])
 }
 
-// work serves the group for a worker: it reads a batch, or goes on sending one.
-func (c *group) work(task *budget.Task) (long bool) {
+// Work serves the group for a worker: it reads a batch, or goes on sending one.
+func (c *group) Work(task *budget.Task) (long bool) {
 	defer c.recover()
 	*task = budget.Slice()
 	c.task = task
@@ -279,7 +280,7 @@ func (c *group) work(task *budget.Task) (long bool) {
 	switch {
 	case over:
 		c.close()
-	case again || !c.idle():
+	case again || !c.Idle():
 		c.enqueue()
 	}
 	return long
@@ -316,7 +317,7 @@ func (c *group) read() (more bool) {
 		return false
 	}
 	if !progress.Due.IsZero() {
-		c.hub.alarm.set(&c.alarm, progress.Due)
+		c.hub.alarm.Set(&c.alarm, progress.Due)
 	}
 	more = progress.More || c.cut
 	to := &step{c.source.Place(), c.reached.sent}
@@ -364,7 +365,7 @@ func (c *group) send() (more bool) {
 
 // give sends a batch to a member.
 func (c *group) give(ss *session, b *batch) {
-	if !ss.take() {
+	if !ss.Take() {
 		ss.Wake() // it may be about to be idle, and to have looked already
 		return
 	}

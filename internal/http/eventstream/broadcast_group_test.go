@@ -227,7 +227,7 @@ func (r *running) awaitLive() {
 // beatOften has the streams that are idle have a heartbeat, or put it off, every few milliseconds from now on.
 func (r *running) beatOften() {
 	for _, ss := range r.hub.open.all() {
-		if ss.take() {
+		if ss.Take() {
 			ss.times.interval = 20 * time.Millisecond
 			ss.times.in(dueHeartbeat, 0)
 			ss.beServed()
@@ -323,7 +323,7 @@ func TestWhoIsAboutToBeIdleIsNotPassedOver(t *testing.T) {
 			joining = ss
 		}
 	}
-	for !joining.take() {
+	for !joining.Take() {
 		time.Sleep(time.Millisecond)
 	}
 	r.api.Put("pods", "team-a/second")
@@ -353,12 +353,12 @@ func TestWhoeverAGroupTellsStillHasItsKey(t *testing.T) {
 	r.awaitTogether(2)
 	k := r.peers()
 	c := k.groups[0]
-	for !c.take() {
+	for !c.Take() {
 		time.Sleep(time.Millisecond)
 	}
 	c.source = changedSource{c.source}
-	if !c.idle() {
-		r.hub.workers.push(c)
+	if !c.Idle() {
+		r.hub.workers.Push(c)
 	}
 	r.api.Put("pods", "team-a/told")
 	for _, client := range clients {
@@ -406,16 +406,16 @@ func TestPanicOfAGroupEndsNoStream(t *testing.T) {
 	clients := []*bufio.Reader{r.open(), r.open(), r.open()}
 	r.awaitTogether(3)
 	for _, ss := range r.hub.open.all() {
-		for !ss.take() {
+		for !ss.Take() {
 			time.Sleep(time.Millisecond)
 		}
 		for c := ss.member.group; ; time.Sleep(time.Millisecond) {
-			if c.take() {
+			if c.Take() {
 				if _, is := c.source.(panickingSource); !is {
 					c.source = panickingSource{c.source}
 				}
-				if !c.idle() {
-					r.hub.workers.push(c)
+				if !c.Idle() {
+					r.hub.workers.Push(c)
 				}
 				break
 			}

@@ -22,6 +22,7 @@ import (
 	"github.com/kubecast/kubecast/internal/budget"
 	"github.com/kubecast/kubecast/internal/http/coding"
 	"github.com/kubecast/kubecast/internal/http/conn"
+	"github.com/kubecast/kubecast/internal/http/scheduler"
 )
 
 // Options configure a Hub; all are required unless they say otherwise.
@@ -66,8 +67,8 @@ type Hub struct {
 	serving     context.Context // done: none is served any more
 	stop        context.CancelFunc
 	unlisten    func() // to revocations; may be nil
-	workers     *workers
-	alarm       *alarm
+	workers     *scheduler.Workers
+	alarm       *scheduler.Alarm
 	permissions permissions
 	groupIndex  groupIndex
 	goroutines  sync.WaitGroup
@@ -82,11 +83,11 @@ func New(opts Options) *Hub {
 		opts:    opts,
 		quota:   newQuota(opts.Limits),
 		open:    newOpenStreams(),
-		workers: newWorkers(),
-		alarm:   newAlarm(),
+		workers: scheduler.NewWorkers(),
+		alarm:   scheduler.NewAlarm(),
 	}
 	h.metrics = newMetrics(opts.Registerer, h.groupIndex.together.Load)
-	opts.Processors.Share(h.workers.shared)
+	opts.Processors.Share(h.workers.Shared)
 	var drain context.CancelFunc
 	h.draining, drain = context.WithCancel(context.Background())
 	h.drain = func() {
@@ -105,7 +106,7 @@ func New(opts Options) *Hub {
 func (h *Hub) Run(ctx context.Context) {
 	var working sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
-		working.Go(h.workers.run)
+		working.Go(h.workers.Run)
 	}
 	<-ctx.Done()
 	if h.unlisten != nil {
@@ -114,7 +115,7 @@ func (h *Hub) Run(ctx context.Context) {
 	h.open.cut()
 	h.stop()
 	h.open.wait(context.Background())
-	h.workers.close()
+	h.workers.Close()
 	working.Wait()
 	h.mu.Lock()
 	h.ended = true
@@ -177,7 +178,7 @@ func (h *Hub) Stats() Stats {
 	all := h.open.all()
 	stats := Stats{Open: len(all), Watches: h.quota.watching()}
 	for _, ss := range all {
-		if ss.state.Load() == stateIdle {
+		if ss.IsIdle() {
 			stats.Idle++
 		}
 	}

@@ -224,7 +224,7 @@ func TestPanicOfOneStreamEndsOnlyThat(t *testing.T) {
 			sick := r.open()
 			r.await(2, 2)
 			for _, ss := range r.hub.open.all() {
-				if ss.number == 2 && ss.state.CompareAndSwap(stateIdle, stateServed) {
+				if ss.number == 2 && ss.Take() {
 					ss.leavePeers()
 					ss.encoder = panicking{ss.encoder}
 					ss.beServed()

@@ -69,12 +69,12 @@ func TestWhoJoinsABroadcastIsToldThatItsSourceIsStale(t *testing.T) {
 	var c *group
 	r.soon("the broadcast is known", func() bool {
 		for _, ss := range r.hub.open.all() {
-			if ss.take() {
+			if ss.Take() {
 				c = ss.member.group
 				ss.rest()
 			}
 		}
-		return c != nil && c.take() // from here on nobody serves it
+		return c != nil && c.Take() // from here on nobody serves it
 	})
 	granted, err := r.reach.Open(t.Context(), auth.Identity{}, access.Target{Version: "v1", Resource: "pods"}, "watch")
 	if err != nil {
@@ -96,7 +96,7 @@ func TestWhoJoinsABroadcastIsToldThatItsSourceIsStale(t *testing.T) {
 	r.api.Away(true)
 	r.api.CutWatches("pods")
 	r.soon("it is stale", func() bool { return !store.Upstream().Live })
-	r.soon("the broadcast is woken", func() bool { return !c.idle() })
+	r.soon("the broadcast is woken", func() bool { return !c.Idle() })
 	c.enqueue()
 	for _, client := range clients {
 		r.told(client, "stale")

@@ -151,7 +151,7 @@ func (ss *session) tell(b *batch) {
 
 // rest makes a session idle again that was taken.
 func (ss *session) rest() {
-	if !ss.idle() {
+	if !ss.Idle() {
 		ss.beServed()
 	}
 }

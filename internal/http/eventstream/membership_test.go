@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kubecast/kubecast/internal/http/scheduler"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 )
 
@@ -18,7 +19,7 @@ func (r *running) own(number uint64) *session {
 		if ss.number != number {
 			continue
 		}
-		for end := time.Now().Add(patience); !ss.take(); time.Sleep(time.Millisecond) {
+		for end := time.Now().Add(patience); !ss.Take(); time.Sleep(time.Millisecond) {
 			if time.Now().After(end) {
 				r.t.Fatalf("session %d is never idle", number)
 			}
@@ -132,5 +133,26 @@ func TestMembersLeaveForWhatIsMoreThanAHeartbeat(t *testing.T) {
 			}
 			ss.beServed()
 		})
+	}
+}
+
+// A group with members of several users waits where it is served soonest, and not behind the first one's other streams.
+func TestGroupWaitsInTheTurnOfAMemberWhoseUserHasTime(t *testing.T) {
+	w := scheduler.NewWorkers()
+	hub, peers := &Hub{workers: w}, &peers{}
+	many, few := w.Join("many"), w.Join("few")
+	of := func(queues ...*scheduler.RunQueue) *group {
+		c := &group{hub: hub, peers: peers}
+		for _, q := range queues {
+			c.members = append(c.members, &session{QueueEntry: scheduler.QueueEntry{Queue: q}})
+		}
+		c.enqueue()
+		return c
+	}
+	if first := of(many, many); first.Queue != many {
+		t.Error("a group of one user's streams waits elsewhere")
+	}
+	if shared := of(many, few); shared.Queue != few {
+		t.Error("a group of two users' streams waits behind the one who has another one")
 	}
 }

@@ -4,14 +4,15 @@ import (
 	"cmp"
 	"math/rand/v2"
 	"time"
+
+	"github.com/kubecast/kubecast/internal/http/scheduler"
 )
 
 // schedule says when something is due on a stream. Each time is spread, so that streams that began together do not act
 // together. All times are read on the monotonic clock, so nothing is late because the wall clock was set.
 type schedule struct {
-	alarm    *alarm
-	entry    entry
-	rings    time.Time        // when the alarm rings, or rang
+	alarm    *scheduler.Alarm
+	entry    scheduler.Entry
 	due      [tasks]time.Time // zero: never
 	first    time.Time        // the first of the due times; zero: it has to be looked for
 	interval time.Duration    // of heartbeats
@@ -43,7 +44,7 @@ const (
 
 func newSchedule(ss *session) *schedule {
 	opts := ss.hub.opts.Times
-	s := &schedule{alarm: ss.hub.alarm, entry: entry{wake: ss.Wake}, interval: opts.Heartbeat}
+	s := &schedule{alarm: ss.hub.alarm, entry: scheduler.Entry{Wake: ss.Wake}, interval: opts.Heartbeat}
 	if ss.heartbeat > 0 {
 		s.interval = ss.heartbeat
 	}
@@ -67,7 +68,7 @@ func newSchedule(ss *session) *schedule {
 func (s *schedule) in(task int, after time.Duration) { s.at(task, time.Now().Add(after)) }
 
 // about does the same for a task that may be done a little earlier, together with those of other streams.
-func (s *schedule) about(task int, after time.Duration) { s.at(task, s.alarm.gathered(after)) }
+func (s *schedule) about(task int, after time.Duration) { s.at(task, s.alarm.Gathered(after)) }
 
 func (s *schedule) at(task int, at time.Time) { s.due[task], s.first = at, time.Time{} }
 
@@ -94,15 +95,10 @@ func (s *schedule) take(task int, now time.Time) bool {
 }
 
 // set makes the alarm ring at a time.
-func (s *schedule) set(at time.Time) {
-	if at != s.rings || s.entry.rang.Load() {
-		s.rings = at
-		s.alarm.set(&s.entry, at)
-	}
-}
+func (s *schedule) set(at time.Time) { s.alarm.Keep(&s.entry, at) }
 
 // stop makes sure that the alarm rings no more.
-func (s *schedule) stop() { s.alarm.remove(&s.entry) }
+func (s *schedule) stop() { s.alarm.Remove(&s.entry) }
 
 // isDueAlone reports whether a task is due, and nothing else could end the session's turn otherwise than that task does.
 func (ss *session) isDueAlone(task int, now time.Time) bool {

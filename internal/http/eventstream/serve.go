@@ -25,7 +25,7 @@ import (
 
 // Wake implements stream.Waiter: the session is to look what there is to tell or to do.
 func (ss *session) Wake() {
-	if ss.woken() {
+	if ss.Woken() {
 		ss.beServed()
 	}
 }
@@ -35,7 +35,7 @@ func (ss *session) beServed() {
 	if ss.wakes != nil {
 		ss.wakes.Wake()
 	} else {
-		ss.hub.workers.push(ss)
+		ss.hub.workers.Push(ss)
 	}
 }
 
@@ -45,7 +45,7 @@ func (ss *session) sleep() {
 		ss.wakes = stream.NewWakeChannel()
 	}
 	ss.times.set(ss.nextDue())
-	if ss.idle() {
+	if ss.Idle() {
 		ss.task.Rest()
 		<-ss.wakes.C
 	}
@@ -65,7 +65,7 @@ func (h *Hub) start(r *http.Request, ss *session, refusal Outcome) {
 	h.metrics.streams.Inc()
 	ss.span = tracing.Of(r.Context())
 	ss.span.Keep()
-	ss.queue = h.workers.join(ss.id.QuotaOwner())
+	ss.Queue = h.workers.Join(ss.id.QuotaOwner())
 	reads := auditReads(ss.sources)
 	ss.audit.Began(reads, len(reads) < len(ss.sources))
 	served, stays := ss.out.to.(*conn.Served)
@@ -112,8 +112,8 @@ func (h *Hub) watchDisconnects() (*conn.Disconnects, error) {
 	return d, nil
 }
 
-// work serves the session for a worker, whose task it may use meanwhile. It reports whether that took a whole slice.
-func (ss *session) work(task *budget.Task) (long bool) {
+// Work serves the session for a worker, whose task it may use meanwhile. It reports whether that took a whole slice.
+func (ss *session) Work(task *budget.Task) (long bool) {
 	defer ss.recover()
 	if !ss.taken {
 		ss.hub.goroutines.Go(func() { ss.run(GoOn) })
@@ -149,7 +149,7 @@ func (ss *session) park() bool {
 	} else {
 		ss.joinGroup(due)
 	}
-	return ss.idle()
+	return ss.Idle()
 }
 
 // run serves the session in a goroutine of its own, until it can be parked, or to its end if there
@@ -231,7 +231,7 @@ func (ss *session) recover() {
 
 // finish ends the session. It waits for nobody unless there is an end to be sent.
 func (ss *session) finish(end Outcome) {
-	ss.state.Store(stateOver)
+	ss.End()
 	if ss.task != nil {
 		ss.task.Rest()
 	}
@@ -240,7 +240,7 @@ func (ss *session) finish(end Outcome) {
 	}
 	ss.leavePeers()
 	ss.out.to.Close(ss.complete(end))
-	ss.hub.workers.leave(ss.queue)
+	ss.hub.workers.Leave(ss.Queue)
 	closeAll(ss.sources)
 	ss.permission.stop()
 	ss.leavePermission()

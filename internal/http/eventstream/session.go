@@ -10,6 +10,7 @@ import (
 	"github.com/kubecast/kubecast/internal/budget"
 	"github.com/kubecast/kubecast/internal/http/auditrecord"
 	"github.com/kubecast/kubecast/internal/http/conn"
+	"github.com/kubecast/kubecast/internal/http/scheduler"
 	"github.com/kubecast/kubecast/internal/stream"
 	"github.com/kubecast/kubecast/internal/tracing"
 )
@@ -45,11 +46,11 @@ type session struct {
 	several  bool      // there may be several sources, so events have their names
 	finite   bool      // the answer is complete only if it ends with its source
 
-	queueEntry              // in the run queue of its user
-	task       *budget.Task // in which it is served; nil while it is not
-	at         int          // the source that is read first, since the turn before did not get to it
+	scheduler.QueueEntry              // in the run queue of its user
+	task                 *budget.Task // in which it is served; nil while it is not
+	at                   int          // the source that is read first, since the turn before did not get to it
 
-	runState
+	scheduler.RunState
 	member  membership
 	wakes   *stream.WakeChannel // for which its own goroutine waits; nil: it is parked when it is idle
 	parks   bool                // its connection allows it to have no goroutine

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/http/access"
+	"github.com/kubecast/kubecast/internal/http/scheduler"
 )
 
 // permissions are the permissions of all streams. Streams of one caller that show the same have the
@@ -33,8 +34,8 @@ type sharedPermission struct {
 	key       permissionKey
 	id        auth.Identity
 	questions []Question
-	entry     entry       // rings when the next question is due
-	changed   atomic.Bool // permissions may have changed since the last question
+	entry     scheduler.Entry // rings when the next question is due
+	changed   atomic.Bool     // permissions may have changed since the last question
 
 	// Guarded by permissions.mu.
 	streams   []*session
@@ -60,13 +61,13 @@ func (ss *session) sharePermission() {
 		shared = &sharedPermission{
 			hub: h, key: key, id: ss.id, questions: questions, asked: p.asked, confirmed: p.confirmed,
 		}
-		shared.entry.wake = shared.ask
+		shared.entry.Wake = shared.ask
 		if all.shared == nil {
 			all.shared = map[permissionKey]*sharedPermission{}
 		}
 		all.shared[key] = shared
 		interval := h.opts.Times.Reauthorize
-		h.alarm.set(&shared.entry, h.alarm.gathered(between(interval/2, interval)))
+		h.alarm.Set(&shared.entry, h.alarm.Gathered(between(interval/2, interval)))
 	}
 	p.index, p.owed = len(shared.streams), true
 	shared.streams = append(shared.streams, ss)
@@ -119,7 +120,7 @@ func (ss *session) leavePermission() {
 	shared.streams[ss.permission.index], moved.permission.index = moved, ss.permission.index
 	if shared.streams = slices.Delete(shared.streams, last, last+1); last == 0 {
 		delete(all.shared, shared.key)
-		ss.hub.alarm.remove(&shared.entry)
+		ss.hub.alarm.Remove(&shared.entry)
 	}
 }
 
@@ -144,9 +145,9 @@ func (p *sharedPermission) schedule() {
 	alarm, interval := p.hub.alarm, p.hub.opts.Times.Reauthorize
 	at := p.asked.Add(askAgain)
 	if !p.changed.Load() {
-		at = alarm.gathered(between(interval*8/10, interval))
+		at = alarm.Gathered(between(interval*8/10, interval))
 	}
-	alarm.set(&p.entry, at)
+	alarm.Set(&p.entry, at)
 }
 
 // ask begins a question.

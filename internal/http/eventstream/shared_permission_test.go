@@ -9,6 +9,7 @@ import (
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/http/access"
+	"github.com/kubecast/kubecast/internal/http/scheduler"
 )
 
 // What was asked before a stream began does not say what its caller may see: that could give back
@@ -16,9 +17,9 @@ import (
 // next one, though it is the same.
 func TestAnswerFromBeforeAStreamBeganIsNotForIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		hub := &Hub{alarm: newAlarm(), opts: Options{Times: Times{Reauthorize: time.Hour}}}
+		hub := &Hub{alarm: scheduler.NewAlarm(), opts: Options{Times: Times{Reauthorize: time.Hour}}}
 		shared := &sharedPermission{hub: hub}
-		defer hub.alarm.remove(&shared.entry)
+		defer hub.alarm.Remove(&shared.entry)
 		join := func() *session {
 			ss := &session{hub: hub}
 			ss.permission.asked, ss.permission.owed = time.Now(), true

@@ -1,36 +1,33 @@
-package eventstream
+package scheduler
 
 import (
 	"math/rand/v2"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/kubecast/kubecast/internal/auth"
 )
 
 // Ten thousand idle streams must not wake the process for each of their heartbeats.
 func TestHeartbeatsOfManyStreamsAreGathered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const streams, interval = 5000, 15 * time.Second
-		a := newAlarm()
+		a := NewAlarm()
 		var mu sync.Mutex
 		rings, wakes := map[time.Time]int{}, 0
 		for range streams {
-			e := &entry{}
-			e.wake = func() {
+			e := &Entry{}
+			e.Wake = func() {
 				mu.Lock()
 				defer mu.Unlock()
 				rings[time.Now()]++
 				wakes++
-				a.set(e, a.gathered(interval))
+				a.Set(e, a.Gathered(interval))
 			}
-			a.set(e, a.gathered(between(interval/2, interval)))
+			a.Set(e, a.Gathered(interval/2+rand.N(interval/2)))
 			time.Sleep(time.Millisecond)
-			defer a.remove(e)
+			defer a.Remove(e)
 		}
 		began := time.Now()
 		time.Sleep(10 * time.Minute)
@@ -53,13 +50,13 @@ func TestHeartbeatsOfManyStreamsAreGathered(t *testing.T) {
 func TestEachRingsAtItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		random := rand.New(rand.NewPCG(1, 2))
-		a := newAlarm()
-		entries := make([]*entry, 30)
+		a := NewAlarm()
+		entries := make([]*Entry, 30)
 		var mu sync.Mutex
-		due := map[*entry]time.Time{}
+		due := map[*Entry]time.Time{}
 		for i := range entries {
-			e := &entry{}
-			e.wake = func() {
+			e := &Entry{}
+			e.Wake = func() {
 				mu.Lock()
 				defer mu.Unlock()
 				if at, is := due[e]; !is || !time.Now().Equal(at) || !e.rang.Load() {
@@ -73,11 +70,11 @@ func TestEachRingsAtItsTime(t *testing.T) {
 			e := entries[random.IntN(len(entries))]
 			mu.Lock()
 			if random.IntN(3) == 0 {
-				a.remove(e)
+				a.Remove(e)
 				delete(due, e)
 			} else {
 				at := time.Now().Add(time.Duration(1+random.IntN(8)) * tick)
-				a.set(e, at)
+				a.Set(e, at)
 				if due[e] = at; e.rang.Load() {
 					t.Fatal("it is set, and seems to have rung")
 				}
@@ -99,7 +96,7 @@ func TestEachRingsAtItsTime(t *testing.T) {
 			mu.Unlock()
 		}
 		for _, e := range entries {
-			a.remove(e)
+			a.Remove(e)
 		}
 		if len(a.heap)+len(a.moments) > 0 {
 			t.Errorf("%d moments are left", len(a.heap))
@@ -111,40 +108,18 @@ func TestEachRingsAtItsTime(t *testing.T) {
 // lost has no heartbeat, and does not end with its caller's token.
 func TestAlarmThatRangEarlyRingsAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := newAlarm()
+		a := NewAlarm()
 		var rang atomic.Int32
-		s := &schedule{alarm: a, entry: entry{wake: func() { rang.Add(1) }}}
+		e := &Entry{Wake: func() { rang.Add(1) }}
 		at := time.Now().Add(time.Minute)
-		s.set(at)
-		s.set(at)
-		s.entry.moment.at = time.Now()
+		a.Keep(e, at)
+		a.Keep(e, at)
+		e.moment.at = time.Now()
 		a.ring()
-		s.set(at)
+		a.Keep(e, at)
 		time.Sleep(time.Hour)
 		if rang := rang.Load(); rang != 2 {
 			t.Errorf("it rang %d times", rang)
 		}
 	})
-}
-
-// A wall clock may be set back, which must not put anything off; and forth, or stand still while a
-// machine sleeps, which must not let a stream outlive its caller's token.
-func TestDueTimesDoNotDependOnTheWallClock(t *testing.T) {
-	hub := &Hub{alarm: newAlarm(), opts: Options{Times: Times{Heartbeat: time.Hour, MaxAge: time.Hour, Reauthorize: time.Hour}}}
-	ss := &session{hub: hub, id: auth.Identity{ExpiresAt: time.Now().Add(time.Hour).Round(0)}} // a token's end is a time of the wall clock
-	ss.times = newSchedule(ss)
-	defer ss.times.stop()
-	for task, due := range ss.times.due {
-		if !due.IsZero() && !strings.Contains(due.String(), " m=") {
-			t.Errorf("task %d is due by the wall clock, at %v", task, due)
-		}
-	}
-	now := time.Now()
-	if reason := ss.onTime(now); reason != GoOn {
-		t.Errorf("it ends before its time: %s", reason)
-	}
-	ss.times.ends = now.Add(-time.Second).Round(0) // as the clock says after it was set
-	if reason := ss.onTime(now); reason != endExpired {
-		t.Errorf("the stream outlives its token: %q", reason)
-	}
 }

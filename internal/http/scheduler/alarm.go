@@ -1,4 +1,4 @@
-package eventstream
+package scheduler
 
 import (
 	"container/heap"
@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// alarm wakes sessions when something is due, with one timer for all of them. Waking the process costs much more than
+// Alarm wakes entries when something is due, with one timer for all of them. Waking the process costs much more than
 // what an idle stream then has to do. So times that need not be exact are put on common ticks, and each tick wakes the
-// process once.
-type alarm struct {
+// process once. It may be used by any goroutine.
+type Alarm struct {
 	began time.Time
 
 	mu      sync.Mutex
@@ -22,11 +22,13 @@ type alarm struct {
 // tick is how far apart due times are gathered.
 const tick = 100 * time.Millisecond
 
-// entry is a session's place in an alarm. It rings once for each time that it is set.
-type entry struct {
-	wake       func()
+// Entry is a place in an Alarm. It rings once for each time that it is set.
+type Entry struct {
+	Wake func() // is called when it rings; set before the entry is
+
+	rings      time.Time   // when it rings, or rang; of Keep only
 	moment     *moment     // nil: it is not set
-	prev, next *entry      // those that ring at the same moment
+	prev, next *Entry      // those that ring at the same moment
 	rang       atomic.Bool // since it was set
 }
 
@@ -34,15 +36,16 @@ type entry struct {
 type moment struct {
 	at    time.Time
 	since time.Duration // the same, since the alarm began
-	first *entry
+	first *Entry
 	index int // in the heap
 }
 
-func newAlarm() *alarm { return &alarm{began: time.Now(), moments: map[time.Duration]*moment{}} }
+// NewAlarm returns an Alarm that has no entries.
+func NewAlarm() *Alarm { return &Alarm{began: time.Now(), moments: map[time.Duration]*moment{}} }
 
-// gathered is the last tick that is not after what is due after an interval from now. If the interval is short, ticks
+// Gathered is the last tick that is not after what is due after an interval from now. If the interval is short, ticks
 // are closer together.
-func (a *alarm) gathered(after time.Duration) time.Time {
+func (a *Alarm) Gathered(after time.Duration) time.Time {
 	now := time.Now()
 	grain := max(min(tick, after/8), 1)
 	if at := a.began.Add(now.Add(after).Sub(a.began) / grain * grain); at.After(now) {
@@ -51,8 +54,8 @@ func (a *alarm) gathered(after time.Duration) time.Time {
 	return now.Add(after)
 }
 
-// set makes an entry ring at a time, and at no other time.
-func (a *alarm) set(e *entry, at time.Time) {
+// Set makes an entry ring at a time, and at no other time.
+func (a *Alarm) Set(e *Entry, at time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	e.rang.Store(false)
@@ -73,8 +76,17 @@ func (a *alarm) set(e *entry, at time.Time) {
 	m.first, e.moment = e, m
 }
 
-// remove makes sure that an entry rings no more.
-func (a *alarm) remove(e *entry) {
+// Keep makes an entry ring at a time, unless it is to do so already. One that rang before its time, whatever the reason, rings
+// again. An entry has one goroutine at a time that calls Keep.
+func (a *Alarm) Keep(e *Entry, at time.Time) {
+	if at != e.rings || e.rang.Load() {
+		e.rings = at
+		a.Set(e, at)
+	}
+}
+
+// Remove makes sure that an entry rings no more.
+func (a *Alarm) Remove(e *Entry) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.unset(e)
@@ -82,7 +94,7 @@ func (a *alarm) remove(e *entry) {
 
 // unset takes an entry off its moment. A moment without any is gone: it would wake the process for nothing. The caller
 // holds the lock.
-func (a *alarm) unset(e *entry) {
+func (a *Alarm) unset(e *Entry) {
 	m := e.moment
 	if m == nil {
 		return
@@ -100,7 +112,7 @@ func (a *alarm) unset(e *entry) {
 }
 
 // arm sets the timer for the first moment. The caller holds the lock.
-func (a *alarm) arm() {
+func (a *Alarm) arm() {
 	if len(a.heap) == 0 {
 		return
 	}
@@ -112,10 +124,10 @@ func (a *alarm) arm() {
 	}
 }
 
-// ring wakes the sessions whose time has come.
-func (a *alarm) ring() {
+// ring wakes the entries whose time has come.
+func (a *Alarm) ring() {
 	a.mu.Lock()
-	var due []*entry
+	var due []*Entry
 	for now := time.Now(); len(a.heap) > 0 && !a.heap[0].at.After(now); {
 		m := heap.Pop(&a.heap).(*moment)
 		delete(a.moments, m.since)
@@ -130,7 +142,7 @@ func (a *alarm) ring() {
 	a.arm()
 	a.mu.Unlock()
 	for _, e := range due {
-		e.wake()
+		e.Wake()
 	}
 }
 

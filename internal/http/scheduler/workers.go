@@ -1,4 +1,9 @@
-package eventstream
+// Package scheduler owns the order in which event streams are served, and the moments at which they are looked at: workers that
+// serve what was woken, one run queue for each user (Workers); whether something is served, woken or idle (RunState); and one timer
+// for all that is due (Alarm).
+//
+// It knows nothing of streams or of HTTP. What is served is a Runnable.
+package scheduler
 
 import (
 	"runtime"
@@ -8,12 +13,12 @@ import (
 	"github.com/kubecast/kubecast/internal/budget"
 )
 
-// workers serve the sessions and broadcast groups that were woken. There are a few workers for all
-// of them, since an idle stream has no goroutine. Each user has a run queue.
+// Workers serve what was woken. There are a few workers for all of it, since an idle stream has no goroutine. Each user has a
+// Run queue.
 //
 // These must hold:
 //
-//  1. A worker never waits for a client. A session that would have to wait gets a goroutine of its own.
+//  1. A worker never waits for a client. What would have to wait gets a goroutine of its own.
 //  2. Run queues are served in turn, and a turn ends after a slice of time. So a user whose streams take much time waits behind all
 //     others, and nobody waits for that user longer than a slice.
 //  3. Where several users have streams, one user's streams are served by all workers but one at most. If they had all processors,
@@ -21,14 +26,14 @@ import (
 //  4. One worker does the work alone as long as it needs no longer than helpAfter; only then do the others help. If all of them
 //     worked at once, they would take the processors from everything else, which is faster only where many streams are woken. A
 //     worker in a long turn does not count as the one at work: others would wait until its turn ends.
-type workers struct {
+type Workers struct {
 	helpAfter time.Duration
 
 	mu     sync.Mutex
 	more   sync.Cond
-	queues map[string]*runQueue // the run queues of users who have streams
-	first  *runQueue            // the run queues that wait to be served, in this order
-	last   *runQueue
+	queues map[string]*RunQueue // the run queues of users who have streams
+	first  *RunQueue            // the run queues that wait to be served, in this order
+	last   *RunQueue
 	since  time.Time // since when some wait
 	total  int       // workers
 	long   int       // workers that serve a run queue whose last turn took a whole slice
@@ -36,57 +41,58 @@ type workers struct {
 	closed bool
 }
 
-// runnable is what the workers serve: a session or a group.
-type runnable interface {
-	// work serves it for a worker, whose task it may use meanwhile. It reports whether that took a whole slice.
-	work(task *budget.Task) (long bool)
-	entry() *queueEntry
+// Runnable is what the workers serve: a stream, or a group of them.
+type Runnable interface {
+	// Work serves it for a worker, whose task it may use meanwhile. It reports whether that took a whole slice.
+	Work(task *budget.Task) (long bool)
+	entry() *QueueEntry // Runnables embed one
 }
 
-// queueEntry is a place in a run queue.
-type queueEntry struct {
-	queue *runQueue
-	next  runnable // behind this one
+// QueueEntry is a place in a run queue. A Runnable embeds one.
+type QueueEntry struct {
+	Queue *RunQueue // in which it is served
+	next  Runnable  // behind this one
 }
 
-func (e *queueEntry) entry() *queueEntry { return e }
+func (e *QueueEntry) entry() *QueueEntry { return e }
 
-// runQueue holds what was woken of one user, in this order: sessions, and groups that are served in this user's turn.
-type runQueue struct {
+// RunQueue holds what was woken of one user, in this order: streams, and groups that are served in this user's turn.
+type RunQueue struct {
 	user        string
 	streams     int
 	served      int  // how many workers serve it at the moment
 	long        bool // its last turn took a whole slice
 	listed      bool // it is among those that wait
-	first, last runnable
-	next        *runQueue
+	first, last Runnable
+	next        *RunQueue
 }
 
 // helpAfter is how long one worker works alone. By default, events are gathered for as long. One
 // worker serves some five hundred streams in this time.
 const helpAfter = 5 * time.Millisecond
 
-func newWorkers() *workers {
-	w := &workers{helpAfter: helpAfter, queues: map[string]*runQueue{}}
+// NewWorkers returns Workers without any worker: see Run.
+func NewWorkers() *Workers {
+	w := &Workers{helpAfter: helpAfter, queues: map[string]*RunQueue{}}
 	w.more.L = &w.mu
 	return w
 }
 
-// join returns the run queue of a user who has one more stream.
-func (w *workers) join(user string) *runQueue {
+// Join returns the run queue of a user who has one more stream.
+func (w *Workers) Join(user string) *RunQueue {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	q := w.queues[user]
 	if q == nil {
-		q = &runQueue{user: user}
+		q = &RunQueue{user: user}
 		w.queues[user] = q
 	}
 	q.streams++
 	return q
 }
 
-// leave records that a stream has ended. It is in no run queue then.
-func (w *workers) leave(q *runQueue) {
+// Leave records that a stream has ended. It is in no run queue then.
+func (w *Workers) Leave(q *RunQueue) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if q.streams--; q.streams == 0 {
@@ -94,16 +100,16 @@ func (w *workers) leave(q *runQueue) {
 	}
 }
 
-// push arranges for one to be served. The caller must not touch it any more.
-func (w *workers) push(s runnable) {
+// Push arranges for one to be served. The caller must not touch it any more.
+func (w *Workers) Push(s Runnable) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.wait(s)
 }
 
-// pushAmong does the same for one that is served for several users. It waits in the first of their
+// PushAmong does the same for one that is served for several users. It waits in the first of their
 // queues that is empty.
-func (w *workers) pushAmong(s runnable, queues []*runQueue) {
+func (w *Workers) PushAmong(s Runnable, queues []*RunQueue) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	at := queues[0]
@@ -113,16 +119,16 @@ func (w *workers) pushAmong(s runnable, queues []*runQueue) {
 			break
 		}
 	}
-	s.entry().queue = at
+	s.entry().Queue = at
 	w.wait(s)
 }
 
 // wait puts one at the end of its run queue. The lock is held.
-func (w *workers) wait(s runnable) {
+func (w *Workers) wait(s Runnable) {
 	if w.first == nil {
 		w.since = time.Now()
 	}
-	q := s.entry().queue
+	q := s.entry().Queue
 	if q.first != nil {
 		q.last.entry().next, q.last = s, s
 	} else {
@@ -135,19 +141,19 @@ func (w *workers) wait(s runnable) {
 }
 
 // allows reports whether one more worker may serve a run queue.
-func (w *workers) allows(q *runQueue) bool {
+func (w *Workers) allows(q *RunQueue) bool {
 	return q.served == 0 || q.served < w.total-1 || len(w.queues) == 1
 }
 
-// shared reports whether several users have streams.
-func (w *workers) shared() bool {
+// Shared reports whether several users have streams.
+func (w *Workers) Shared() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.queues) > 1
 }
 
 // append puts a run queue behind the others.
-func (w *workers) append(q *runQueue) {
+func (w *Workers) append(q *RunQueue) {
 	q.listed = true
 	if w.first == nil {
 		w.first, w.last = q, q
@@ -157,31 +163,31 @@ func (w *workers) append(q *runQueue) {
 }
 
 // call wakes a worker if no other will soon have time: if all are asleep, in long turns, or late.
-func (w *workers) call() {
+func (w *Workers) call() {
 	if w.asleep > 0 && (w.asleep+w.long >= w.total || time.Since(w.since) > w.helpAfter) {
 		w.asleep--
 		w.more.Signal()
 	}
 }
 
-// run is one worker; it ends when the workers are closed and nothing is left to be served.
-func (w *workers) run() {
+// Run is one worker; it ends when the workers are closed and nothing is left to be served.
+func (w *Workers) Run() {
 	w.mu.Lock()
 	w.total++
 	w.mu.Unlock()
-	var last *runQueue
+	var last *RunQueue
 	var long bool
 	var task budget.Task
 	turns := 0 // long turns since this processor last looked around
 	for s := w.pop(nil, false); s != nil; s = w.pop(last, long) {
-		last = s.entry().queue // read now, since it belongs to another goroutine once it was served
-		if long = s.work(&task); !long {
+		last = s.entry().Queue // read now, since it belongs to another goroutine once it was served
+		if long = s.Work(&task); !long {
 			continue
 		}
 		// Goroutines that were woken on this processor wait for this one. And Go looks for what
 		// came from the network only on a processor that has nothing else to do, while another one
 		// may be collecting garbage.
-		if turns++; turns%lookAround == 0 && w.shared() {
+		if turns++; turns%lookAround == 0 && w.Shared() {
 			time.Sleep(time.Microsecond)
 		} else {
 			runtime.Gosched()
@@ -193,7 +199,7 @@ func (w *workers) run() {
 const lookAround = 4
 
 // serves counts one worker more, or less, that serves a run queue.
-func (w *workers) serves(q *runQueue, change int) {
+func (w *Workers) serves(q *RunQueue, change int) {
 	q.served += change
 	if q.long {
 		w.long += change
@@ -201,7 +207,7 @@ func (w *workers) serves(q *runQueue, change int) {
 }
 
 // turned notes how long a turn took.
-func (w *workers) turned(q *runQueue, long bool) {
+func (w *Workers) turned(q *RunQueue, long bool) {
 	if q.long == long {
 		return
 	}
@@ -214,7 +220,7 @@ func (w *workers) turned(q *runQueue, long bool) {
 
 // pop returns what is served next. The worker names the run queue that it has served last, and
 // whether that turn took a whole slice.
-func (w *workers) pop(last *runQueue, long bool) runnable {
+func (w *Workers) pop(last *RunQueue, long bool) Runnable {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if last != nil {
@@ -245,7 +251,8 @@ func (w *workers) pop(last *runQueue, long bool) runnable {
 	return s
 }
 
-func (w *workers) close() {
+// Close ends the workers once nothing is left to be served.
+func (w *Workers) Close() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.closed, w.asleep = true, 0
