@@ -158,7 +158,7 @@ func TestRevocationIsNotPutOffByAskingForMuch(t *testing.T) {
 		}
 		cancel()
 		asking.Wait()
-	}, options(func(o *Options) { o.Authorizer, o.Stream.Reauthorize = reviews, 5*time.Second }))
+	}, options(func(o *Options) { o.Authorizer, o.Reauthorize = reviews, 5*time.Second }))
 }
 
 type fixedNames []string

@@ -41,7 +41,7 @@ func newChronicle(t *testing.T, opts ...option) *chronicle {
 	c := &chronicle{past: a, file: filepath.Join(database.StateDir, "history.db"), at: jobs.At(time.Now().Add(-100 * time.Hour).Truncate(time.Second))}
 	c.gateway = newGateway(t, append([]option{options(func(o *Options) {
 		o.History = a
-		o.Stream.Heartbeat, o.Stream.Reauthorize = time.Hour, time.Hour // so that no stream is woken that should have been before
+		o.Stream.Heartbeat, o.Reauthorize = time.Hour, time.Hour // so that no stream is woken that should have been before
 	})}, opts...)...)
 	var err error
 	if c.db, err = store.New(database); err != nil {

@@ -177,12 +177,12 @@ func startGateway(t testing.TB, api *apitest.API, upstream cluster.Options, list
 		Authenticator: g.access,
 		Authorizer:    g.access,
 		SyncTimeout:   10 * time.Second,
+		Reauthorize:   10 * time.Second,
 		Stream: StreamOptions{
 			Heartbeat:    15 * time.Second,
 			MaxAge:       time.Hour,
 			WriteTimeout: 5 * time.Second,
 			Retry:        2 * time.Second,
-			Reauthorize:  10 * time.Second,
 		},
 		LogRing:    1 << 20,
 		Compress:   []string{"zstd", "gzip"},

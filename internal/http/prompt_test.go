@@ -44,7 +44,7 @@ func TestLiveEventAfterACatchUpIsToldAtOnce(t *testing.T) {
 func TestBurstToAClientThatWasSlowForAMomentIsToldAtOnce(t *testing.T) {
 	g := newGateway(t, func(g *gateway, _ *Options) {
 		g.wrap = func(l net.Listener) net.Listener { return smallBuffers{l, 32 << 10} }
-	}, cached(stream.Options{Events: 1000, Bytes: 64 << 20, Age: time.Hour, Gather: 500 * time.Millisecond}), options(func(o *Options) { o.Stream.Heartbeat, o.Stream.Reauthorize = time.Hour, time.Hour }))
+	}, cached(stream.Options{Events: 1000, Bytes: 64 << 20, Age: time.Hour, Gather: 500 * time.Millisecond}), options(func(o *Options) { o.Stream.Heartbeat, o.Reauthorize = time.Hour, time.Hour }))
 	_, s := g.rawStream("/api/v1/pods")
 	s.expect("synced")
 	g.parked(1)

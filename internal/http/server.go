@@ -47,12 +47,14 @@ import (
 	"github.com/kubecast/kubecast/internal/http/logstream"
 	"github.com/kubecast/kubecast/internal/http/notifications"
 	"github.com/kubecast/kubecast/internal/http/objectstream"
+	"github.com/kubecast/kubecast/internal/http/permission"
 	"github.com/kubecast/kubecast/internal/http/podlog"
 	"github.com/kubecast/kubecast/internal/http/queueapi"
 	"github.com/kubecast/kubecast/internal/http/ratelimit"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/http/request"
 	"github.com/kubecast/kubecast/internal/http/rest"
+	"github.com/kubecast/kubecast/internal/http/scheduler"
 	"github.com/kubecast/kubecast/internal/http/signin"
 	"github.com/kubecast/kubecast/internal/jobs/inbox"
 	"github.com/kubecast/kubecast/internal/jobs/service"
@@ -70,6 +72,7 @@ type Options struct {
 	Sessions      *sessions.Sessions         // of browsers, and tickets; nil: there are none
 	Login         *oidc.Login                // of people with a browser; nil: there is none. Needs Sessions
 	Revocations   *auth.Revocations          // end streams before their time; may be nil
+	Reauthorize   time.Duration              // how often it is asked again what somebody may see who goes on seeing it
 	Ready         func(cluster string) error // what else must be before a cluster can be served, or why it is not; may be nil
 	SyncTimeout   time.Duration              // how long a request waits for a kind's first list
 	Stream        StreamOptions
@@ -123,6 +126,7 @@ type Server struct {
 	feeds       *logs.Feeds
 	followed    *logstream.Handler
 	queries     *livequery.Registry
+	permissions *permission.Permissions
 	streams     *eventstream.Hub
 	objects     *objectstream.Handler
 	processors  *budget.Queue // who does something that takes long
@@ -203,15 +207,19 @@ func New(opts Options) (*Server, error) {
 	} {
 		parsers[strings.TrimPrefix(path, "/")] = eventstream.Sources{Parse: parse}
 	}
+	alarm := scheduler.NewAlarm()
+	s.permissions = permission.New(permission.Options{
+		Authorizer: opts.Authorizer, Confirm: s.signin.Confirm, Revocations: opts.Revocations, Reauthorize: opts.Reauthorize, Alarm: alarm,
+	})
 	s.streams = eventstream.New(eventstream.Options{
-		Parsers: parsers, Authorizer: opts.Authorizer, Confirm: s.signin.Confirm, Revocations: opts.Revocations,
+		Parsers: parsers, Permissions: s.permissions, Alarm: alarm,
 		Processors: s.processors, Memory: s.memory, Codings: codings, Times: opts.Stream,
 		Limits:      opts.Limits.ofStreams(),
 		SyncTimeout: opts.SyncTimeout, Drain: opts.Drain, Registerer: opts.Registerer, Log: opts.Log,
 	})
 	s.logs = podlog.New(podlog.Options{
-		Access: s.access, Authorizer: opts.Authorizer, Confirm: s.signin.Confirm, Revocations: opts.Revocations, Limits: opts.Limits.Logs,
-		Reauthorize: opts.Stream.Reauthorize, WriteTimeout: opts.Stream.WriteTimeout, Drain: opts.Drain, Registerer: opts.Registerer, Log: opts.Log,
+		Access: s.access, Authorizer: opts.Authorizer, Permissions: s.permissions, Limits: opts.Limits.Logs,
+		WriteTimeout: opts.Stream.WriteTimeout, Drain: opts.Drain, Registerer: opts.Registerer, Log: opts.Log,
 	})
 	s.connections = newConnections(opts.Limits.Connections, s.proxies.has, s.streams.Connections, s.metrics.refused, opts.Log)
 	s.metrics.connections(opts.Registerer, s.connections)
@@ -227,6 +235,7 @@ func (s *Server) Run(ctx context.Context) {
 	feeding.Go(func() { s.queries.Run(following) })
 	feeding.Go(func() { s.queues.Run(following) })
 	s.streams.Run(ctx)
+	s.permissions.End()
 	stop()
 	feeding.Wait()
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/auditrecord"
+	"github.com/kubecast/kubecast/internal/http/permission"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/stream"
 )
@@ -322,9 +323,9 @@ func (b *beginning) due() time.Time {
 func (b *beginning) Bookmark(Sink) {}
 
 // Question implements Source. What is not open is not asked about: that is done when it is opened.
-func (b *beginning) Question() Question {
+func (b *beginning) Question() permission.Question {
 	if b.source == nil {
-		return Question{Key: "not open"}
+		return permission.Question{Key: "not open"}
 	}
 	return b.source.Question()
 }

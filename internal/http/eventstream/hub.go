@@ -18,23 +18,21 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/budget"
 	"github.com/kubecast/kubecast/internal/http/coding"
 	"github.com/kubecast/kubecast/internal/http/conn"
+	"github.com/kubecast/kubecast/internal/http/permission"
 	"github.com/kubecast/kubecast/internal/http/scheduler"
 )
 
 // Options configure a Hub; all are required unless they say otherwise.
 type Options struct {
-	Authorizer auth.Authorizer // tells when somebody's permissions may have changed
-	// Confirm says whether what somebody signed in with still counts; an auth.ErrBadToken ends their streams.
-	Confirm     func(context.Context, auth.Identity) error
-	Revocations *auth.Revocations // end streams before their time; may be nil
-	Processors  *budget.Queue     // turns for long work
-	Memory      *budget.Memory    // memory for what is made of objects
-	Parsers     Parsers           // of what can be streamed
-	Codings     *coding.Codings   // in which event streams are sent; nil: none
+	Permissions *permission.Permissions // end streams before their time
+	Alarm       *scheduler.Alarm        // the one of Permissions
+	Processors  *budget.Queue           // turns for long work
+	Memory      *budget.Memory          // memory for what is made of objects
+	Parsers     Parsers                 // of what can be streamed
+	Codings     *coding.Codings         // in which event streams are sent; nil: none
 	Limits      Limits
 	Times       Times
 	SyncTimeout time.Duration // how long a stream waits for its kinds' first lists
@@ -49,7 +47,6 @@ type Times struct {
 	MaxAge       time.Duration // a stream ends after 80 to 100 % of it
 	WriteTimeout time.Duration // a client that takes no byte for so long is cut
 	Retry        time.Duration // clients are told one to two times this
-	Reauthorize  time.Duration // how often a running stream's permission is asked for again
 }
 
 // Hub owns the event streams, and Kubernetes' watches among them. It knows which are open, serves them, and bounds how
@@ -66,10 +63,9 @@ type Hub struct {
 	// What serves the streams; see serve.go.
 	serving     context.Context // done: none is served any more
 	stop        context.CancelFunc
-	unlisten    func() // to revocations; may be nil
+	unlisten    func() // to revocations
 	workers     *scheduler.Workers
 	alarm       *scheduler.Alarm
-	permissions permissions
 	groupIndex  groupIndex
 	goroutines  sync.WaitGroup
 	mu          sync.Mutex
@@ -84,7 +80,7 @@ func New(opts Options) *Hub {
 		quota:   newQuota(opts.Limits),
 		open:    newOpenStreams(),
 		workers: scheduler.NewWorkers(),
-		alarm:   scheduler.NewAlarm(),
+		alarm:   opts.Alarm,
 	}
 	h.metrics = newMetrics(opts.Registerer, h.groupIndex.together.Load)
 	opts.Processors.Share(h.workers.Shared)
@@ -94,9 +90,7 @@ func New(opts Options) *Hub {
 		drain()
 		h.open.wake()
 	}
-	if opts.Revocations != nil {
-		h.unlisten = opts.Revocations.Changes(h.endRevoked)
-	}
+	h.unlisten = opts.Permissions.Revocations(h.endRevoked)
 	h.serving, h.stop = context.WithCancel(context.Background())
 	h.disconnects = sync.OnceValues(h.watchDisconnects)
 	return h
@@ -109,9 +103,7 @@ func (h *Hub) Run(ctx context.Context) {
 		working.Go(h.workers.Run)
 	}
 	<-ctx.Done()
-	if h.unlisten != nil {
-		h.unlisten()
-	}
+	h.unlisten()
 	h.open.cut()
 	h.stop()
 	h.open.wait(context.Background())
@@ -183,8 +175,6 @@ func (h *Hub) Stats() Stats {
 		}
 	}
 	stats.Together = int(h.groupIndex.together.Load())
-	h.permissions.mu.Lock()
-	defer h.permissions.mu.Unlock()
-	stats.Permissions = len(h.permissions.shared)
+	stats.Permissions = h.opts.Permissions.Questions()
 	return stats
 }

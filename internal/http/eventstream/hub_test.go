@@ -24,6 +24,8 @@ import (
 	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/coding"
 	"github.com/kubecast/kubecast/internal/http/conn"
+	"github.com/kubecast/kubecast/internal/http/permission"
+	"github.com/kubecast/kubecast/internal/http/scheduler"
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
@@ -105,11 +107,16 @@ func runFor(t *testing.T, authorizer auth.Authorizer, wrap func(net.Conn) net.Co
 	if err != nil {
 		t.Fatal(err)
 	}
+	alarm := scheduler.NewAlarm()
+	permissions := permission.New(permission.Options{
+		Authorizer: authorizer, Confirm: func(context.Context, auth.Identity) error { return nil }, Reauthorize: time.Hour, Alarm: alarm,
+	})
+	t.Cleanup(permissions.End)
 	r.hub = New(Options{
 		Codings: codings,
-		Parsers: ObjectParsers(reach), Authorizer: authorizer, Confirm: func(context.Context, auth.Identity) error { return nil },
+		Parsers: ObjectParsers(reach), Permissions: permissions, Alarm: alarm,
 		Processors: budget.NewQueue(2, 0, 0), Memory: budget.NewMemory(1 << 20),
-		Times:       Times{Heartbeat: time.Hour, MaxAge: 24 * time.Hour, WriteTimeout: patience, Retry: time.Second, Reauthorize: time.Hour},
+		Times:       Times{Heartbeat: time.Hour, MaxAge: 24 * time.Hour, WriteTimeout: patience, Retry: time.Second},
 		SyncTimeout: patience, Drain: time.Second, Registerer: prometheus.NewRegistry(), Log: log,
 	})
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -8,8 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kubecast/kubecast/internal/http/scheduler"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/kubecast/kubecast/internal/http/permission"
+	"github.com/kubecast/kubecast/internal/http/scheduler"
 )
 
 // own takes a session of which nothing is heard at the moment, and has its heartbeat due.
@@ -113,7 +115,7 @@ func TestMembersLeaveForWhatIsMoreThanAHeartbeat(t *testing.T) {
 		"the token ends":             func(ss *session) { ss.times.at(dueExpiry, time.Now()) },
 		"the client has left":        func(ss *session) { ss.gone.Store(true) },
 		"the token is revoked":       func(ss *session) { ss.revoked.Store(true) },
-		"permissions have changed":   func(ss *session) { ss.permission.answer.Store(&permissionAnswer{}) },
+		"permissions have changed":   func(ss *session) { ss.permission.Tell(&permission.Answer{}) },
 		"it moves to other replicas": func(ss *session) { ss.moves.Store(1) },
 		"the server drains":          func(ss *session) { ss.hub.drain() },
 		"its group is over":          func(ss *session) { ss.member.group.disband() },

@@ -48,10 +48,10 @@ func newSchedule(ss *session) *schedule {
 	if ss.heartbeat > 0 {
 		s.interval = ss.heartbeat
 	}
-	s.about(dueHeartbeat, between(s.interval/2, s.interval))
+	s.about(dueHeartbeat, scheduler.Between(s.interval/2, s.interval))
 	s.bookmark = cmp.Or(ss.bookmark, bookmarkEvery)
-	s.about(dueBookmark, between(s.bookmark/2, s.bookmark))
-	s.in(dueAge, between(opts.MaxAge*8/10, opts.MaxAge))
+	s.about(dueBookmark, scheduler.Between(s.bookmark/2, s.bookmark))
+	s.in(dueAge, scheduler.Between(opts.MaxAge*8/10, opts.MaxAge))
 	if ss.age > 0 && ss.age < opts.MaxAge {
 		s.in(dueAge, ss.age)
 	}
@@ -116,7 +116,7 @@ func (ss *session) isDueAlone(task int, now time.Time) bool {
 			return false
 		}
 	}
-	return !ss.gone.Load() && !ss.revoked.Load() && ss.permission.answer.Load() == nil && ss.hub.draining.Err() == nil && ss.moves.Load() == 0
+	return !ss.gone.Load() && !ss.revoked.Load() && !ss.permission.HasAnswer() && ss.hub.draining.Err() == nil && ss.moves.Load() == 0
 }
 
 // nextDue is when the session is to be woken at the latest.
@@ -172,7 +172,7 @@ func (ss *session) onTime(now time.Time) Outcome {
 		ss.emit(Event{Name: "expiring", Data: quote("at", ss.id.ExpiresAt.UTC().Format(time.RFC3339))})
 	}
 	if times.take(dueBookmark, now) {
-		times.about(dueBookmark, between(times.bookmark*8/10, times.bookmark))
+		times.about(dueBookmark, scheduler.Between(times.bookmark*8/10, times.bookmark))
 		ss.bookmarkDue = true
 	}
 	if times.take(dueHeartbeat, now) {

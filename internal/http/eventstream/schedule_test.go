@@ -12,7 +12,7 @@ import (
 // A wall clock may be set back, which must not put anything off; and forth, or stand still while a
 // machine sleeps, which must not let a stream outlive its caller's token.
 func TestDueTimesDoNotDependOnTheWallClock(t *testing.T) {
-	hub := &Hub{alarm: scheduler.NewAlarm(), opts: Options{Times: Times{Heartbeat: time.Hour, MaxAge: time.Hour, Reauthorize: time.Hour}}}
+	hub := &Hub{alarm: scheduler.NewAlarm(), opts: Options{Times: Times{Heartbeat: time.Hour, MaxAge: time.Hour}}}
 	ss := &session{hub: hub, id: auth.Identity{ExpiresAt: time.Now().Add(time.Hour).Round(0)}} // a token's end is a time of the wall clock
 	ss.times = newSchedule(ss)
 	defer ss.times.stop()

@@ -20,8 +20,8 @@ import (
 // Only where nothing is known of the connection, the session has that goroutine until its end.
 //
 // Whichever goroutine serves a session owns it. A worker that serves a group owns each of its idle
-// members for the moment in which it writes to it. The exceptions are what this file, permission.go
-// and shared_permission.go share by atomics, or guard by a mutex.
+// members for the moment in which it writes to it. The exceptions are what this file and package
+// permission share by atomics, or guard by a mutex.
 
 // Wake implements stream.Waiter: the session is to look what there is to tell or to do.
 func (ss *session) Wake() {
@@ -242,8 +242,7 @@ func (ss *session) finish(end Outcome) {
 	ss.out.to.Close(ss.complete(end))
 	ss.hub.workers.Leave(ss.Queue)
 	closeAll(ss.sources)
-	ss.permission.stop()
-	ss.leavePermission()
+	ss.hub.opts.Permissions.Leave(ss)
 	ss.leaveQuota()
 	ss.hub.metrics.streams.Dec()
 	ss.hub.metrics.ended.WithLabelValues(end.String()).Inc()

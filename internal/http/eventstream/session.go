@@ -10,6 +10,7 @@ import (
 	"github.com/kubecast/kubecast/internal/budget"
 	"github.com/kubecast/kubecast/internal/http/auditrecord"
 	"github.com/kubecast/kubecast/internal/http/conn"
+	"github.com/kubecast/kubecast/internal/http/permission"
 	"github.com/kubecast/kubecast/internal/http/scheduler"
 	"github.com/kubecast/kubecast/internal/stream"
 	"github.com/kubecast/kubecast/internal/tracing"
@@ -62,7 +63,7 @@ type session struct {
 
 	counted     counted // in the metrics
 	times       *schedule
-	permission  permission
+	permission  permission.Holder
 	unconfirmed bool   // the stream is to end, since nobody can say what is permitted
 	bookmarkDue bool   // a bookmark is to be sent once the sources were read
 	behind      []bool // of the sources: it goes on from the client's position, and what was missed is not all told; empty: of none
@@ -161,9 +162,9 @@ func (ss *session) comesBackAfter(end Outcome) time.Duration {
 	retry := ss.hub.opts.Times.Retry
 	switch {
 	case end == endAge, end == endDrain && ss.times != nil && ss.times.draining:
-		return between(min(soonest, retry), min(soon, retry))
+		return scheduler.Between(min(soonest, retry), min(soon, retry))
 	case end == endDrain: // it came here although this replica drains, and may be sent here again until that is known
-		return between(retry, 3*retry)
+		return scheduler.Between(retry, 3*retry)
 	}
 	return 0
 }
@@ -176,7 +177,7 @@ func (ss *session) complete(end Outcome) bool {
 // greet tells what a stream begins with.
 func (ss *session) greet() {
 	retry := ss.hub.opts.Times.Retry
-	ss.emit(Event{Kind: kindGreeting, after: between(retry, 2*retry)})
+	ss.emit(Event{Kind: kindGreeting, after: scheduler.Between(retry, 2*retry)})
 }
 
 // flush sends what was collected.

@@ -8,6 +8,7 @@ import (
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/auditrecord"
+	"github.com/kubecast/kubecast/internal/http/permission"
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
@@ -52,7 +53,7 @@ type Source interface {
 	// Bookmark tells the client its position, if it has one.
 	Bookmark(to Sink)
 	// Question is what is asked again and again as long as the stream runs.
-	Question() Question
+	Question() permission.Question
 	// Permit says what the caller may see from now on. The next Read tells the client, if that has changed.
 	Permit(visible *access.Visibility)
 	// AuditRead is the source as the audit log names it.
@@ -127,18 +128,6 @@ type Progress struct {
 	// Outcome says whether the stream goes on. If it is Unavailable, a stream of several goes on
 	// without this source, which is begun again from its Claim once that is possible.
 	Outcome Outcome
-}
-
-// Question is what is asked again and again about a source: what of it the caller may see.
-type Question struct {
-	// Key identifies the question. For streams of the same caller, questions with the same key are asked once.
-	Key string
-	// See answers; ok is false if the caller may see nothing, which ends the stream. It is nil if
-	// there is nothing to ask.
-	See func(ctx context.Context, id auth.Identity) (visible *access.Visibility, ok bool, err error)
-	// Live reports whether an error of See counts. It does not while the cluster is away, since
-	// permissions do not change there.
-	Live func() bool
 }
 
 // Sink is where a source tells its client: a session.

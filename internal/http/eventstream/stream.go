@@ -1,7 +1,6 @@
 package eventstream
 
 import (
-	"math/rand/v2"
 	"net/http"
 	"strings"
 	"time"
@@ -65,9 +64,9 @@ func (h *Hub) stream(w http.ResponseWriter, r *http.Request, id auth.Identity, r
 	if req.text {
 		ss.encoder, ss.finite, ss.position, media = textLines{}, true, "", "text/plain; charset=utf-8"
 	}
-	ss.follow()
+	h.opts.Permissions.Follow(ss, ss.id)
 	giveUp := func() {
-		ss.permission.stop()
+		h.opts.Permissions.Leave(ss)
 		ss.leaveQuota()
 	}
 	refusal, err := Limit, error(nil)
@@ -103,9 +102,9 @@ type Answer struct {
 // their quotas are taken, before open is called. Whatever keeps the stream from beginning is an error of the request.
 func (h *Hub) Serve(w http.ResponseWriter, r *http.Request, id auth.Identity, open func() (Answer, error)) error {
 	ss := h.newSession(r, id)
-	ss.follow()
+	h.opts.Permissions.Follow(ss, ss.id)
 	giveUp := func() {
-		ss.permission.stop()
+		h.opts.Permissions.Leave(ss)
 		ss.leaveQuota()
 	}
 	if !ss.takeQuota(1) {
@@ -164,7 +163,6 @@ func (h *Hub) Refuse(w http.ResponseWriter, r *http.Request, refused error) (err
 		return refused
 	}
 	ss := h.newEventStream(r, auth.Identity{})
-	ss.permission.stop = func() {}
 	if err = ss.open(w, r, eventStream); err != nil || request.IsHead(r) {
 		return nil // gone, or content
 	}
@@ -217,12 +215,4 @@ func closeAll(sources []Source) {
 			s.Close()
 		}
 	}
-}
-
-// between is a random duration from low to high.
-func between(low, high time.Duration) time.Duration {
-	if high <= low {
-		return low
-	}
-	return low + rand.N(high-low)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/auditrecord"
 	"github.com/kubecast/kubecast/internal/http/eventstream"
+	"github.com/kubecast/kubecast/internal/http/permission"
 	"github.com/kubecast/kubecast/internal/http/ratelimit"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/jobs/service"
@@ -389,9 +390,9 @@ func (s *changes) adopt() eventstream.Progress {
 	})
 }
 
-func (s *changes) Question() eventstream.Question {
+func (s *changes) Question() permission.Question {
 	kinds, target, kind, own, h := s.in.Kinds, s.target, s.kind, s.own, s.handler
-	return eventstream.Question{
+	return permission.Question{
 		Key: fmt.Sprintf("history %p %#v %t", kinds, target, own),
 		See: func(ctx context.Context, id auth.Identity) (*access.Visibility, bool, error) {
 			visible, ok, err := h.opts.Access.See(ctx, kinds, id, target, kind, "watch")

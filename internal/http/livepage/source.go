@@ -14,6 +14,7 @@ import (
 	"github.com/kubecast/kubecast/internal/http/auditrecord"
 	"github.com/kubecast/kubecast/internal/http/eventstream"
 	"github.com/kubecast/kubecast/internal/http/livequery"
+	"github.com/kubecast/kubecast/internal/http/permission"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/stream"
 )
@@ -249,9 +250,9 @@ func (s *source) emit(to eventstream.Sink, name, data string) {
 	to.Emit(eventstream.Event{Prefix: s.prefix, Name: name, Data: data}, s.claim)
 }
 
-func (s *source) Question() eventstream.Question {
+func (s *source) Question() permission.Question {
 	kinds, store, target, a := s.in.Kinds, s.in.Store, s.target, s.access
-	return eventstream.Question{
+	return permission.Question{
 		Key: fmt.Sprintf("%p %p %#v", kinds, store, target),
 		See: func(ctx context.Context, id auth.Identity) (*access.Visibility, bool, error) {
 			return a.See(ctx, kinds, id, target, store.Kind(), "watch")

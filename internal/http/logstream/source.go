@@ -18,6 +18,7 @@ import (
 	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/auditrecord"
 	"github.com/kubecast/kubecast/internal/http/eventstream"
+	"github.com/kubecast/kubecast/internal/http/permission"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/logs"
 	"github.com/kubecast/kubecast/internal/stream"
@@ -225,9 +226,9 @@ func (s *source) Bookmark(to eventstream.Sink) {
 	}
 }
 
-func (s *source) Question() eventstream.Question {
+func (s *source) Question() permission.Question {
 	q, kinds, store, pods, owner, a := s.question, s.in.Kinds, s.in.Store, s.kind, s.ownerKind, s.access
-	return eventstream.Question{
+	return permission.Question{
 		Key: fmt.Sprintf("log %p %#v %#v", kinds, q.pods, q.owner),
 		See: func(ctx context.Context, id auth.Identity) (*access.Visibility, bool, error) {
 			return q.see(ctx, a, kinds, id, pods, owner)

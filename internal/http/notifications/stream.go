@@ -11,6 +11,7 @@ import (
 	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/auditrecord"
 	"github.com/kubecast/kubecast/internal/http/eventstream"
+	"github.com/kubecast/kubecast/internal/http/permission"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/jobs/inbox"
 	"github.com/kubecast/kubecast/internal/stream"
@@ -281,9 +282,9 @@ func (s *source) emit(name, data string) {
 	s.to.Emit(eventstream.Event{Prefix: s.prefix, Name: name, Data: data}, s.claim())
 }
 
-func (s *source) Question() eventstream.Question {
+func (s *source) Question() permission.Question {
 	h := s.handler
-	return eventstream.Question{
+	return permission.Question{
 		Key: "notifications",
 		See: func(ctx context.Context, id auth.Identity) (*access.Visibility, bool, error) {
 			visible, err := h.see(ctx, id)

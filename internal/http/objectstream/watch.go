@@ -11,6 +11,7 @@ import (
 	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/auditrecord"
 	"github.com/kubecast/kubecast/internal/http/eventstream"
+	"github.com/kubecast/kubecast/internal/http/permission"
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
@@ -88,9 +89,9 @@ func (w *watch) AuditRead() auditrecord.Read {
 	return read
 }
 
-func (w *watch) Question() eventstream.Question {
+func (w *watch) Question() permission.Question {
 	kinds, store, target := w.Kinds, w.Store, w.target
-	return eventstream.Question{
+	return permission.Question{
 		Key: fmt.Sprintf("%p %p %#v", kinds, store, target),
 		See: func(ctx context.Context, id auth.Identity) (*access.Visibility, bool, error) {
 			return w.access.See(ctx, kinds, id, target, store.Kind(), "watch")

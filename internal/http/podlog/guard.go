@@ -10,6 +10,7 @@ import (
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/http/access"
+	"github.com/kubecast/kubecast/internal/http/permission"
 	"github.com/kubecast/kubecast/internal/http/reply"
 )
 
@@ -48,62 +49,75 @@ func reasonOf(err, cause error) string {
 	return endUpstream
 }
 
-// guard ends an answer once its caller may not read on.
+// guard ends an answer once its caller may not read on. It is a permission.Member.
 type guard struct {
-	h       *Handler
-	id      auth.Identity
-	target  access.Target
-	kinds   *cache.Kinds
-	end     context.CancelCauseFunc
-	changed chan struct{} // holds a token once something has changed
-	unheard []func()      // end being told of changes
-
-	confirmed time.Time // when it was last asked, and answered, that the caller may read
+	h          *Handler
+	id         auth.Identity
+	target     access.Target
+	end        context.CancelCauseFunc
+	permission permission.Holder
+	woken      chan struct{} // holds a token once there is something to look at
+	unheard    func()        // ends being told of revocations
 }
-
-const (
-	// askWithin bounds one question.
-	askWithin = 10 * time.Second
-	// askAgain is how soon it is asked again if permissions change all the time.
-	askAgain = 100 * time.Millisecond
-)
 
 // newGuard returns a guard that is told of changes from now on.
 func newGuard(h *Handler, id auth.Identity, t access.Target, end context.CancelCauseFunc) *guard {
-	g := &guard{h: h, id: id, target: t, end: end, changed: make(chan struct{}, 1), confirmed: time.Now()}
-	poke := func() {
-		select {
-		case g.changed <- struct{}{}:
-		default:
-		}
-	}
-	g.unheard = append(g.unheard, h.opts.Authorizer.Changes(id, poke))
-	if h.opts.Revocations != nil {
-		g.unheard = append(g.unheard, h.opts.Revocations.Changes(poke))
-	}
-	if ends := id.ExpiresAt; !ends.IsZero() { // to the second, whatever is being asked then
-		timer := time.AfterFunc(time.Until(ends), func() { end(tokenEnded) })
-		g.unheard = append(g.unheard, func() { timer.Stop() })
-	}
+	g := &guard{h: h, id: id, target: t, end: end, woken: make(chan struct{}, 1)}
+	h.opts.Permissions.Follow(g, id)
+	g.unheard = h.opts.Permissions.Revocations(g.Wake)
 	return g
+}
+
+// Permission implements permission.Member.
+func (g *guard) Permission() *permission.Holder { return &g.permission }
+
+// Wake implements permission.Member.
+func (g *guard) Wake() {
+	select {
+	case g.woken <- struct{}{}:
+	default:
+	}
 }
 
 // tokenEnded is the end of what the caller signed in with.
 var tokenEnded = &ended{endExpired, fmt.Errorf("%w: %w", auth.ErrBadToken, auth.ErrTokenExpired)}
 
 func (g *guard) stop() {
-	for _, stop := range g.unheard {
-		stop()
+	g.unheard()
+	g.h.opts.Permissions.Leave(g)
+}
+
+// question is what is asked again and again: whether the caller may get the log.
+func (g *guard) question(kinds *cache.Kinds) permission.Question {
+	request := g.target.Request(kinds.Cluster().Name(), "get")
+	return permission.Question{
+		Key: fmt.Sprintf("podlog %p %#v", kinds, request),
+		See: func(ctx context.Context, id auth.Identity) (*access.Visibility, bool, error) {
+			decision, err := g.h.opts.Authorizer.Authorize(ctx, id, request)
+			if err != nil {
+				return nil, false, fmt.Errorf("get pods/log: %w", err)
+			}
+			return nil, decision.Allowed, nil
+		},
+		Live: func() bool { return kinds.Cluster().Away() == nil },
 	}
 }
 
+// lookAgain is how often it is looked at the wall clock.
+const lookAgain = 10 * time.Second
+
 // run guards the answer until its context ends.
-func (g *guard) run(ctx context.Context) {
+func (g *guard) run(ctx context.Context, kinds *cache.Kinds) {
+	g.h.opts.Permissions.Join(g, g.id, []permission.Question{g.question(kinds)})
 	var drained <-chan time.Time
 	draining := g.h.draining.Done()
-	again := time.NewTimer(g.pause())
+	again := time.NewTimer(g.untilLook())
 	defer again.Stop()
 	for {
+		if over := g.look(); over != nil {
+			g.end(over)
+			return
+		}
 		select {
 		case <-ctx.Done():
 			return
@@ -112,73 +126,47 @@ func (g *guard) run(ctx context.Context) {
 			timer := time.NewTimer(rand.N(max(g.h.opts.Drain*8/10, time.Millisecond)))
 			defer timer.Stop() // once: the channel is nil from here on
 			drained = timer.C
-			continue
 		case <-drained:
 			g.end(&ended{endDrain, reply.Unavailable("the gateway is about to end; another one will answer", time.Second, nil)})
 			return
-		case <-g.changed:
+		case <-g.woken:
 		case <-again.C:
+			again.Reset(g.untilLook())
 		}
-		if over := g.look(ctx); over != nil {
-			g.end(over)
-			return
-		}
-		select { // changes that come at once are asked about together
-		case <-ctx.Done():
-			return
-		case <-time.After(askAgain):
-		}
-		again.Reset(g.pause())
 	}
 }
 
-// pause is a random time until it is asked again.
-func (g *guard) pause() time.Duration {
-	most := max(g.h.opts.Reauthorize, time.Millisecond)
-	return most*8/10 + rand.N(most/5+1)
+// untilLook is how long to wait for the end of what the caller signed in with, at most.
+func (g *guard) untilLook() time.Duration {
+	if g.id.ExpiresAt.IsZero() {
+		return time.Hour
+	}
+	return max(min(time.Until(g.id.ExpiresAt), lookAgain), time.Millisecond)
 }
 
 // look says why the caller may not read on; nil if they may, or may for now since it is not known.
-func (g *guard) look(ctx context.Context) *ended {
-	// By the wall clock: asleep, a machine's other clock stands still.
-	if ends := g.id.ExpiresAt; !ends.IsZero() && !time.Now().Round(0).Before(ends) {
+func (g *guard) look() *ended {
+	if permission.Expired(g.id, time.Now()) {
 		return tokenEnded
 	}
-	if r := g.h.opts.Revocations; r != nil {
-		if err := r.Check(g.id); errors.Is(err, auth.ErrRevoked) {
-			return &ended{endRevoked, fmt.Errorf("%w: %w", auth.ErrBadToken, err)}
-		}
+	if err := g.h.opts.Permissions.Revoked(g.id); err != nil {
+		return &ended{endRevoked, fmt.Errorf("%w: %w", auth.ErrBadToken, err)}
 	}
-	asked := time.Now()
-	ctx, cancel := context.WithTimeout(auth.WhileRunning(ctx), askWithin)
-	defer cancel()
-	allowed, err := g.permitted(ctx)
-	switch {
-	case err == nil && allowed:
-		g.confirmed = asked
+	answer := g.permission.Take()
+	if answer == nil {
 		return nil
-	case err == nil:
-		return &ended{endRevoked, access.Forbidden(g.id, g.target, "get")}
-	case errors.Is(err, auth.ErrBadToken):
-		return &ended{endRevoked, err}
-	case g.kinds.Cluster().Away() != nil && !errors.Is(err, auth.ErrUnconfirmed):
-		return nil // while the API server is away, permissions do not change there
 	}
-	g.h.opts.Log.Warn("whether a log may still be read could not be checked", "user", g.id.Username, "error", err)
-	if errors.Is(err, auth.ErrUnconfirmed) || time.Since(g.confirmed) >= access.UnconfirmedFor {
-		return &ended{endUnavailable, reply.Unavailable("the caller's permissions cannot be checked at the moment", 2*time.Second, err)}
+	verdict := g.permission.Judge(answer)
+	if err := answer.Err(); err != nil && verdict != permission.Revoked {
+		g.h.opts.Log.Warn("whether a log may still be read could not be checked", "user", g.id.Username, "error", err)
 	}
-	return nil
-}
-
-// permitted asks whether what the caller signed in with still counts, and whether they may get the log.
-func (g *guard) permitted(ctx context.Context) (bool, error) {
-	if err := g.h.opts.Confirm(ctx, g.id); err != nil {
-		return false, err
+	switch {
+	case verdict == permission.Unknown:
+		return &ended{endUnavailable, reply.Unavailable("the caller's permissions cannot be checked at the moment", 2*time.Second, answer.Err())}
+	case verdict != permission.Revoked:
+		return nil
+	case answer.Refused() != nil:
+		return &ended{endRevoked, answer.Refused()}
 	}
-	decision, err := g.h.opts.Authorizer.Authorize(ctx, g.id, g.target.Request(g.kinds.Cluster().Name(), "get"))
-	if err != nil {
-		return false, fmt.Errorf("get pods/log: %w", err)
-	}
-	return decision.Allowed, nil
+	return &ended{endRevoked, access.Forbidden(g.id, g.target, "get")}
 }

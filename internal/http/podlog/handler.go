@@ -28,19 +28,17 @@ import (
 	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/auditrecord"
 	"github.com/kubecast/kubecast/internal/http/conn"
+	"github.com/kubecast/kubecast/internal/http/permission"
 	"github.com/kubecast/kubecast/internal/http/request"
 	"github.com/kubecast/kubecast/internal/tracing"
 )
 
 // Options configure a Handler; all are required unless they say otherwise.
 type Options struct {
-	Access     *access.Access
-	Authorizer auth.Authorizer // tells when somebody's permissions may have changed
-	// Confirm says whether what somebody signed in with still counts; an auth.ErrBadToken ends what they read.
-	Confirm      func(context.Context, auth.Identity) error
-	Revocations  *auth.Revocations // may be nil
+	Access       *access.Access
+	Authorizer   auth.Authorizer
+	Permissions  *permission.Permissions // end what is read before its time
 	Limits       Limits
-	Reauthorize  time.Duration // how often it is asked again whether somebody may read on
 	WriteTimeout time.Duration // a client that takes no byte for so long is cut
 	Drain        time.Duration // within which the answers end once Handler.Drain was called
 	Registerer   prometheus.Registerer
@@ -124,9 +122,8 @@ func (h *Handler) pass(w http.ResponseWriter, r *http.Request, id auth.Identity,
 		auditrecord.Of(ctx).Decided(t.Read("get"), err)
 		return err
 	}
-	g.kinds = granted.Kinds
 	var guarding sync.WaitGroup
-	guarding.Go(func() { g.run(ctx) })
+	guarding.Go(func() { g.run(ctx, granted.Kinds) })
 	defer guarding.Wait()
 	defer end(nil)
 	answer, err := granted.Kinds.Cluster().PodLog(ctx, t.Namespace, t.Name, query)

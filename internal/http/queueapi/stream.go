@@ -14,6 +14,7 @@ import (
 	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/auditrecord"
 	"github.com/kubecast/kubecast/internal/http/eventstream"
+	"github.com/kubecast/kubecast/internal/http/permission"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/queues"
 	"github.com/kubecast/kubecast/internal/queues/pending"
@@ -269,9 +270,9 @@ func (s *source) ToldWhole() {}
 
 func (s *source) Bookmark(eventstream.Sink) {}
 
-func (s *source) Question() eventstream.Question {
+func (s *source) Question() permission.Question {
 	h, kinds, q, reader := s.handler, s.kinds, s.asked, s.reader
-	return eventstream.Question{
+	return permission.Question{
 		Key: fmt.Sprintf("queues %p %q %q %q", kinds, q.namespace, q.name, q.kind),
 		See: func(ctx context.Context, id auth.Identity) (*access.Visibility, bool, error) {
 			return h.see(ctx, id, kinds, q, reader.Kinds())

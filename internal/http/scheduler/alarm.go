@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"container/heap"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -168,4 +169,12 @@ func (h *momentHeap) Pop() any {
 	(*h)[last] = nil
 	*h = (*h)[:last]
 	return m
+}
+
+// Between is a random duration from low to high, for what must not happen everywhere at once.
+func Between(low, high time.Duration) time.Duration {
+	if high <= low {
+		return low
+	}
+	return low + rand.N(high-low)
 }

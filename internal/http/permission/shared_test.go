@@ -1,4 +1,4 @@
-package eventstream
+package permission
 
 import (
 	"slices"
@@ -12,22 +12,29 @@ import (
 	"github.com/kubecast/kubecast/internal/http/scheduler"
 )
 
+// member is one that does nothing when it is woken.
+type member struct{ Holder }
+
+func (*member) Wake() {}
+
+func (m *member) Permission() *Holder { return &m.Holder }
+
 // What was asked before a stream began does not say what its caller may see: that could give back
 // what was taken away. An answer that all have had wakes nobody; and who was not told is told the
 // next one, though it is the same.
 func TestAnswerFromBeforeAStreamBeganIsNotForIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		hub := &Hub{alarm: scheduler.NewAlarm(), opts: Options{Times: Times{Reauthorize: time.Hour}}}
-		shared := &sharedPermission{hub: hub}
-		defer hub.alarm.Remove(&shared.entry)
-		join := func() *session {
-			ss := &session{hub: hub}
-			ss.permission.asked, ss.permission.owed = time.Now(), true
-			shared.streams = append(shared.streams, ss)
-			return ss
+		all := New(Options{Reauthorize: time.Hour, Alarm: scheduler.NewAlarm()})
+		asking := &shared{of: all}
+		defer all.opts.Alarm.Remove(&asking.entry)
+		join := func() Member {
+			m := &member{}
+			m.asked, m.owed = time.Now(), true
+			asking.members = append(asking.members, m)
+			return m
 		}
-		answered := func(asked time.Time, what *access.Visibility) (told []*session) {
-			return shared.answered(&permissionAnswer{asked: asked, visible: []visibleAnswer{{known: true, visible: what}}})
+		answered := func(asked time.Time, what *access.Visibility) (told []Member) {
+			return asking.answered(&Answer{asked: asked, visible: []visible{{known: true, visible: what}}})
 		}
 		of := func(namespaces ...string) *access.Visibility {
 			visible, _ := access.VisibilityOf(auth.Scope{Namespaces: namespaces}, access.Target{}, cluster.Kind{Namespaced: true})
@@ -35,7 +42,7 @@ func TestAnswerFromBeforeAStreamBeganIsNotForIt(t *testing.T) {
 		}
 		wide, narrow := of("a", "b"), of("a")
 		first := join()
-		if told := answered(time.Now(), wide); !slices.Equal(told, []*session{first}) {
+		if told := answered(time.Now(), wide); !slices.Equal(told, []Member{first}) {
 			t.Errorf("the first answer goes to %d", len(told))
 		}
 		asked := time.Now()
@@ -44,7 +51,7 @@ func TestAnswerFromBeforeAStreamBeganIsNotForIt(t *testing.T) {
 		if told := answered(asked, wide); len(told) != 0 {
 			t.Errorf("an answer from before it began, or that is known, goes to %d", len(told))
 		}
-		if told := answered(time.Now(), wide); !slices.Equal(told, []*session{second}) {
+		if told := answered(time.Now(), wide); !slices.Equal(told, []Member{second}) {
 			t.Errorf("the same one again goes to %d", len(told))
 		}
 		if told := answered(time.Now(), wide); len(told) != 0 {
@@ -60,11 +67,11 @@ func TestAnswerFromBeforeAStreamBeganIsNotForIt(t *testing.T) {
 func TestPermissionsAreSharedByNobodyElse(t *testing.T) {
 	base := auth.Identity{Username: "ann", Groups: []string{"a", "b"}, Claims: map[string]any{"sub": "1", "n": 1.0}}
 	pods := []Question{{Key: "pods"}}
-	seen := map[permissionKey]string{permissionKeyOf(&base, pods): "base"}
+	seen := map[key]string{keyOf(&base, pods): "base"}
 	add := func(what string, questions []Question, change func(*auth.Identity)) {
 		id := base
 		change(&id)
-		key := permissionKeyOf(&id, questions)
+		key := keyOf(&id, questions)
 		if other, known := seen[key]; known {
 			t.Errorf("%s is taken for %s", what, other)
 		}

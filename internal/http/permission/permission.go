@@ -1,0 +1,266 @@
+// Package permission owns when somebody stops seeing what they were permitted to see: an event stream, or a log. It follows changes
+// of permissions, asks again from time to time, since not every change is announced, and says when an answer has not been had for
+// too long.
+//
+// What it promises: an answer that was asked for before somebody began to see something says nothing of that. What cannot be
+// confirmed ends after access.UnconfirmedFor; while the cluster is away, whose permissions do not change meanwhile, it does not.
+//
+// What a caller is shown, and how they are told that it ends, is up to whoever shows it (Member).
+package permission
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/http/access"
+	"github.com/kubecast/kubecast/internal/http/scheduler"
+)
+
+// Options configure Permissions; all are required unless they say otherwise.
+type Options struct {
+	Authorizer auth.Authorizer // tells when somebody's permissions may have changed
+	// Confirm says whether what somebody signed in with still counts; if not, its error is an auth.ErrBadToken.
+	Confirm     func(context.Context, auth.Identity) error
+	Revocations *auth.Revocations // may be nil
+	Reauthorize time.Duration     // how often it is asked again
+	Alarm       *scheduler.Alarm  // says when
+}
+
+// Question is what is asked again and again: what the caller may see.
+type Question struct {
+	// Key identifies the question. Of the same caller, questions with the same key are asked once.
+	Key string
+	// See answers; ok is false if the caller may see nothing. It is nil if there is nothing to ask.
+	See func(ctx context.Context, id auth.Identity) (visible *access.Visibility, ok bool, err error)
+	// Live reports whether an error of See counts. It does not while the cluster is away, since
+	// permissions do not change there.
+	Live func() bool
+}
+
+// Permissions are those of all members. Members of one caller that show the same have the
+// same answers. So one question is asked for all of them, and an answer wakes only the members that
+// do not know it. If each of ten thousand idle streams asked for itself, the gateway would do
+// little else.
+type Permissions struct {
+	opts   Options
+	life   context.Context // ends the questions
+	end    context.CancelFunc
+	asking sync.WaitGroup
+
+	mu     sync.Mutex
+	ended  bool // there are no further questions
+	shared map[key]*shared
+}
+
+// New returns Permissions without members.
+func New(opts Options) *Permissions {
+	p := &Permissions{opts: opts, shared: map[key]*shared{}}
+	p.life, p.end = context.WithCancel(context.Background())
+	return p
+}
+
+// End ends the questions, and waits for those that are being asked.
+func (p *Permissions) End() {
+	p.end()
+	p.mu.Lock()
+	p.ended = true
+	p.mu.Unlock()
+	p.asking.Wait()
+}
+
+// Questions is how many questions are asked again and again; members may share one.
+func (p *Permissions) Questions() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.shared)
+}
+
+// Revoked is nil unless what a caller signed in with was revoked; then it is an auth.ErrRevoked.
+func (p *Permissions) Revoked(id auth.Identity) error {
+	if p.opts.Revocations == nil {
+		return nil
+	}
+	if err := p.opts.Revocations.Check(id); errors.Is(err, auth.ErrRevoked) {
+		return err
+	}
+	return nil
+}
+
+// Revocations calls changed whenever something was revoked, until it is stopped.
+func (p *Permissions) Revocations(changed func()) (stop func()) {
+	if p.opts.Revocations == nil {
+		return func() {}
+	}
+	return p.opts.Revocations.Changes(changed)
+}
+
+// Expired reports whether a caller's token has come to its end by the wall clock. A machine's monotonic clock stands still while
+// the machine sleeps.
+func Expired(id auth.Identity, now time.Time) bool {
+	return !id.ExpiresAt.IsZero() && !now.Round(0).Before(id.ExpiresAt)
+}
+
+// Member is who goes on showing a caller something. It keeps a Holder.
+type Member interface {
+	// Wake has it look at its Holder's answer. Any goroutine may call it at any time.
+	Wake()
+	// Permission is its Holder, always the same.
+	Permission() *Holder
+}
+
+// Holder is what a Member knows of its caller's permission. Whoever serves the member calls its methods, and those of Permissions
+// for the member, one after the other.
+type Holder struct {
+	stop    func()                 // ends the notifications of changes; nil: there are none
+	changed atomic.Bool            // permissions may have changed before the member had joined
+	shared  atomic.Pointer[shared] // nil before the member has joined
+	answer  atomic.Pointer[Answer] // the newest answer that is meant for this member
+	// asked is when the member's permission was first asked for. A later answer counts only if it was asked for after
+	// that.
+	asked time.Time
+	// confirmed is when the newest answer to all questions that the member was told of had been asked for.
+	confirmed time.Time
+
+	// Guarded by Permissions.mu.
+	index int  // its index in shared.members
+	owed  bool // no answer has come since the member joined
+}
+
+// Answer says what a caller may see.
+type Answer struct {
+	asked     time.Time
+	confirmed time.Time // when all questions were last answered
+	refused   error     // why what the caller signed in with counts no more
+	nothing   bool      // of some question the answer is that they may see nothing
+	ended     bool      // what was permitted counts no more, since it could not be confirmed for too long
+	visible   []visible // by question
+	err       error     // why at least one question could not be answered, although its cluster can be reached
+}
+
+type visible struct {
+	known   bool
+	visible *access.Visibility
+}
+
+// Visible is the answer to the question of a number; ok is false if it is not known.
+func (a *Answer) Visible(question int) (_ *access.Visibility, ok bool) {
+	return a.visible[question].visible, a.visible[question].known
+}
+
+// Err is why at least one question could not be answered, or nil.
+func (a *Answer) Err() error { return a.err }
+
+// Refused is why what the caller signed in with counts no more, an auth.ErrBadToken, or nil.
+func (a *Answer) Refused() error { return a.refused }
+
+// Verdict is what an answer means for what a caller is shown.
+type Verdict int
+
+const (
+	Confirmed   Verdict = iota // they may see what it says
+	Unconfirmed                // it could not be asked, and what was permitted counts for now
+	Unknown                    // it could not be asked for so long that nothing counts any more
+	Revoked                    // they may see nothing any more
+)
+
+// Tell gives a member an answer, which replaces one that it has not taken.
+func (h *Holder) Tell(answer *Answer) { h.answer.Store(answer) }
+
+// Take returns the newest answer once; nil if there is no other one than before.
+func (h *Holder) Take() *Answer { return h.answer.Swap(nil) }
+
+// HasAnswer reports whether Take would return one.
+func (h *Holder) HasAnswer() bool { return h.answer.Load() != nil }
+
+// Judge takes an answer.
+func (h *Holder) Judge(answer *Answer) Verdict {
+	if answer.revoked() {
+		return Revoked
+	}
+	if answer.confirmed.After(h.confirmed) {
+		h.confirmed = answer.confirmed
+	}
+	switch {
+	case answer.err == nil:
+		return Confirmed
+	case answer.ended || time.Since(h.confirmed) >= access.UnconfirmedFor:
+		return Unknown
+	}
+	return Unconfirmed
+}
+
+// Follow subscribes to changes of a caller's permissions. It comes before the first question, so that no change is
+// missed, and Leave after it.
+func (p *Permissions) Follow(m Member, id auth.Identity) {
+	h := m.Permission()
+	h.asked = time.Now()
+	h.confirmed = h.asked
+	h.stop = p.opts.Authorizer.Changes(id, func() {
+		h.changed.Store(true)
+		if shared := h.shared.Load(); shared != nil {
+			shared.askSoon()
+		}
+	})
+}
+
+// Join has a member told from now on what its caller may see.
+func (p *Permissions) Join(m Member, id auth.Identity, questions []Question) {
+	h := m.Permission()
+	of := keyOf(&id, questions)
+	p.mu.Lock()
+	s := p.shared[of]
+	if s == nil {
+		s = &shared{of: p, key: of, id: id, questions: questions, asked: h.asked, confirmed: h.confirmed}
+		s.entry.Wake = s.ask
+		p.shared[of] = s
+		p.opts.Alarm.Set(&s.entry, p.opts.Alarm.Gathered(scheduler.Between(p.opts.Reauthorize/2, p.opts.Reauthorize)))
+	}
+	h.index, h.owed = len(s.members), true
+	s.members = append(s.members, m)
+	late := s.asking // the question under way is older than the member, so its answer does not count for the member
+	p.mu.Unlock()
+	h.shared.Store(s)
+	if late || h.changed.Load() {
+		s.askSoon()
+	}
+}
+
+// Rejoin is Join for a member that asks something else from now on. Of what was asked for at a time, no earlier answer counts. It
+// does nothing for a member that has not joined.
+func (p *Permissions) Rejoin(m Member, id auth.Identity, questions []Question, asked time.Time) {
+	h := m.Permission()
+	if !h.part(m) {
+		return
+	}
+	h.asked = asked
+	lost := h.Take() != nil // it is to the questions that there were
+	p.Join(m, id, questions)
+	if lost {
+		h.shared.Load().askSoon()
+	}
+}
+
+// Leave has a member told nothing more.
+func (p *Permissions) Leave(m Member) {
+	h := m.Permission()
+	if h.stop != nil {
+		h.stop()
+	}
+	h.part(m)
+}
+
+// part takes a member off those that ask the same. It reports whether it was among them.
+func (h *Holder) part(m Member) bool {
+	s := h.shared.Swap(nil)
+	if s == nil {
+		return false
+	}
+	s.of.mu.Lock()
+	defer s.of.mu.Unlock()
+	s.remove(h)
+	return true
+}
