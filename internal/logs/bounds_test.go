@@ -69,6 +69,42 @@ func TestOneUserLeavesConnectionsToOthers(t *testing.T) {
 	})
 }
 
+// TestWhoComesBackAtOnceIsNotRefusedForWhatTheyHaveLeft: a client with a stream of fifty containers that was cut comes
+// back before its fifty connections have ended, and would again and again find no room.
+func TestWhoComesBackAtOnceIsNotRefusedForWhatTheyHaveLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, f := newNode(), feedsOf(t, 6, 1<<20)
+		f.opts.PerUser = 3
+		for range 3000 {
+			n.write(time.Second, "a line")
+		}
+		for attempt := range 5 {
+			var readers []*Reader
+			for range 3 {
+				c := open(t, f, n, "web", "alice", 100_000)
+				for c.past == nil && !t.Failed() {
+					if _, err := c.Next(make([]*Line, 0, 1), nil); err != nil {
+						t.Errorf("attempt %d: %v", attempt, err)
+					}
+					if attempt == 0 { // before the first, nothing is read of the log
+						synctest.Wait()
+					}
+				}
+				readers = append(readers, c)
+			}
+			for _, c := range readers {
+				c.Close()
+			}
+		}
+		synctest.Wait()
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if f.pasts != 0 || len(f.beside) != 0 {
+			t.Errorf("%d connections are counted, and %v by user, when all are closed", f.pasts, f.beside)
+		}
+	})
+}
+
 // TestWhoIsFreeReadsAnyNumberOfLogs, in the rings and besides.
 func TestWhoIsFreeReadsAnyNumberOfLogs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

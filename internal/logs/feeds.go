@@ -143,10 +143,7 @@ func (f *Feeds) beginPast(of *feed, user string, start Start) (*past, error) {
 	of.mu.Unlock()
 	ctx, cancel := context.WithCancel(f.life)
 	p.cancel = cancel
-	f.running.Go(func() {
-		p.follower.follow(ctx)
-		f.mu.Lock()
-		defer f.mu.Unlock()
+	p.uncount = sync.OnceFunc(func() {
 		f.pasts--
 		if f.beside[user]--; f.beside[user] == 0 {
 			delete(f.beside, user)
@@ -154,6 +151,12 @@ func (f *Feeds) beginPast(of *feed, user string, start Start) (*past, error) {
 		of.mu.Lock()
 		defer of.mu.Unlock()
 		of.beside--
+	})
+	f.running.Go(func() {
+		p.follower.follow(ctx)
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		p.uncount()
 	})
 	return p, nil
 }

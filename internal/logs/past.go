@@ -9,6 +9,7 @@ import (
 type past struct {
 	follower follower
 	cancel   context.CancelFunc
+	uncount  func() // counts its connection no more; the lock of the Feeds is held
 
 	mu      sync.Mutex
 	lines   []*Line

@@ -92,7 +92,9 @@ func (r *Reader) join(last *Line) {
 	f.mu.Lock()
 	r.next, r.placed = f.after(last.After)
 	f.mu.Unlock()
-	if r.placed {
+	if r.placed && r.past != nil {
+		r.feeds.mu.Lock()
+		defer r.feeds.mu.Unlock()
 		r.endPast()
 	}
 }
@@ -154,10 +156,12 @@ func (r *Reader) Trouble() error {
 	return r.feed.failing
 }
 
-// endPast closes the connection that was the reader's own.
+// endPast closes the connection that was the reader's own. It counts no more from now on, though its goroutine may take a moment
+// to end: who comes back at once would be refused for what they have just left. The lock of the Feeds is held.
 func (r *Reader) endPast() {
 	if r.past != nil {
 		r.past.cancel()
+		r.past.uncount()
 		r.past = nil
 	}
 }
