@@ -2,6 +2,7 @@ package clients
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 )
@@ -19,6 +20,10 @@ func (m *matrix) large(t *testing.T, facts map[string]*facts) func(*testing.T) {
 			group.Go(func() {
 				fact := "arrives"
 				err := c.receives(m.gateway.url()+other.path(), false)
+				for again := 0; err != nil && !strings.Contains(err.Error(), "token too long") && again < 5; again++ {
+					t.Logf("%s: the large event, which is not its buffer's fault: %v", c.key, err)
+					err = c.receives(m.gateway.url()+other.path(), false)
+				}
 				if err != nil {
 					t.Logf("%s: the large event: %v", c.key, err)
 					fact = "needs a larger buffer"
