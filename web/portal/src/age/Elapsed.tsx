@@ -4,12 +4,17 @@ import type { Elapsed, PastJob, Transition } from '@kubecast/sdk';
 import type { ReactNode } from 'react';
 import { Age } from './Age.tsx';
 import { formatDuration } from '../texts/format.ts';
+import { t } from './texts.ts';
 
-/** It ticks while it goes on. */
-export function Lasted({ of }: { readonly of: Elapsed | undefined }): ReactNode {
+/** It ticks while it goes on. `least`: it is known to have lasted so long, and may have lasted longer. */
+export function Lasted({ of, least = false }: { readonly of: Elapsed | undefined; readonly least?: boolean }): ReactNode {
   if (!of) return <span className="none">–</span>;
-  return of.since === undefined ? <span>{formatDuration(of.over)}</span> : <Age since={of.since - of.over} />;
+  const lasted = of.since === undefined ? <span>{formatDuration(of.over)}</span> : <Age since={of.since - of.over} />;
+  return least ? <span title={t.least}>≥ {lasted}</span> : lasted;
 }
+
+/** Nobody saw when it began, so it may have run for longer than the history knows. */
+export const ranLonger = (past: Times | undefined): boolean => past?.ran !== undefined && past.waited === undefined;
 
 type Times = Pick<PastJob, 'waited' | 'ran'>;
 

@@ -2,12 +2,12 @@ import type { Elapsed } from '@kubecast/sdk';
 import { expect, test } from 'vitest';
 import { render } from '../../../mock/render.ts';
 import { AsOf } from './Age.tsx';
-import { Lasted, timesAfter, timesUntil } from './Elapsed.tsx';
+import { Lasted, ranLonger, timesAfter, timesUntil } from './Elapsed.tsx';
 
-const shown = (of: Elapsed | undefined): string | null => {
+const shown = (of: Elapsed | undefined, least = false): string | null => {
   const page = render(
     <AsOf.Provider value={100_000}>
-      <Lasted of={of} />
+      <Lasted of={of} least={least} />
     </AsOf.Provider>,
   );
   const { textContent } = page.element;
@@ -19,6 +19,20 @@ test('a job that never ran has no run time, and a wait that nobody saw is not to
   expect(shown(undefined)).toBe('–');
   expect(shown({ over: 71_000, since: undefined })).toBe('71s');
   expect(shown({ over: 5_000, since: 90_000 })).toBe('15s'); // of two runs, the second of which goes on
+});
+
+test('a run whose beginning nobody saw is told as the least that it can have been', () => {
+  const [over, since] = [3_000, undefined];
+  const late = timesAfter(waits, to('Running', 4_000, true));
+  expect(ranLonger(late)).toBe(true);
+  expect(ranLonger(timesAfter(late, to('Failed', 7_000)))).toBe(true);
+  expect(ranLonger(timesAfter(waits, to('Running', 4_000)))).toBe(false);
+  expect(ranLonger(waits)).toBe(false);
+  expect(ranLonger({ waited: undefined, ran: undefined })).toBe(false);
+  expect(ranLonger(undefined)).toBe(false);
+  expect(shown({ over, since }, true)).toBe('≥ 3s');
+  expect(shown({ over: 0, since: 90_000 }, true)).toBe('≥ 10s');
+  expect(shown(undefined, true)).toBe('–');
 });
 
 const waits = { waited: { over: 0, since: 1_000 }, ran: undefined };

@@ -3,7 +3,7 @@
 import type { KubeObject, PastJob } from '@kubecast/sdk';
 import { useKubecast } from '@kubecast/sdk/react';
 import { useEffect, useMemo, useRef, type ReactNode } from 'react';
-import { Lasted } from '../age/Elapsed.tsx';
+import { Lasted, ranLonger } from '../age/Elapsed.tsx';
 import { Choice } from '../filters/Choice.tsx';
 import { endOf, outcomeOf } from '../history/outcome.ts';
 import { ends } from '../job/life.ts';
@@ -141,21 +141,19 @@ const waits = ['Submitted', 'Queued', 'Suspended', 'Pending', 'Retrying'];
 
 function Times(two: Two): ReactNode {
   const { here, there } = two;
-  const lasted = (title: string, of: (job: PastJob) => PastJob['ran']): ReactNode => (
+  const lasted = (title: string, of: (job: PastJob) => ReactNode): ReactNode => (
     <tr>
       <th scope="row">{title}</th>
       {[here, there].map((job) => (
-        <td key={job.uid}>
-          <Lasted of={of(job)} />
-        </td>
+        <td key={job.uid}>{of(job)}</td>
       ))}
     </tr>
   );
   const date = (at: number | undefined): string | undefined => (at === undefined ? undefined : formatDate(at));
   return (
     <Section title={t.times}>
-      {lasted(t.waited, ({ waited }) => waited)}
-      {lasted(t.ran, ({ ran }) => ran)}
+      {lasted(t.waited, ({ waited }) => <Lasted of={waited} />)}
+      {lasted(t.ran, (job) => <Lasted of={job.ran} least={ranLonger(job)} />)}
       {waits.map((state) => (
         <Line key={state} marked={false} title={t.inState(stateName(state))} {...two} of={({ durations }) => (durations[state] === undefined ? undefined : formatDuration(durations[state] * 1_000))} />
       ))}

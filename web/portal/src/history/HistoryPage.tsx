@@ -3,7 +3,7 @@
 import { AskedError, isFinal, transitions, type PastJob, type PastQuery, type Transition, type WatchSnapshot } from '@kubecast/sdk';
 import { useMemo, useState, type ReactNode } from 'react';
 import { Age } from '../age/Age.tsx';
-import { Lasted, timesAfter } from '../age/Elapsed.tsx';
+import { Lasted, ranLonger, timesAfter } from '../age/Elapsed.tsx';
 import { Forbidden, Notice } from '../app/Notice.tsx';
 import { isMissing, leading, Missing } from '../clusters/Missing.tsx';
 import { useServed, viewIn } from '../clusters/served.ts';
@@ -76,7 +76,7 @@ export const columns: readonly PastColumn[] = [
   { id: 'owner', header: t.owner, cell: ({ owner }) => <span translate="no">{owner || '–'}</span> },
   { id: 'queue', header: t.queue, has: ({ queue }) => queue !== '', cell: ({ queue }) => <span translate="no">{queue || '–'}</span> },
   { id: 'waited', header: t.waited, numeric: true, cell: ({ waited }) => <Lasted of={waited} /> },
-  { id: 'ran', header: t.ran, numeric: true, cell: ({ ran }) => <Lasted of={ran} /> },
+  { id: 'ran', header: t.ran, numeric: true, cell: (job) => <Lasted of={job.ran} least={ranLonger(job)} /> },
   { id: 'created', header: t.created, numeric: true, cell: ({ createdAt }) => <Age since={createdAt} in={t.ago} /> },
 ];
 

@@ -1,5 +1,6 @@
 import type { Kubecast, PastJob, Transition } from '@kubecast/sdk';
 import { expect, test } from 'vitest';
+import { render } from '../../../mock/render.ts';
 import { causesAmong, columns, columnsFor, patched } from './HistoryPage.tsx';
 import { outcomeOf } from './outcome.ts';
 import { JobList } from './JobList.ts';
@@ -153,6 +154,12 @@ test('all that was told since a job was read counts for its times, not only the 
   const failed = patched([job], told);
   expect(failed[0]).toMatchObject({ state: 'Failed', startedAt: 4_000, waited: { over: 3_000 }, ran: { over: 4_000 }, durations: { Pending: 3, Running: 4 } });
   expect(patched(failed, told)).toEqual(failed); // read again, it has all of that
+});
+
+test('of a job that was found running the row says the least that it can have run', () => {
+  const page = render(columns.find(({ id }) => id === 'ran')?.cell({ ...job('Failed', 1), waited: undefined, ran: { over: 3_000, since: undefined } }));
+  expect(page.element.textContent).toBe('≥ 3s');
+  page.unmount();
 });
 
 test('a column that no job has anything of is left out, unless it was chosen', () => {

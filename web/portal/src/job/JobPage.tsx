@@ -4,7 +4,7 @@ import { isFinal, type PastJob, transitions } from '@kubecast/sdk';
 import { useFollow, useWatch } from '@kubecast/sdk/react';
 import { useMemo, type ReactNode } from 'react';
 import { Age } from '../age/Age.tsx';
-import { Lasted } from '../age/Elapsed.tsx';
+import { Lasted, ranLonger } from '../age/Elapsed.tsx';
 import { timesOf } from '../jobs/RunTime.tsx';
 import { outcomeOf } from '../history/outcome.ts';
 import { jobRow, type JobRow } from '../jobs/job.ts';
@@ -174,7 +174,7 @@ function unwrittenOf(past: PastJob | undefined, there: boolean): Unwritten {
 /** As the history says; without one, and where that is away, what the object says of itself. */
 function times(kept: PastJob | undefined, row: JobRow | undefined): readonly (readonly [string, ReactNode])[] {
   const { waited, ran } = row ? timesOf(row, kept) : (kept ?? { waited: undefined, ran: undefined });
-  return [...(kept ? [[t.waited, <Lasted key="waited" of={waited} />] as const] : []), [t.runTime, <Lasted key="ran" of={ran} />]];
+  return [...(kept ? [[t.waited, <Lasted key="waited" of={waited} />] as const] : []), [t.runTime, <Lasted key="ran" of={ran} least={(!row || kept?.uid === row.uid) && ranLonger(kept)} />]];
 }
 
 /** Whether a pod is that run's: another one may have its name. One that was left behind has no owner any more, but still the label. */

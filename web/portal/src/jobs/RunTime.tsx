@@ -3,7 +3,7 @@
 
 import type { Elapsed, PastJob } from '@kubecast/sdk';
 import type { ReactNode } from 'react';
-import { Lasted, timesUntil } from '../age/Elapsed.tsx';
+import { Lasted, ranLonger, timesUntil } from '../age/Elapsed.tsx';
 import { ranSince, type JobRow } from './job.ts';
 import { usePast } from './past.tsx';
 
@@ -30,5 +30,6 @@ function claimed(row: JobRow<string>): Elapsed | undefined {
 }
 
 export function RunTime({ row }: { readonly row: JobRow<string> }): ReactNode {
-  return <Lasted of={timesOf(row, usePast(row)).ran} />;
+  const past = usePast(row);
+  return <Lasted of={timesOf(row, past).ran} least={past?.uid === row.uid && ranLonger(past)} />;
 }

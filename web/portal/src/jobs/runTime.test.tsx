@@ -49,8 +49,9 @@ const show = async (first: readonly JobRow[]): Promise<(rows: readonly JobRow[])
 };
 const shown = (uid: string): string | null | undefined => page.element.querySelector(`#${uid}`)?.textContent;
 const asked = (): string[] => server.requests.map(({ url }) => new URL(url, 'http://x').searchParams.get('uid') ?? '');
+/** Jobs of which it was seen how long they waited, if nothing else is said. */
 const answer = async (...items: object[]): Promise<void> => {
-  server.last.refuse(200, {}, JSON.stringify({ items }));
+  server.last.refuse(200, {}, JSON.stringify({ items: items.map((item) => ({ waited: { seconds: 30, since: null }, ...item })) }));
   await pass();
 };
 
@@ -108,6 +109,15 @@ test('a job that has just begun runs at once, before the history has heard of it
   await pass(11_000);
   await answer({ uid: 'a', state: 'Running', ran: { seconds: 5, since: null } });
   expect(shown('a')).toBe('5s');
+});
+
+test('of a job whose beginning nobody saw the least is told that it can have run', async () => {
+  const become = await show([row('a'), row('b')]);
+  await answer({ uid: 'a', state: 'Running', waited: null, ran: { seconds: 0, since: ago(5_000) } }, { uid: 'b', state: 'Running', ran: { seconds: 0, since: ago(5_000) } });
+  expect([shown('a'), shown('b')]).toEqual(['≥ 5s', '5s']);
+  become([row('a', { succeeded: 1, completionTime: ago(0), conditions: [{ type: 'Complete', status: 'True' }] })]);
+  await pass();
+  expect(shown('a')).toBe('≥ 5s');
 });
 
 test('what another run of the name did is none of its times', () => {
