@@ -1,6 +1,6 @@
 // From which page somebody came to the one on screen. Each entry of the browser's history has its own, so that Back and a reload keep it.
 
-import type { MouseEvent } from 'react';
+import { useMemo, useSyncExternalStore, type MouseEvent } from 'react';
 import { parseView, type View } from '../view/view.ts';
 
 /** What an entry's state has. */
@@ -13,6 +13,8 @@ interface Entry {
   readonly steps: number;
 }
 
+const listeners = new Set<() => void>();
+
 const entry = (): Partial<Entry> => (history.state as Partial<Entry> | null) ?? {};
 const pathOf = (hash: string): string => hash.split('?')[0] ?? '';
 
@@ -24,13 +26,27 @@ export function keepOrigin(last: { readonly here: Entry } | undefined, before: s
   const same = last && pathOf(before) === pathOf(location.hash);
   const here: Entry = same ? { ...last.here, steps: last.here.steps + 1 } : last && !parseView(before).unknown ? { seen: true, from: before, steps: 1 } : { seen: true, steps: 0 };
   history.replaceState(here, '');
+  for (const listener of [...listeners]) listener();
   return { here, seen };
 }
 
 /** The page from which somebody came; undefined: not from one of the portal. */
 export function originOf(): View | undefined {
-  const { from } = entry();
+  const from = fromOf();
   return from === undefined ? undefined : parseView(from);
+}
+
+const fromOf = (): string | undefined => entry().from;
+
+/** The same for a page, which may be there before its entry has been given its origin. */
+export function useOrigin(): View | undefined {
+  const from = useSyncExternalStore(follow, fromOf);
+  return useMemo(() => (from === undefined ? undefined : parseView(from)), [from]);
+}
+
+function follow(listener: () => void): () => void {
+  listeners.add(listener);
+  return () => void listeners.delete(listener);
 }
 
 /** What a click on a link to the origin does: what Back does, so that it is filtered and scrolled as it was. */

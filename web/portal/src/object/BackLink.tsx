@@ -1,7 +1,7 @@
 // Leads from the page of an object to where somebody came from, by that page's name; to its table, where the page was opened by a link of elsewhere.
 
-import { useState, type ReactNode } from 'react';
-import { goBack, originOf } from '../navigation/origin.ts';
+import type { ReactNode } from 'react';
+import { goBack, useOrigin } from '../navigation/origin.ts';
 import { t as pages } from '../pages/texts.ts';
 import { formatView, type View } from '../view/view.ts';
 import { t } from './texts.ts';
@@ -14,7 +14,7 @@ export interface Back {
 }
 
 export function BackLink({ view, table }: { readonly view: View; /** The one that lists the object. */ readonly table: Back }): ReactNode {
-  const [origin] = useState(originOf);
+  const origin = useOrigin();
   const { href, title, foreign } = origin ? backTo(origin, view, table) : table;
   return (
     <a className="job-back" href={href} translate={foreign ? 'no' : undefined} onClick={origin && goBack}>

@@ -1,5 +1,6 @@
 import { afterEach, expect, test, vi } from 'vitest';
 import { render, type Rendered } from '../../../mock/render.ts';
+import { keepOrigin } from '../navigation/origin.ts';
 import { parseView } from '../view/view.ts';
 import { BackLink } from './BackLink.tsx';
 
@@ -34,6 +35,13 @@ test('the link back names the page from which somebody came, and leads there', (
   expect(said('#kinds/cronjobs.batch/n/nightly')).toEqual(['← nightly', '#kinds/cronjobs.batch/n/nightly']);
   expect(said('#jobs/n/train@2', '#jobs/n/train@1')).toEqual(['← The other run', '#jobs/n/train@2']);
   expect(said('#jobs/m/train@2', '#jobs/n/train@1')).toEqual(['← train', '#jobs/m/train@2']);
+});
+
+test('a page that is there before its entry knows from where somebody came names that page as soon as it does', () => {
+  const link = linkFrom(undefined);
+  history.replaceState(null, '', '#jobs/n/train');
+  page.act(() => void keepOrigin({ here: { seen: true, steps: 0 } }, '#history?state=Failed'));
+  expect([link.textContent, link.getAttribute('href')]).toEqual(['← History', '#history?state=Failed']);
 });
 
 test('a cluster is named where it is another one', () => {
