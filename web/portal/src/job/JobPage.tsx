@@ -89,7 +89,7 @@ export function JobPage({ view, namespace, name, uid: asked, token }: JobPagePro
       table={{ href: linkTo('jobs', view), title: t.jobs }}
       mark={row ? <StateMark {...inWords(row)} {...(row.state === 'Failed' && kept?.cause?.reason && { detail: causeName(kept.cause.reason) })} /> : kept && <PastMark past={kept} />}
       standing={state ? { state, cause: state === 'Failed' ? (kept?.cause?.reason ?? '') : '' } : undefined}
-      command="describe job"
+      command={job || (asked === undefined && watched.status === 'loading') ? 'describe job' : undefined}
       watched={watched}
       there={job !== undefined}
       known={past.status !== 'denied' || kept !== undefined || podRows.length > 0}

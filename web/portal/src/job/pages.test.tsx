@@ -54,6 +54,22 @@ test('no command is offered for what can be no name: a shell would take it for m
   expect(page.element.textContent).not.toContain('kubectl');
 });
 
+test('of a run that is gone no command is offered: kubectl would describe the one that has its name', async () => {
+  for (const [has, offered] of [['old', true], ['new', false]] as const) {
+    await show('#jobs/n/j@old');
+    expect(page.element.textContent).not.toContain('kubectl'); // it is not known yet
+    const stream = server.requests.findLast(({ url }) => url.startsWith('/stream'));
+    const [jobs = ''] = [...new URL(stream?.url ?? '', 'http://x').searchParams].find(([, path]) => path.startsWith('/apis/batch/v1/')) ?? [];
+    stream?.accept(frame(`${jobs}.added`, `e.${jobs}-6`, { metadata: { name: 'j', namespace: 'n', uid: has } }), frame(`${jobs}.synced`, `e.${jobs}-7`, { resourceVersion: '7', count: 1 }));
+    await pass(100);
+    expect([has, page.element.textContent.includes('kubectl -n n describe job j')]).toEqual([has, offered]);
+    if (offered) {
+      page.unmount();
+      await pass(60_000);
+    }
+  }
+});
+
 test('tabs are tabs: one is in the order of the tab key, arrow keys go round, and each names what it shows', async () => {
   location.hash = '#jobs/n/j';
   function Page(): ReactNode {

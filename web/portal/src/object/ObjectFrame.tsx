@@ -32,8 +32,8 @@ interface ObjectFrameProps {
   readonly mark?: ReactNode;
   /** For the browser's title; undefined: not known, or it has no state. */
   readonly standing?: Standing | undefined;
-  /** What kubectl would be asked, but for the namespace; it ends with the name. */
-  readonly command: string;
+  /** What kubectl would be asked, but for the namespace; it ends with the name. Undefined: kubectl can say nothing of it. */
+  readonly command: string | undefined;
   readonly watched: { readonly status: Status; readonly error: { readonly message: string } | undefined; readonly retry: () => void };
   readonly there: boolean;
   /** Something is known of it that is not told by the object itself, as by its history. */
@@ -60,7 +60,7 @@ export function ObjectFrame({ view, namespace, name, table, mark, standing, comm
         </span>
         {mark}
         {tab && <ToTabs to={tab} />}
-        {safe && <Copied text={`kubectl ${namespace && `-n ${namespace} `}${command} ${name}`} />}
+        {safe && command !== undefined && <Copied text={`kubectl ${namespace && `-n ${namespace} `}${command} ${name}`} />}
       </header>
       {status === 'denied' && !there && !known ? (
         <Forbidden said={error?.message} onRetry={retry} />
