@@ -174,7 +174,7 @@ function unwrittenOf(past: PastJob | undefined, there: boolean): Unwritten {
 /** As the history says; without one, and where that is away, what the object says of itself. */
 function times(kept: PastJob | undefined, row: JobRow | undefined): readonly (readonly [string, ReactNode])[] {
   const { waited, ran } = row ? timesOf(row, kept) : (kept ?? { waited: undefined, ran: undefined });
-  return [...(kept ? [[t.waited, <Lasted key="waited" of={waited} />] as const] : []), [t.runTime, <Lasted key="ran" of={ran} least={(!row || kept?.uid === row.uid) && ranLonger(kept)} />]];
+  return [...(kept ? [[t.waited, <span key="waited" title={t.waitedSince}><Lasted of={waited} /></span>] as const] : []), [t.runTime, <Lasted key="ran" of={ran} least={(!row || kept?.uid === row.uid) && ranLonger(kept)} />]];
 }
 
 /** Whether a pod is that run's: another one may have its name. One that was left behind has no owner any more, but still the label. */

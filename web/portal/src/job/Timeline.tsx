@@ -28,7 +28,7 @@ export function Timeline({ life, status, message, told }: TimelineProps): ReactN
   return (
     <>
       <ol className="timeline">
-        {steps.map(({ seq, to, at, until, lasts, late, attempt, reason, message: said, cause }) => (
+        {steps.map(({ seq, to, at, until, lasts, late, least, attempt, reason, message: said, cause }) => (
           <li key={seq} data-state={to}>
             <StateIcon state={to} />
             <div>
@@ -36,12 +36,13 @@ export function Timeline({ life, status, message, told }: TimelineProps): ReactN
               {attempt > 1 && <span className="state-detail"> {t.timeline.attempt(attempt)}</span>}
               {lasts && (
                 <span className="timeline-lasts">
+                  {least && '≥ '}
                   <Age since={at} until={until} />
                 </span>
               )}
               <div className="timeline-at">
                 <time dateTime={new Date(at).toISOString()}>{formatDate(at)}</time>
-                {late && <span title={t.timeline.lateWhy}> · {t.timeline.late}</span>}
+                {late && <span title={t.timeline.lateWhy}> · {least ? t.timeline.lateBegan : t.timeline.late}</span>}
               </div>
               {cause && <div className="timeline-why" translate="no">{saidOf(cause)}</div>}
               <Said reason={reason} said={said} again={said === told?.message} />

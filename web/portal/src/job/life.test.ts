@@ -22,6 +22,11 @@ test('a state lasts until the next, the last one goes on, and an end does not la
   expect(stepsOf(latestLife(all, 'a').transitions)[1]).toMatchObject({ until: undefined, lasts: false });
 });
 
+test('a state that nobody saw begin has lasted for that long at least', () => {
+  const steps = stepsOf([{ ...to('a', 'Pending', 1), late: true }, to('a', 'Running', 2), { ...to('a', 'Failed', 3), late: true }]);
+  expect(steps.map(({ least }) => least)).toEqual([true, false, false]);
+});
+
 test('what is found out of an end after it was told is told with it, and with no other state', () => {
   const cause = { text: 'main failed (exit 1)', reason: 'Error', container: 'main', exitCode: 1, signal: null, pod: 'p', node: 'n', pods: 1 };
   const life = latestLife([...all, to('a', 'Deleted', 9)], 'a');

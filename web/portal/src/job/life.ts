@@ -35,8 +35,10 @@ export interface Step extends Transition {
   readonly until: number | undefined;
   /** How long it has been in this state is of interest. */
   readonly lasts: boolean;
+  /** Nobody saw it come to this state, so it may have been in it for longer. */
+  readonly least: boolean;
 }
 
 export function stepsOf(transitions: readonly Transition[]): readonly Step[] {
-  return transitions.map((transition, n) => ({ ...transition, until: transitions[n + 1]?.at, lasts: !ends.has(transition.to) }));
+  return transitions.map((transition, n) => ({ ...transition, until: transitions[n + 1]?.at, lasts: !ends.has(transition.to), least: transition.late && !ends.has(transition.to) }));
 }
