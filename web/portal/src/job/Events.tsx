@@ -2,6 +2,7 @@ import type { KubeObject, Status } from '@kubecast/sdk';
 import { useMemo, type ReactNode } from 'react';
 import { Age } from '../age/Age.tsx';
 import { timeOf } from '../jobs/job.ts';
+import { wordOf } from '../state/said.ts';
 import { formatNumber } from '../texts/format.ts';
 import { Listing } from './Listing.tsx';
 import { t } from './texts.ts';
@@ -41,7 +42,7 @@ export function Events({ all, kind, self, status, message }: EventsProps): React
             <Age since={at} />
             {count > 1 && <span className="state-detail"> ×{formatNumber(count)}</span>}
           </td>
-          <td className={type === 'Normal' ? undefined : 'job-warning'}>{reason}</td>
+          <td className={type === 'Normal' ? undefined : 'job-warning'}>{wordOf(reason)}</td>
           <td>{about}</td>
           <td className="job-message">{text}</td>
         </tr>

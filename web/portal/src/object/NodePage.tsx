@@ -11,6 +11,7 @@ import { events, pods } from '../job/resources.ts';
 import { Yaml } from '../job/Yaml.tsx';
 import { podFields } from '../pods/fields.ts';
 import { podRow, type Pod } from '../pods/pod.ts';
+import { wordOf } from '../state/said.ts';
 import { StateMark } from '../state/StateMark.tsx';
 import { linkToKind, linkToObject, type View } from '../view/view.ts';
 import { commonFacts, Labels } from './CommonFacts.tsx';
@@ -39,7 +40,7 @@ export function nodeState(node: Node): { readonly state: string; readonly detail
   const closed = node.spec?.unschedulable ? ',SchedulingDisabled' : '';
   if (ready?.status !== 'True') return { state: `NotReady${closed}`, detail: ready?.reason ?? '', message: ready?.message ?? '' };
   const pressed = conditionsOf(node).filter(isTrouble);
-  return { state: closed ? `Ready${closed}` : pressed.length > 0 ? 'Pressed' : 'Ready', detail: pressed.map(({ type }) => type).join(', '), message: pressed[0]?.message ?? '' };
+  return { state: closed ? `Ready${closed}` : pressed.length > 0 ? 'Pressed' : 'Ready', detail: pressed.map(({ type }) => wordOf(type)).join(', '), message: pressed[0]?.message ?? '' };
 }
 
 export function NodePage({ view, name }: { view: View; name: string }): ReactNode {

@@ -11,6 +11,7 @@ import { useReading } from '../polling/polling.ts';
 import { numbersOf } from '../queues/Quota.tsx';
 import { isGPU, usesOf } from '../queues/quota.ts';
 import { causeName, isCauseNamed } from '../state/causes.ts';
+import { wordOf } from '../state/said.ts';
 import { StateIcon } from '../state/StateMark.tsx';
 import { isNamed, stateName } from '../state/texts.ts';
 import { toneOf, urgency } from '../state/tone.ts';
@@ -112,7 +113,7 @@ function Nodes({ nodes: all, loading, view }: { readonly nodes: readonly Overvie
     <Part title={t.nodes} loading={loading} none={t.nodesWell(all.length)}>
       {[
         ...states.map(([state, names]) => lineOf(state, names.length, formatView({ ...viewAt('#kinds/nodes', view), state }), namesOf(names))),
-        ...pressed.slice(0, most).map(({ type, name }) => <Line key={`${type} ${name}`} state="Pressed" name={name} href={linkToObject('nodes', '', name, view)} count={<span translate="no">{type}</span>} />),
+        ...pressed.slice(0, most).map(({ type, name }) => <Line key={`${type} ${name}`} state="Pressed" name={name} href={linkToObject('nodes', '', name, view)} count={<span translate="no">{wordOf(type)}</span>} />),
         ...(pressed.length > most ? [<Line key="more" name={t.more(pressed.length - most)} own href={formatView(viewAt('#kinds/nodes', view))} count="" />] : []),
       ]}
     </Part>
@@ -154,7 +155,7 @@ function Warnings({ view }: { readonly view: View }): ReactNode {
   return (
     <Part title={t.warnings} loading={status === 'loading'} none={t.noWarnings}>
       {data.map(({ value, count }) => (
-        <Line key={value} name={value} href={formatView({ ...viewAt('#kinds/events', view), namespace, state: value })} count={formatNumber(count)} />
+        <Line key={value} name={wordOf(value)} href={formatView({ ...viewAt('#kinds/events', view), namespace, state: value })} count={formatNumber(count)} />
       ))}
     </Part>
   );

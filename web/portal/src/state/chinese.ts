@@ -127,3 +127,52 @@ export function ofReason(text: string): string {
   const words = inForms(rest, waits);
   return begin + (words === undefined ? rest : grounds.reduce((said, [form, means]) => said.replace(form, means), words));
 }
+
+/** What Kubernetes calls states, conditions of nodes and warnings, where the word alone says nothing to who does not know it. */
+const words: Readonly<Record<string, string>> = {
+  OOMKilled: '内存不足',
+  CrashLoopBackOff: '反复崩溃',
+  ImagePullBackOff: '无法拉取镜像',
+  ErrImagePull: '拉取镜像出错',
+  ErrImageNeverPull: '本地没有镜像',
+  InvalidImageName: '镜像名称无效',
+  CreateContainerConfigError: '容器配置有误',
+  CreateContainerError: '无法创建容器',
+  RunContainerError: '无法运行容器',
+  ContainerCannotRun: '容器无法运行',
+  ContainerStatusUnknown: '容器状态未知',
+  StartError: '启动失败',
+  DeadlineExceeded: '超过期限',
+  NodeLost: '节点失联',
+  Unschedulable: '无法调度',
+  DiskPressure: '磁盘紧张',
+  MemoryPressure: '内存紧张',
+  PIDPressure: '进程数紧张',
+  NetworkUnavailable: '网络不可用',
+  ReadonlyFilesystem: '文件系统只读',
+  KernelDeadlock: '内核死锁',
+  FailedScheduling: '无法调度',
+  BackOff: '等待重试',
+  BackoffLimitExceeded: '已无重试次数',
+  Unhealthy: '健康检查未通过',
+  FailedMount: '无法挂载卷',
+  FailedAttachVolume: '无法连接卷',
+  FailedBinding: '无法绑定卷',
+  ProvisioningFailed: '无法创建卷',
+  FailedCreate: '无法创建 Pod',
+  FailedCreatePodSandBox: '无法创建 Pod 沙箱',
+  FailedKillPod: '无法终止 Pod',
+  NetworkNotReady: '网络未就绪',
+  NodeNotReady: '节点未就绪',
+  Rebooted: '节点已重启',
+  SystemOOM: '节点内存耗尽',
+  OOMKilling: '内存不足，终止进程',
+  ImageGCFailed: '镜像清理失败',
+  FreeDiskSpaceFailed: '无法释放磁盘空间',
+  TaintManagerEviction: '因污点被驱逐',
+};
+
+export function ofWord(word: string): string | undefined {
+  const own = word.replace(/^Init:/, '');
+  return Object.hasOwn(words, own) ? `${own === word ? '' : '初始化：'}${words[own] ?? ''}（${word}）` : undefined;
+}

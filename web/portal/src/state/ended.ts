@@ -1,5 +1,6 @@
 // How a container ended, as a sentence of the page's language, from what a pod, or a job's cause, has of it in words and numbers.
 
+import { wordOf } from './said.ts';
 import { plural } from '../texts/format.ts';
 import { texts } from '../texts/texts.ts';
 
@@ -43,4 +44,4 @@ export function sentenceOf(end: ContainerEnd): string {
 }
 
 /** The same in a word or two. */
-export const shortOf = (end: ContainerEnd): string => [end.reason === 'Error' && codeOf(end) ? '' : (end.reason ?? ''), codeOf(end)].filter(Boolean).join(' · ');
+export const shortOf = (end: ContainerEnd): string => [end.reason === 'Error' && codeOf(end) ? '' : wordOf(end.reason ?? ''), codeOf(end)].filter(Boolean).join(' · ');

@@ -34,6 +34,14 @@ test.each<[Cause, string]>([
   expect(said.saidOf(one)).toBe(words);
 });
 
+test('what Kubernetes calls states, conditions and warnings is told in Chinese, with its own word beside it', async () => {
+  const { isNamed, stateName } = await import('./texts.ts');
+  expect(['OOMKilled', 'Init:CrashLoopBackOff', 'Running', 'Other', 'toString'].map((state) => [stateName(state), isNamed(state)])).toEqual([
+    ['内存不足（OOMKilled）', false], ['初始化：反复崩溃（Init:CrashLoopBackOff）', false], ['运行中', true], ['Other', false], ['toString', false],
+  ]);
+  expect(['DiskPressure', 'FailedScheduling', 'Other'].map(said.wordOf)).toEqual(['磁盘紧张（DiskPressure）', '无法调度（FailedScheduling）', 'Other']);
+});
+
 test.each([
   ['Unschedulable: no node fits: too little nvidia.com/gpu free (all 10)', '无法调度：没有合适的节点：空闲的 nvidia.com/gpu 不足（全部 10 个）'],
   ['12 of 40 pods: no node fits: taint gpu=true is not tolerated (7 of 10), cordoned (3 of 10), and 2 more reasons', '40 个 Pod 中的 12 个：没有合适的节点：不容忍污点 gpu=true（10 个中的 7 个），已停止调度（10 个中的 3 个），另有 2 个原因'],

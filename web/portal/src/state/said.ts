@@ -21,4 +21,7 @@ export const inWordsOf = (text: string, reason: string): string => {
 /** What there is to say of a reason of a Job's controller; undefined if it is none. That of a pod failure policy names the container and its exit code beside it. */
 export const wordsOf = (text: string, reason: string): string | undefined => (reason === 'PodFailurePolicy' ? inWordsOf(text, reason) : ownReason(reason));
 
+/** A word of Kubernetes' own, as OOMKilled or DiskPressure: in words, with the word beside them, by which one finds more of it. */
+export const wordOf = (word: string): string => chinese?.ofWord(word) ?? word;
+
 export const saidOfWait = (text: string): string => chinese?.ofReason(text) ?? text;

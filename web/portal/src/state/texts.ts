@@ -1,3 +1,4 @@
+import { wordOf } from './said.ts';
 import { texts } from '../texts/texts.ts';
 
 const names = texts<Readonly<Record<string, string>>>({
@@ -37,7 +38,7 @@ const names = texts<Readonly<Record<string, string>>>({
 });
 
 /** A state as it is read. In addresses and for the gateway it keeps its English name. */
-export const stateName = (state: string): string => names[state] ?? state;
+export const stateName = (state: string): string => (Object.hasOwn(names, state) ? names[state] : undefined) ?? wordOf(state);
 
-/** Whether a state is told in the page's language, and not as the cluster does. */
+/** Whether a state is told in the page's language alone, and not as the cluster does, or with its word beside it. */
 export const isNamed = (state: string): boolean => Object.hasOwn(names, state);
