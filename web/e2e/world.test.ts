@@ -226,6 +226,8 @@ describe.skipIf(lacking !== undefined)(`a scripted world${lacking ? ` (${lacking
     await page.getByRole('option', { name: 'Overview', selected: true }).waitFor();
     await page.keyboard.press('Enter');
     await page.getByRole('region', { name: /^GPUs.*of 80/ }).locator('li', { hasText: 'team-nlp' }).waitFor();
+    const pressed = page.locator('.plain-table tbody tr', { hasText: 'node-5' });
+    expect(await pressed.locator('td').allTextContents()).toEqual(expect.arrayContaining(['Ready DiskPressure', '8']));
     await keysTo('Tab', 'NotReady');
     await page.keyboard.press('Enter');
     await page.getByRole('link', { name: 'node-3' }).waitFor();

@@ -18,15 +18,19 @@ import { timeOf } from '../jobs/job.ts';
 import { CutName } from '../listing/CutName.tsx';
 import { PlainTable, type PlainColumn } from '../listing/PlainTable.tsx';
 import { useReading } from '../polling/polling.ts';
-import { StateMark } from '../state/StateMark.tsx';
+import { wordOf } from '../state/said.ts';
+import { StateIcon, StateMark } from '../state/StateMark.tsx';
+import { formatNumber } from '../texts/format.ts';
 import { linkTo, linkToObject, setView, type View } from '../view/view.ts';
 import { ViewMenu } from '../viewmenu/ViewMenu.tsx';
 import { exactAnswerTo } from '../exact/exact.ts';
 import { cellsOf, tableForm } from './columns.ts';
 import type { Kind } from './discovery.ts';
+import { nodeCells, nodeFields, type NodeCells } from './nodes.ts';
 import { t } from './texts.ts';
 
 const fields = ['metadata.creationTimestamp', statusPath];
+const fieldsOfNodes = [...fields, ...nodeFields];
 
 /** With its status as the gateway derives it, which is what chips count. */
 type Listed = KubeObject & { readonly $status?: string };
@@ -49,10 +53,12 @@ interface KindRow {
   readonly created: number | undefined;
   readonly status: string;
   readonly cells: readonly string[] | undefined;
+  readonly node: NodeCells | undefined;
 }
 
 export function KindTable({ kind, view }: { kind: Kind; view: View }): ReactNode {
   const kc = useKubecast();
+  const isNodes = kind.id === 'nodes';
   const search = useDeferredValue(view.search);
   const namespace = kind.namespaced ? view.namespace : '';
   const resource = useMemo(() => defineResource<Listed>()(kind), [kind]);
@@ -63,7 +69,7 @@ export function KindTable({ kind, view }: { kind: Kind; view: View }): ReactNode
   const [leaf, setLeaf] = useState({ asked, offset: 0, limit: some });
   const { offset, limit } = leaf.asked === asked ? leaf : { offset: 0, limit: leaf.limit };
   const turn = (to: number, size = most): void => setLeaf({ asked, offset: to, limit: size });
-  const { data, status, total, offset: first = 0, error, namespaces, retry } = useLivePage(resource, { namespace, search, where, sort: [sort], limit, offset, fields });
+  const { data, status, total, offset: first = 0, error, namespaces, retry } = useLivePage(resource, { namespace, search, where, sort: [sort], limit, offset, fields: isNodes ? fieldsOfNodes : fields });
   const visible = useVisible(namespace, { namespaces, status });
   const read = useCallback(() => {
     const path = pathOf(resource, { namespace, search, where });
@@ -75,17 +81,29 @@ export function KindTable({ kind, view }: { kind: Kind; view: View }): ReactNode
   const known = table.data;
   const rows = useMemo(
     () =>
-      data.map(({ metadata, $status = '' }): KindRow => ({ status: $status, uid: metadata.uid, name: metadata.name, namespace: metadata.namespace ?? '', created: timeOf(metadata.creationTimestamp), cells: known?.rows.get(metadata.uid)?.cells })),
-    [data, known],
+      data.map((object): KindRow => {
+        const { metadata, $status = '' } = object;
+        return {
+          status: $status,
+          uid: metadata.uid,
+          name: metadata.name,
+          namespace: metadata.namespace ?? '',
+          created: timeOf(metadata.creationTimestamp),
+          cells: known?.rows.get(metadata.uid)?.cells,
+          node: isNodes ? nodeCells(object) : undefined,
+        };
+      }),
+    [data, known, isNodes],
   );
   const columns = useMemo(
     (): readonly (PlainColumn<KindRow> & Choosable)[] => [
       { id: 'name', header: t.name, sortable: true, cell: ({ name }) => <CutName text={name} /> },
       ...(kind.namespaced && namespace === '' ? [{ id: 'namespace', header: t.namespace, sortable: true, cell: (row: KindRow) => <span translate="no">{row.namespace}</span> }] : []),
-      ...(known?.columns ?? []).map(({ id, name, numeric, wide }, n) => ({ id, header: name, foreign: true, extra: wide, numeric, cell: ({ cells, status: state }: KindRow) => <Cell text={cells?.[n]} state={id === 'status' ? state : ''} /> })),
+      ...(known?.columns ?? []).map(({ id, name, numeric, wide }, n) => ({ id, header: name, foreign: true, extra: wide, numeric, cell: ({ cells, status: state, node }: KindRow) => <Cell text={cells?.[n]} {...(id === 'status' && { state, troubles: node?.troubles })} /> })),
+      ...(isNodes ? [{ id: 'gpus', header: t.gpus, numeric: true, cell: ({ node }: KindRow) => (node?.gpus ? formatNumber(node.gpus) : <span className="none">–</span>) }] : []),
       { id: 'age', header: t.age, sortable: true, cell: ({ created }) => <Age since={created} /> },
     ],
-    [known?.columns, kind.namespaced, namespace],
+    [known?.columns, kind.namespaced, namespace, isNodes],
   );
   const shown = useMemo(() => shownColumns(columns, view.columns), [columns, view.columns]);
 
@@ -149,10 +167,21 @@ function LeafButton({ text, onTurn }: { text: string; onTurn: () => void }): Rea
 }
 
 /** A cell that is not there yet is not the same as one that is empty. One that says the state that chips count says it as they do. */
-function Cell({ text, state }: { text: string | undefined; state: string }): ReactNode {
+function Cell({ text, state = '', troubles = [] }: { text: string | undefined; state?: string; /** What presses it though it is in this state. */ troubles?: readonly string[] | undefined }): ReactNode {
   if (text === undefined) return <span className="none">…</span>;
   if (text === '') return <span className="none">–</span>;
-  if (text === state) return <StateMark state={state} detail="" message="" />;
+  if (text === state) {
+    return (
+      <span className="kind-states">
+        <StateMark state={state} detail="" message="" />
+        {troubles.length > 0 && (
+          <span className="kind-trouble" title={t.pressed}>
+            <StateIcon state="Pressed" /> <span translate="no">{troubles.map(wordOf).join(', ')}</span>
+          </span>
+        )}
+      </span>
+    );
+  }
   return (
     <span title={text} translate="no">
       {text}

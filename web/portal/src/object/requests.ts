@@ -71,3 +71,6 @@ export function formatAmount(name: string, amount: number): string {
   const power = amount < 1 ? 0 : Math.min(units.length - 1, Math.floor(Math.log2(amount) / 10));
   return `${formatNumber(amount / 2 ** (10 * power))} ${units[power] ?? ''}`;
 }
+
+/** GPUs, whoever makes them, and parts of them. */
+export const isGPU = (resource: string): boolean => /gpu|\bmig-/i.test(resource);

@@ -5,11 +5,12 @@ import { useCount, useKubecast, useQueues, useWatch } from '@kubecast/sdk/react'
 import { useCallback, useMemo, type ReactNode } from 'react';
 import { statusPath } from '../filters/status.ts';
 import { events, jobs, pods } from '../job/resources.ts';
+import { isGPU } from '../object/requests.ts';
 import { isTrouble } from '../object/trouble.ts';
 import { useHasQueues } from '../pages/shown.ts';
 import { useReading } from '../polling/polling.ts';
 import { numbersOf } from '../queues/Quota.tsx';
-import { isGPU, usesOf } from '../queues/quota.ts';
+import { usesOf } from '../queues/quota.ts';
 import { causeName, isCauseNamed } from '../state/causes.ts';
 import { wordOf } from '../state/said.ts';
 import { StateIcon } from '../state/StateMark.tsx';

@@ -1,7 +1,7 @@
 // What of a queue's quotas is used, and by whom, as numbers.
 
 import type { Queue, QueueResource } from '@kubecast/sdk';
-import { quantity } from '../object/requests.ts';
+import { isGPU, quantity } from '../object/requests.ts';
 
 export interface Use {
   readonly flavor: string;
@@ -21,8 +21,6 @@ export function usesOf({ resources }: Queue): readonly Use[] {
   const all = resources.map(useOf).filter(({ quota, used }) => (quota ?? 0) > 0 || used > 0);
   return [...all].sort((a, b) => Number(isGPU(b.resource)) - Number(isGPU(a.resource)));
 }
-
-export const isGPU = (resource: string): boolean => /gpu|\bmig-/i.test(resource);
 
 export interface Share {
   /** A namespace; empty: of those that may not be seen. */
