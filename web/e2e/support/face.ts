@@ -27,7 +27,7 @@ export async function englishOf(page: Page, name = ''): Promise<string[]> {
 }
 
 /** What is called so in Chinese, too. */
-const names = new Set(['Pod', 'Kubecast', 'YAML', 'CSV', 'Ctrl', 'Enter', 'Esc', 'CPU', 'GPU', 'UID', 'JSON', 'CRD', 'kubectl', 'API', 'UTC', 'TLS', 'eyJ', 'MiB', 'GiB', 'TiB']);
+const names = new Set(['Pod', 'Kubecast', 'Kueue', 'Volcano', 'YAML', 'CSV', 'Ctrl', 'Enter', 'Esc', 'CPU', 'GPU', 'UID', 'JSON', 'CRD', 'kubectl', 'API', 'UTC', 'TLS', 'eyJ', 'MiB', 'GiB', 'TiB']);
 
 /** All that is read on the page, or read out, and is not the cluster's. */
 function ownWords(): string[] {

@@ -68,6 +68,12 @@ async function visible(kc: Kubecast, kinds: readonly Kind[]): Promise<Kind[]> {
   });
 }
 
+/** The API groups that a cluster serves beside the core one, whatever of them may be seen. */
+export async function groupsOf(kc: Kubecast): Promise<readonly string[]> {
+  const { items = [] } = (await answerTo(kc, '/apis', { headers: { Accept: forms } })) as Discovery;
+  return items.flatMap(({ metadata }) => metadata?.name ?? []);
+}
+
 async function discover(kc: Kubecast): Promise<readonly Kind[]> {
   const documents = await Promise.all(['/api', '/apis'].map((path) => answerTo(kc, path, { headers: { Accept: forms } })));
   const [core = [], groups = []] = documents.map(kindsIn);

@@ -1,12 +1,14 @@
 // The queues that the user may see: how much of each is used, and how many wait.
 
-import { isFinal, type Queue } from '@kubecast/sdk';
-import { useQueues } from '@kubecast/sdk/react';
-import { useMemo, type ReactNode } from 'react';
+import { isFinal, type Kubecast, type Queue } from '@kubecast/sdk';
+import { useKubecast, useQueues } from '@kubecast/sdk/react';
+import { useCallback, useMemo, type ReactNode } from 'react';
 import { Dated, useAway } from '../connection/Dated.tsx';
 import { isAway } from '../connection/describe.ts';
 import { NamespaceFilter } from '../filters/NamespaceFilter.tsx';
+import { groupsOf } from '../kinds/discovery.ts';
 import { PlainTable, type PlainColumn } from '../listing/PlainTable.tsx';
+import { useReading } from '../polling/polling.ts';
 import { formatNumber } from '../texts/format.ts';
 import { linkToQueue, type View } from '../view/view.ts';
 import { numbersOf, QuotaBar } from './Quota.tsx';
@@ -17,6 +19,10 @@ import './queues.css';
 
 /** So many resources are told of each in the list. */
 const most = 3;
+
+/** Of what has queues. */
+const queueGroups = new Set(['kueue.x-k8s.io', 'scheduling.volcano.sh']);
+const hasQueueKinds = async (kc: Kubecast): Promise<boolean> => (await groupsOf(kc)).some((group) => queueGroups.has(group));
 
 const columns: readonly PlainColumn<Queue>[] = [
   {
@@ -52,6 +58,15 @@ function InUse({ queue }: { readonly queue: Queue }): ReactNode {
   );
 }
 
+/** Why there are none: what a cluster without queues does not have nobody has to be permitted. */
+function NoQueues({ namespace, any }: { readonly namespace: string; /** There are queues elsewhere. */ readonly any: boolean }): ReactNode {
+  const kc = useKubecast();
+  const read = useCallback(() => (any ? Promise.resolve(true) : hasQueueKinds(kc)), [kc, any]);
+  const { data: has, error } = useReading(read, any);
+  if (has === undefined && !error) return t.loading;
+  return has === false ? t.notInstalled : namespace ? t.noneHere : t.none;
+}
+
 export function QueuesPage({ view }: { readonly view: View }): ReactNode {
   const { data, status, reason, asOf, error, retry } = useQueues();
   const { namespace } = view;
@@ -80,10 +95,8 @@ export function QueuesPage({ view }: { readonly view: View }): ReactNode {
                 ) : (
                   t.loading
                 )
-              ) : namespace ? (
-                t.noneHere
               ) : (
-                t.none
+                <NoQueues namespace={namespace} any={data.length > 0} />
               )}
             </p>
           )}

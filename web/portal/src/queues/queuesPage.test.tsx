@@ -41,6 +41,19 @@ test('queues that may not be seen are said to be so in the words of the gateway,
   expect([page.element.querySelector('.row-link')?.textContent, page.element.textContent.includes(refusal)]).toEqual(['gpu', false]);
 });
 
+test.each([
+  [['apps', 'batch'], 'This cluster has no queues: neither Kueue nor Volcano is installed in it.'],
+  [['batch', 'kueue.x-k8s.io'], 'There are no queues that you may see.'],
+])('of a cluster that serves %j it is said whether it has no queues, or none that may be seen', async (groups, said) => {
+  await show(<QueuesPage view={parseView('#queues')} />);
+  asked().at(-1)?.refuse(200, {}, '{"items":[]}');
+  await pass();
+  await pass(); // what has been rendered asks
+  server.requests.findLast(({ url }) => url === '/apis')?.refuse(200, {}, JSON.stringify({ items: groups.map((name) => ({ metadata: { name } })) }));
+  await pass();
+  expect(page.element.querySelector('.job-none')?.textContent).toContain(said);
+});
+
 test('the overview does not say that there is no queue to who may see none', async () => {
   await show(
     <HasQueues value>
