@@ -165,6 +165,7 @@ export function Log({ of, namespace, name, token, choice, unwritten }: LogProps)
           {whole.busy ? t.loadingLines : whole.trouble || (left === undefined ? t.earlier : t.earlierLines(left))}
         </button>
       )}
+      {rows.count > 0 && all.every(({ type }) => type === 'started') && <Nothing status={status} message={error?.message} sought={false} unwritten={unwritten} onRetry={retry} />}
       {rows.count > 0 && side && <Columns sources={sources} pieces={pieces} all={all} level={options.level} {...lines} />}
       {rows.count > 0 && !side && <Lines rows={rows} named={sources.length > 1 && only === '' ? common : undefined} label={t.log} {...lines} />}
       {rows.count === 0 && <Nothing status={status} message={error?.message} sought={all.length > 0} unwritten={unwritten} onRetry={retry} />}

@@ -51,6 +51,13 @@ test('lines are told by their level, and what a node says instead of a log is no
   expect(page.element.querySelector('.log-count')?.textContent).toBe('3 of 4 lines');
 });
 
+test('a log of which no line has come yet says so beside that its container has started', async () => {
+  await open(() => event('started', { restarts: 0 }));
+  expect([...page.element.querySelectorAll('.job-none, .log-line')].map(({ textContent }) => textContent)).toEqual(['Nothing was written yet.', '— started —']);
+  await tell(line('loss 1'));
+  expect(page.element.querySelector('.job-none')).toBeNull();
+});
+
 test('a search goes from match to match', async () => {
   await open(() => line('loss 1'), () => line('other'), () => line('LOSS 2'));
   const input = page.element.querySelector('input');
