@@ -155,6 +155,25 @@ describe.skipIf(lacking !== undefined)(`a scripted world${lacking ? ` (${lacking
     await page.locator('.job-why').getByText('exit 1').waitFor();
     expect(clicks).toBe(2);
     expect(await page.locator('.timeline').textContent()).toContain('Failed');
+    // Another one has its name, so kubectl can say nothing of it.
+    await page.getByText('another one has its name now').waitFor();
+    expect(await page.locator('.copied').count()).toBe(0);
+    expect(await page.locator('.job-back').textContent()).toBe('← History');
+  });
+
+  test('the way back from a job names the page of which one came, however often one goes, and nothing of History is beyond the edge of a phone', async () => {
+    await open('#mine');
+    const rows = { Mine: page.locator('.mine li a').first(), History: page.locator('.plain-table tbody a').first() };
+    for (const from of ['Mine', 'History', 'Mine', 'History'] as const) {
+      await page.getByRole('link', { name: from, exact: true }).click();
+      await rows[from].click();
+      await page.locator('.job-back').getByText(`← ${from}`, { exact: true }).waitFor();
+    }
+    await page.setViewportSize({ width: 360, height: 740 });
+    await page.locator('.job-back').click();
+    await rows.History.waitFor();
+    await expect.poll(() => page.locator('.plain-scroller').evaluate((one) => one.scrollWidth - one.clientWidth)).toBe(0);
+    expect(await page.locator('.plain-table tbody tr').first().textContent()).toContain('team-');
   });
 
   test('which team uses the GPUs and what is broken now stand on the overview without a click', async () => {
@@ -207,6 +226,8 @@ describe.skipIf(lacking !== undefined)(`a scripted world${lacking ? ` (${lacking
       await page.locator('.job-head .state-name', { hasText: new RegExp(`^${state}$`) }).waitFor();
       await page.goBack();
     }
+    const pressed = page.locator('.plain-table tbody tr', { hasText: 'node-5' });
+    await expect.poll(() => pressed.locator('td').allTextContents()).toEqual(expect.arrayContaining(['Ready DiskPressure', '8']));
   });
 
   test('by keyboard alone: why a job failed, the run of last week, who has the GPUs and what is broken', async () => {
@@ -226,8 +247,6 @@ describe.skipIf(lacking !== undefined)(`a scripted world${lacking ? ` (${lacking
     await page.getByRole('option', { name: 'Overview', selected: true }).waitFor();
     await page.keyboard.press('Enter');
     await page.getByRole('region', { name: /^GPUs.*of 80/ }).locator('li', { hasText: 'team-nlp' }).waitFor();
-    const pressed = page.locator('.plain-table tbody tr', { hasText: 'node-5' });
-    expect(await pressed.locator('td').allTextContents()).toEqual(expect.arrayContaining(['Ready DiskPressure', '8']));
     await keysTo('Tab', 'NotReady');
     await page.keyboard.press('Enter');
     await page.getByRole('link', { name: 'node-3' }).waitFor();

@@ -25,6 +25,7 @@ import { isForbidden, Reading } from '../polling/polling.ts';
 import { useRested } from '../scheduling/useRested.ts';
 import { causes, isCauseNamed } from '../state/causes.ts';
 import { StateMark } from '../state/StateMark.tsx';
+import { useMediaQuery } from '../table/useMediaQuery.ts';
 import { stateName } from '../state/texts.ts';
 import { mayBeExplained, untilExplained, whyInRow } from '../state/why.ts';
 import { linkToRun, setView, type View } from '../view/view.ts';
@@ -87,8 +88,15 @@ const withClusters: readonly PastColumn[] = [
   ...columns.slice(1),
 ];
 
-/** Those of a table that has these rows: what was chosen, or else what one of them has. */
-export function columnsFor(all: readonly PastColumn[], rows: readonly PastJob[], chosen: string): readonly PastColumn[] {
+/** On a phone each row has below its name what else tells runs apart, so that all of it is in sight. */
+const onPhone: readonly PastColumn[] = [
+  { id: 'name', header: t.name, cell: (job) => <Name job={job} beside /> },
+  { id: 'state', header: t.state, cell: (job) => <Outcome job={job} /> },
+];
+
+/** Those of a table that has these rows: what was chosen, or else what one of them has, as far as there is room. */
+export function columnsFor(all: readonly PastColumn[], rows: readonly PastJob[], chosen: string, narrow = false): readonly PastColumn[] {
+  if (narrow && chosen === '') return onPhone;
   const shown = shownColumns(all, chosen);
   return all.filter(({ id, has }) => shown.has(id) && (chosen !== '' || !has || rows.some(has)));
 }
@@ -129,7 +137,8 @@ export function HistoryPage({ view }: { view: View }): ReactNode {
   const among = useMemo(() => causesAmong(rows ?? [], cause), [rows, cause]);
 
   const all = served.length > 1 ? withClusters : columns;
-  const chosen = useMemo(() => columnsFor(all, rows ?? [], view.columns), [all, rows, view.columns]);
+  const narrow = useMediaQuery('(max-width: 700px)');
+  const chosen = useMemo(() => columnsFor(all, rows ?? [], view.columns, narrow), [all, rows, view.columns, narrow]);
 
   const more = (): void => {
     setLeafing(true);
@@ -220,11 +229,17 @@ export function HistoryPage({ view }: { view: View }): ReactNode {
   );
 }
 
-function Name({ job: { name, parent } }: { job: PastJob }): ReactNode {
+function Name({ job: { name, parent, namespace, cluster, createdAt }, beside = false }: { readonly job: PastJob; readonly beside?: boolean }): ReactNode {
+  const served = useServed();
   return (
     <>
       <CutName text={name} />
       {parent && <span className="state-detail" title={parent.resource}>{t.partOf(parent.name)}</span>}
+      {beside && (
+        <span className="plain-beside">
+          <span translate="no">{[served.length > 1 && cluster, namespace].filter(Boolean).join(' · ')}</span> · <Age since={createdAt} in={t.ago} />
+        </span>
+      )}
     </>
   );
 }

@@ -162,6 +162,11 @@ test('of a job that was found running the row says the least that it can have ru
   page.unmount();
 });
 
+test('on a phone a row has what tells it apart below its name, unless columns were chosen', () => {
+  const ids = (chosen: string): readonly string[] => columnsFor(columns, [], chosen, true).map(({ id }) => id);
+  expect([ids(''), ids('owner')]).toEqual([['name', 'state'], ['name', 'owner']]);
+});
+
 test('a column that no job has anything of is left out, unless it was chosen', () => {
   const ids = (chosen: string, ...rows: PastJob[]): string => columnsFor(columns, rows, chosen).map(({ id }) => id).filter((id) => id === 'progress' || id === 'queue').join();
   const plain = { ...job('Failed', 1), queue: '', progress: { done: 0, of: 1 } };

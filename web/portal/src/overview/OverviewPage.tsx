@@ -34,7 +34,8 @@ const endsGap = 1_500;
 /** What is summed up is read again at most so often, in milliseconds. */
 const gap = 15_000;
 const day = { length: 24 * 3_600_000, step: '1h', stepLength: 3_600_000 };
-const inSeconds = (value: number): string => formatDuration(value * 1_000);
+/** What took less than a second took something: a scale whose top is 0 says nothing. */
+export const inSeconds = (value: number): string => (value > 0 && value < 1 ? `<${formatDuration(1_000)}` : formatDuration(value * 1_000));
 
 export function OverviewPage({ view }: { view: View }): ReactNode {
   const kc = useKubecast();

@@ -9,7 +9,7 @@ import { DatedByConnection } from '../connection/Dated.tsx';
 import { parseView } from '../view/view.ts';
 import { Chart } from './Chart.tsx';
 import { Gpus } from './Gpus.tsx';
-import { latestOf, OverviewPage } from './OverviewPage.tsx';
+import { inSeconds, latestOf, OverviewPage } from './OverviewPage.tsx';
 
 let server: ScriptedFetch;
 let kc: Kubecast;
@@ -27,6 +27,16 @@ test('the axis of a chart of an hour says the minute, and no second of it', () =
   const steps = Array.from({ length: 12 }, (_, n) => Date.UTC(2030, 0, 1, 9) + n * 300_000);
   page = render(<Chart title="t" as="bars" steps={steps} series={[{ name: 'a', tone: 'done', values: steps.map(() => 1) }]} />);
   expect(page.element.querySelector('.chart-ends span')?.textContent).toMatch(/^\d\d?:\d\d( [AP]M)?$/);
+});
+
+test('a scale whose top is below a second does not say that it is nothing', () => {
+  const top = (value: number): string | null | undefined => {
+    page = render(<Chart title="t" as="lines" steps={[0, 1]} series={[{ name: 'a', tone: 'half', values: [0, value] }]} format={inSeconds} />);
+    const said = page.element.querySelector('.chart-top')?.textContent;
+    page.unmount();
+    return said;
+  };
+  expect([top(0.4), top(1), top(90)]).toEqual(['<1s', '1s', '90s']);
 });
 
 test('where no history is kept, what there is now is still said to be old when the stream is lost', async () => {
