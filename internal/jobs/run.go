@@ -205,7 +205,9 @@ func (r *Run) say(seen SeenPod) {
 // date dates what has happened by now, and was not known to have. What a live version tells as its
 // newest is dated by when it was seen, as all that is told live. What must have been before that,
 // or was read after the fact, has the time that the pod claims, no earlier than what was before,
-// and no later than when it was seen.
+// and no later than when it was seen. What nothing is claimed of has the time that is claimed of what
+// came after it: else a pod that is found after its end would have been bound to its node when it was
+// found, and have held nothing.
 func (r *Run) date(seen SeenPod) {
 	said := seen.PodSaid
 	observed := max(seen.Observed, r.Created)
@@ -227,8 +229,16 @@ func (r *Run) date(seen SeenPod) {
 		observed = r.Ended
 		after = true
 	}
-	stage(&r.Scheduled, said.Node != "", said.Bound, !said.Begun && !over)
-	stage(&r.Started, said.Begun, said.Began, said.Restarts == 0 && !over)
+	began := said.Began
+	if began == 0 && over {
+		began = said.Finished
+	}
+	bound := said.Bound
+	if bound == 0 && (said.Begun || over) {
+		bound = began
+	}
+	stage(&r.Scheduled, said.Node != "", bound, !said.Begun && !over)
+	stage(&r.Started, said.Begun, began, said.Restarts == 0 && !over)
 	stage(&r.Ended, over, said.Finished, true)
 }
 

@@ -51,20 +51,26 @@ func TestARunIsDatedByWhenItWasSeenAndByClaimsOfWhatWasMissed(t *testing.T) {
 	fast.Began, fast.Finished = 90_000, 90_000 // a kubelet whose clock is fast
 	slow := lifeOfAPod()[3]
 	slow.Bound, slow.Began, slow.Finished = 1, 2, 3
+	unbound, unbegun, claimless := lifeOfAPod()[3], lifeOfAPod()[3], lifeOfAPod()[3] // nobody claims when they were bound
+	unbound.Bound, unbegun.Bound, unbegun.Begun, unbegun.Began = 0, 0, false, 0
+	claimless.Bound, claimless.Began, claimless.Finished = 0, 0, 0
 	again := lifeOfAPod()[2]
 	again.Restarts, again.Observed = 1, 9400
 	for name, test := range map[string]struct {
 		versions []SeenPod
 		want     [3]Time
 	}{
-		"seen as it went":       {all, [3]Time{2400, 4400, 10_400}},
-		"only its end":          {all[3:4], [3]Time{2000, 4000, 10_400}},
-		"its end later":         {late(lifeOfAPod()[3:4]...), [3]Time{2000, 4000, 10_000}},
-		"gone while it ran":     {append(lifeOfAPod()[:3], SeenPod{Identity: all[0].Identity, Version: 13, Observed: 12_000, Deleted: true}), [3]Time{2400, 4400, 12_000}},
-		"restarted by now":      {append(lifeOfAPod()[:2], again), [3]Time{2400, 4000, 0}},
-		"a clock that is fast":  {late(fast), [3]Time{2000, 10_400, 10_400}},
-		"a clock that is slow":  {late(slow), [3]Time{1000, 1000, 1000}},
-		"a clock, after a wait": {append(lifeOfAPod()[:2], slow), [3]Time{2400, 2400, 10_400}},
+		"seen as it went":         {all, [3]Time{2400, 4400, 10_400}},
+		"only its end":            {all[3:4], [3]Time{2000, 4000, 10_400}},
+		"its end later":           {late(lifeOfAPod()[3:4]...), [3]Time{2000, 4000, 10_000}},
+		"gone while it ran":       {append(lifeOfAPod()[:3], SeenPod{Identity: all[0].Identity, Version: 13, Observed: 12_000, Deleted: true}), [3]Time{2400, 4400, 12_000}},
+		"restarted by now":        {append(lifeOfAPod()[:2], again), [3]Time{2400, 4000, 0}},
+		"a clock that is fast":    {late(fast), [3]Time{2000, 10_400, 10_400}},
+		"a clock that is slow":    {late(slow), [3]Time{1000, 1000, 1000}},
+		"bound nobody knows when": {late(unbound), [3]Time{4000, 4000, 10_000}},
+		"nor begun":               {late(unbegun), [3]Time{10_000, 0, 10_000}},
+		"nobody knows anything":   {late(claimless), [3]Time{10_400, 10_400, 10_400}},
+		"a clock, after a wait":   {append(lifeOfAPod()[:2], slow), [3]Time{2400, 2400, 10_400}},
 	} {
 		if run := runOf(test.versions); [3]Time{run.Scheduled, run.Started, run.Ended} != test.want || run.Created != 1000 {
 			t.Errorf("%s: %d %d %d %d", name, run.Created, run.Scheduled, run.Started, run.Ended)

@@ -30,6 +30,9 @@ func Read(o *cluster.Object, devices func(claim string) []jobs.Device) jobs.PodS
 	}
 	if bound || p.taken() {
 		said.Node = p.spec.Get("nodeName").Str
+		if said.Bound == 0 { // whoever ended the pod may have left no other condition
+			said.Bound = jobs.ParseTime(p.status.Get("startTime").Str)
+		}
 	}
 	said.Begun, said.Began = p.begun()
 	for _, c := range p.containers {

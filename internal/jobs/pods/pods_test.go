@@ -229,6 +229,21 @@ func TestAPodIsOnANodeOnceNotOnlyItsMakerSaysSo(t *testing.T) {
 	}
 }
 
+// When a node took a pod is known where nobody says when it was bound: whoever evicts or preempts it may write conditions of their own.
+func TestAPodIsBoundAtTheLatestWhenItsNodeTookIt(t *testing.T) {
+	const startTime = `,"startTime":"2026-01-02T03:04:05Z"`
+	at := jobs.ParseTime("2026-01-02T03:04:05Z")
+	taken := `"conditions":[` + condition("DisruptionTarget", "True", "PreemptionByScheduler", "m") + "]"
+	for status, want := range map[string]jobs.Time{
+		`"phase":"Failed",` + taken + startTime: at, `"phase":"Failed",` + taken: 0,
+		`"phase":"Running","conditions":[{"type":"PodScheduled","status":"True","lastTransitionTime":"2026-01-02T03:04:03Z"}]` + startTime: at - 2000,
+	} {
+		if said := Read(podOf(t, "", `"nodeName":"gpu-07"`, status), nil); said.Bound != want {
+			t.Errorf("%s: bound at %d, not %d", status, said.Bound, want)
+		}
+	}
+}
+
 func FuzzRead(f *testing.F) {
 	f.Add(`"deletionTimestamp":"2026-01-02T03:04:05Z"`, `"containers":[{"name":"a","resources":{"requests":{"cpu":"1"}}}]`, `"phase":"Failed","containerStatuses":[{"name":"a","state":{"terminated":{"exitCode":1}}}]`)
 	f.Add(istio, `"resources":{"limits":{"cpu":"-1"}}`, `"conditions":[{"type":"DisruptionTarget","status":"True"}]`)

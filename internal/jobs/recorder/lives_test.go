@@ -473,6 +473,37 @@ func TestPodsThatNobodySawAreNotTakenForNone(t *testing.T) {
 	})
 }
 
+// A job's pod has ended before anybody recorded it, is seen for two seconds, and is gone: it held its node for as long as its kubelet
+// says, also if whoever preempted it has left nothing that says when it was bound.
+func TestAPodThatIsSeenOnlyAfterItsEndHeldItsNodeUntilThen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		world, db := newPodWorld()
+		job := world.job(db, "job", true)
+		ago := func(d time.Duration) string { return time.Now().Add(-d).UTC().Format(time.RFC3339) }
+		world.api.Put("pods", "n/pod", controlledBy("batch/v1", "Job", job.Name, job.UID), apitest.Set("metadata.creationTimestamp", ago(2*time.Hour)), `spec.nodeName:="node-1"`,
+			apitest.Set("spec.containers", []map[string]any{{"name": "main", "resources": map[string]any{"requests": map[string]string{"nvidia.com/gpu": "2"}}}}),
+			`status.phase:="Failed"`, apitest.Set("status.startTime", ago(2*time.Hour)),
+			apitest.Set("status.conditions", []map[string]string{{"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler", "lastTransitionTime": ago(time.Hour)}}),
+			apitest.Set("status.containerStatuses", []map[string]any{{"name": "main", "state": map[string]any{"terminated": map[string]any{"exitCode": 143, "reason": "Error", "startedAt": ago(2 * time.Hour), "finishedAt": ago(time.Hour)}}}}))
+		uid := world.api.UID("pods", "n/pod")
+		r := startOf(t, world.api.Connect(t), db, "r", ring, apitest.Pods, nil)
+		settle()
+		time.Sleep(2 * time.Second)
+		world.api.Delete("pods", "n/pod")
+		settle()
+		r.stop()
+		run := db.runs[uid]
+		if run.Run == nil || run.Gone == 0 || run.Reason != jobs.Preempted {
+			t.Fatalf("%+v", run)
+		}
+		var total jobs.Total
+		total.Add(run.Run)
+		if hours := total.Use(jobs.At(time.Now())).Hours.GPUs; hours != 2 {
+			t.Errorf("it held GPUs for %v hours, not 2: from %d to %d", hours, run.Scheduled, run.Ended)
+		}
+	})
+}
+
 // A pod's devices are those that the claims of its own namespace were given, and stay when these
 // are gone, as claims are that were made for the pod.
 func TestARunKeepsTheDevicesOfItsClaims(t *testing.T) {
