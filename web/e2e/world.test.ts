@@ -26,6 +26,11 @@ describe.skipIf(lacking !== undefined)(`a scripted world${lacking ? ` (${lacking
     world.podEnds('sweep', 1, 'Error', { ago: 6 * days, ran: 2 * hours });
     world.fails('sweep', { ago: 6 * days, ran: 2 * hours });
     world.runs('held', { gpus: 4, node: 'node-2', namespace: 'team-nlp', owner: 'ines.carvalho' });
+    for (const [namespace, owner] of [['team-recsys', mara], ['team-nlp', 'ines.carvalho']] as const) {
+      world.runs('survey', { ago: 6 * days + 2 * hours, namespace, owner });
+      world.podEnds('survey', 1, 'Error', { ago: 6 * days, ran: 2 * hours, namespace });
+      world.fails('survey', { ago: 6 * days, ran: 2 * hours, namespace });
+    }
     await world.startGateway();
     token = await world.gateway.token(mara, ['platform']);
   });
@@ -44,8 +49,8 @@ describe.skipIf(lacking !== undefined)(`a scripted world${lacking ? ` (${lacking
     expect(said).toEqual([]);
   });
 
-  const open = async (hash: string): Promise<void> => {
-    await page.context().addInitScript((kept) => sessionStorage.setItem('kubecast.token', kept), token);
+  const open = async (hash: string, bearer = token): Promise<void> => {
+    await page.context().addInitScript((kept) => sessionStorage.setItem('kubecast.token', kept), bearer);
     await page.goto(`${world.gateway.url}/${hash}`);
     await page.locator('.connection-live').waitFor();
   };
@@ -305,6 +310,89 @@ describe.skipIf(lacking !== undefined)(`a scripted world${lacking ? ` (${lacking
     await check('UTC');
     await closeContext(there.context());
     expect(said).toEqual([]);
+  });
+
+  describe('to somebody who may see two of the namespaces', () => {
+    const own = [team, 'team-recsys'];
+    let narrow: string;
+    beforeAll(async () => {
+      narrow = await world.gateway.token(mara, own);
+      world.runs('tuning', { ago: minutes });
+      for (const [name, namespace, owner] of [['tuned', 'team-recsys', mara], ['foreign', 'team-nlp', 'ines.carvalho']] as const) {
+        world.runs(name, { namespace, owner, ago: minutes, gpus: 2 });
+        world.podEnds(name, 137, 'OOMKilled', { namespace, ran: minutes });
+        world.fails(name, { namespace, ran: minutes });
+      }
+      // What is removed, or not shown, must have been there to be told.
+      await are('Failed', 'foreign', 'survey', 'survey', 'tuned');
+      for (const [plural, name] of [['jobs', 'survey'], ['pods', 'survey-a']] as const) for (const namespace of ['team-recsys', 'team-nlp']) world.api.remove(plural, namespace, name);
+      world.runs('survey', { namespace: 'team-recsys' });
+      await are('Deleted', 'survey', 'survey');
+    });
+    /** All jobs that are or were, as far as they are told to whoever has the token. */
+    const pastOf = async (bearer: string): Promise<{ name: string; namespace: string; state: string }[]> => {
+      const answer = await fetch(`${world.gateway.url}/history/apis/batch/v1/jobs?limit=500`, { headers: { Authorization: `Bearer ${bearer}` } });
+      return ((await answer.json()) as { items: { name: string; namespace: string; state: string }[] }).items;
+    };
+    /** Until these of all jobs, and maybe others, are in a state. */
+    const are = (state: string, ...names: readonly string[]): Promise<void> =>
+      vi.waitFor(async () => expect((await pastOf(token)).filter((one) => one.state === state && names.includes(one.name)).map(({ name }) => name).sort()).toEqual(names), { timeout: 120_000, interval: 200 });
+    const strange = /team-nlp|ines\.carvalho|foreign|held/;
+    /** All that a page says, in whatever it says it. */
+    const said = (): Promise<string> => page.evaluate(() => [document.body.innerText, ...[...document.querySelectorAll('*')].flatMap((one) => [...one.attributes].map(({ value }) => value))].join('\n'));
+
+    test('why a job failed is one click from Mine, and the run of last week two, of whatever namespace of theirs', async () => {
+      await open('#mine', narrow);
+      await mine('tuned').getByText(why).waitFor();
+      expect(await counted(mine('tuned').getByRole('link').first())).toBe(1);
+      await page.locator('.job-why').getByText(why).waitFor();
+      expect(await said()).not.toMatch(strange);
+
+      await page.evaluate(() => (location.hash = '#mine'));
+      await mine('tuned').waitFor();
+      expect(await said()).not.toMatch(strange);
+      const row = page.locator('.plain-table tbody tr', { hasText: 'survey' }).filter({ hasText: 'exit 1' });
+      expect(await counted(page.getByRole('link', { name: 'History' }), row.getByRole('link').first())).toBe(2);
+      await page.locator('.job-why').getByText('exit 1').waitFor();
+      expect(await page.locator('.timeline').textContent()).toContain('Failed');
+      expect(await page.locator('.job-head').textContent()).toContain('team-recsys');
+      expect(await said()).not.toMatch(strange);
+    });
+
+    test('counts, search, overview and history have theirs, all of it, and nothing of others', async () => {
+      const all = world.api.all('jobs').filter(({ metadata }) => own.includes(metadata.namespace ?? ''));
+      await open('#jobs', narrow);
+      await page.locator('.table-row[data-name="tuned"]').waitFor();
+      await page.getByRole('button', { name: `All ${all.length}`, exact: true }).waitFor();
+      expect(await said()).not.toMatch(strange);
+      await page.evaluate(() => (location.hash = '#pods'));
+      await page.getByRole('button', { name: `All ${world.api.all('pods').filter(({ metadata }) => own.includes(metadata.namespace ?? '')).length}`, exact: true }).waitFor();
+      expect(await said()).not.toMatch(strange);
+
+      await page.keyboard.press('Control+k');
+      const field = page.getByRole('dialog').getByRole('combobox');
+      for (const name of ['held', 'foreign', 'survey', 'tuned']) {
+        await field.fill(name);
+        // Once all of it has been answered.
+        await page.locator('.palette-status', { hasText: /\d results?/ }).waitFor();
+        const found = await page.getByRole('dialog').getByRole('option').allTextContents();
+        expect([name, found.filter((one) => one.includes('team-nlp')), found.length > 0]).toEqual([name, [], name === 'survey' || name === 'tuned']);
+      }
+      await page.keyboard.press('Escape');
+
+      await page.evaluate(() => (location.hash = '#overview'));
+      await page.getByRole('region', { name: /^Why jobs failed/ }).locator('li', { hasText: 'OOM-killed' }).waitFor();
+      const past = await pastOf(narrow);
+      expect(new Set(past.map(({ namespace }) => namespace))).toEqual(new Set(own));
+      const teams = page.getByRole('table', { name: 'Usage' }).locator('tbody tr');
+      await expect.poll(async () => (await teams.locator('th').allTextContents()).sort()).toEqual([...own].sort());
+      expect(await said()).not.toMatch(strange);
+
+      await page.evaluate(() => (location.hash = '#history'));
+      await page.locator('.plain-table tbody tr', { hasText: 'tuned' }).waitFor();
+      await expect.poll(() => page.locator('.plain-table tbody tr').count()).toBe(past.length);
+      expect(await said()).not.toMatch(strange);
+    });
   });
 
   describe('beside another cluster', () => {
