@@ -39,11 +39,9 @@ func TestJobsAreFoundByWhyTheyEnded(t *testing.T) {
 			t.Errorf("%s: %s", path, a.body)
 		}
 	}
-	hour := `{"p50":3600,"p90":3600,"max":3600}`
-	zero := `{"p50":0,"p90":0,"max":0}`
 	c.uses("by=cause&owner=alice&state=Failed,Deleted", "alice", 0,
-		`{"key":"","from":null,"jobs":1,"waitedSeconds":`+zero+`,"ranSeconds":`+hour+`,"cpuHours":2,"memoryHours":0,"gpuHours":0}`,
-		`{"key":"OOMKilled","from":null,"jobs":2,"waitedSeconds":`+zero+`,"ranSeconds":`+hour+`,"cpuHours":4,"memoryHours":0,"gpuHours":0}`)
+		`{"key":"","from":null,"jobs":1,"waitedSeconds":`+spread(1, 0, 0)+`,"ranSeconds":`+spread(1, 3600, 3600)+`,"cpuHours":2,"memoryHours":0,"gpuHours":0,"hoursUnknown":0}`,
+		`{"key":"OOMKilled","from":null,"jobs":2,"waitedSeconds":`+spread(2, 0, 0)+`,"ranSeconds":`+spread(2, 3600, 3600)+`,"cpuHours":4,"memoryHours":0,"gpuHours":0,"hoursUnknown":0}`)
 	for _, path := range []string{"?view=runs&cause=OOMKilled", "?cause=", "?cause=" + escape("\x00"), "?view=usage&by=causes"} {
 		if a := c.get(allJobs + path); a.code != 400 {
 			t.Errorf("%s: %d %s", path, a.code, a.body)

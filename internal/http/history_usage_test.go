@@ -32,6 +32,11 @@ func (c *chronicle) uses(query, user string, origin jobs.Time, want ...string) {
 	}
 }
 
+// spread is how so many times are spread that clients are told.
+func spread(count, half, longest int) string {
+	return fmt.Sprintf(`{"count":%d,"p50":%d,"p90":%[3]d,"max":%[3]d}`, count, half, longest)
+}
+
 // Usage counts jobs where they were created, and hours where they ran, for those whom the caller
 // may see, and those that are asked for.
 func TestHistorySumsUpWhatIsUsed(t *testing.T) {
@@ -44,18 +49,18 @@ func TestHistorySumsUpWhatIsUsed(t *testing.T) {
 	c.at = origin - 60_000
 	c.lives("b/two", "bob", "", jobs.Running, jobs.Pending, jobs.Running, jobs.Deleted)
 	since := "since=" + url.QueryEscape(origin.Std().Format(time.RFC3339))
-	hour := `{"p50":3600,"p90":3600,"max":3600}`
-	a := `{"key":"a","from":null,"jobs":3,"waitedSeconds":` + hour + `,"ranSeconds":` + hour + `,"cpuHours":6,"memoryHours":0,"gpuHours":0}`
-	b := `{"key":"b","from":null,"jobs":1,"waitedSeconds":{"p50":0,"p90":0,"max":0},"ranSeconds":{"p50":7200,"p90":7200,"max":7200},"cpuHours":4,"memoryHours":0,"gpuHours":0}`
+	hour := spread(3, 3600, 3600)
+	a := `{"key":"a","from":null,"jobs":3,"waitedSeconds":` + hour + `,"ranSeconds":` + hour + `,"cpuHours":6,"memoryHours":0,"gpuHours":0,"hoursUnknown":0}`
+	b := `{"key":"b","from":null,"jobs":1,"waitedSeconds":` + spread(1, 0, 0) + `,"ranSeconds":` + spread(1, 7200, 7200) + `,"cpuHours":4,"memoryHours":0,"gpuHours":0,"hoursUnknown":0}`
 	c.uses("", "alice", 0, a, b)
 	c.uses("by=namespace&owner=bob", "alice", 0, b)
 	c.uses("state=Deleted&by=state", "alice", 0, strings.Replace(b, `"b"`, `"Deleted"`, 1))
 	c.uses("by=queue&owner=me", "alice", 0, strings.Replace(a, `"a"`, `"gold"`, 1))
 	c.uses("by=resource&"+since, "alice", origin,
-		`{"key":"jobs.batch","from":"@0@","jobs":4,"waitedSeconds":{"p50":3600,"p90":3600,"max":3600},"ranSeconds":{"p50":3600,"p90":7200,"max":7200},"cpuHours":10,"memoryHours":0,"gpuHours":0}`)
+		`{"key":"jobs.batch","from":"@0@","jobs":4,"waitedSeconds":`+spread(4, 3600, 3600)+`,"ranSeconds":`+spread(4, 3600, 7200)+`,"cpuHours":10,"memoryHours":0,"gpuHours":0,"hoursUnknown":0}`)
 	none := `"jobs":0,"waitedSeconds":null,"ranSeconds":null,`
 	c.uses("step=1h&by=owner&owner=bob&"+since, "alice", origin, strings.Replace(strings.Replace(strings.Replace(b, `"b"`, `"bob"`, 1), "null", `"@0@"`, 1), `"cpuHours":4`, `"cpuHours":2`, 1),
-		`{"key":"bob","from":"@2@",`+none+`"cpuHours":2,"memoryHours":0,"gpuHours":0}`)
+		`{"key":"bob","from":"@2@",`+none+`"cpuHours":2,"memoryHours":0,"gpuHours":0,"hoursUnknown":0}`)
 	c.uses("until=200h", "alice", 0)
 	c.access.permit("narrow", auth.Scope{Namespaces: []string{"b"}})
 	c.uses("", "narrow", 0, b)
@@ -119,7 +124,7 @@ func TestAJobSaysWhatItsPodsComeTo(t *testing.T) {
 		}
 	}
 	since := "since=" + url.QueryEscape((p.at + 1_800_000).Std().Format(time.RFC3339Nano))
-	if a := p.get(allJobs + "?view=usage&by=resource&uid=" + one + "&" + since); !strings.Contains(a.body, `"jobs":0,"waitedSeconds":null,"ranSeconds":null,"cpuHours":3,"memoryHours":4,"gpuHours":2}`) {
+	if a := p.get(allJobs + "?view=usage&by=resource&uid=" + one + "&" + since); !strings.Contains(a.body, `"jobs":0,"waitedSeconds":null,"ranSeconds":null,"cpuHours":3,"memoryHours":4,"gpuHours":2,"hoursUnknown":0}`) {
 		t.Errorf("half of it is %s", a.body)
 	}
 }

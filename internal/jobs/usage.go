@@ -52,6 +52,7 @@ type Lived struct {
 	Waited  time.Duration // as Job.Waited says; it counts of jobs that have run
 	Late    bool          // how long it waited is not known
 	Unended bool          // how long it ran is not known; Ran is up to when that was found
+	Unknown bool          // it may have held something of which nobody knows
 	Holds   []Hold        // in any order
 }
 
@@ -78,6 +79,7 @@ type keyed struct {
 // sums keep durations in hundredths of a second, and all of them, since a percentile needs all.
 type sums struct {
 	jobs        int
+	unknown     int // of the jobs
 	waited, ran []uint32
 	hours       Amounts // of each step
 }
@@ -102,6 +104,9 @@ func (u *Usage) Add(l Lived) (changed int) {
 		s.jobs++
 		u.jobs++
 		changed++
+		if l.Unknown {
+			s.unknown++
+		}
 		if l.HasRun && !l.Unended {
 			s.ran = append(s.ran, hundredths(l.Ran))
 		}
@@ -188,13 +193,16 @@ type Used struct {
 	Jobs        int
 	Waited, Ran *Spread // of those that ran, and of which it is known; nil if there are none
 	Hours       Amounts // times hours
+	Unknown     int     // of the jobs: nobody knows what they held, and Hours are without it
 }
 
 // Spread says how durations are spread, in seconds: half of them are not longer than P50, and so on.
+// Count is how many they are, which may be few of the jobs that it is told beside.
 type Spread struct {
-	P50 float64 `json:"p50"`
-	P90 float64 `json:"p90"`
-	Max float64 `json:"max"`
+	Count int     `json:"count"`
+	P50   float64 `json:"p50"`
+	P90   float64 `json:"p90"`
+	Max   float64 `json:"max"`
 }
 
 // Sum is what was used, by step, then by key. Nothing can be added afterwards.
@@ -207,7 +215,7 @@ func (u *Usage) Sum() []Used {
 			}
 			used := Used{Key: key}
 			if s := k.nodes[u.size+step]; s != nil {
-				used.Jobs, used.Waited, used.Ran = s.jobs, spread(s.waited), spread(s.ran)
+				used.Jobs, used.Waited, used.Ran, used.Unknown = s.jobs, spread(s.waited), spread(s.ran), s.unknown
 			}
 			for node := u.size + step; node > 0; node /= 2 {
 				if s := k.nodes[node]; s != nil {
@@ -232,5 +240,5 @@ func spread(durations []uint32) *Spread {
 	}
 	slices.Sort(durations)
 	at := func(percent int) float64 { return float64(durations[(n*percent+99)/100-1]) / 100 }
-	return &Spread{P50: at(50), P90: at(90), Max: at(100)}
+	return &Spread{Count: n, P50: at(50), P90: at(90), Max: at(100)}
 }

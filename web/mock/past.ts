@@ -305,8 +305,8 @@ function usageOf(rows: readonly Row[]): object {
   const spread = (of: 'waited' | 'ran'): object | null => {
     const all = ran.flatMap((row) => (row[of] ? [lasted(row[of])] : [])).sort((a, b) => a - b);
     const at = (share: number): number => all[Math.max(0, Math.ceil(all.length * share) - 1)] ?? 0;
-    return all.length > 0 ? { p50: at(0.5), p90: at(0.9), max: at(1) } : null;
+    return all.length > 0 ? { count: all.length, p50: at(0.5), p90: at(0.9), max: at(1) } : null;
   };
   const sum = (of: string): number => rows.reduce((all, { hours }) => all + Number((hours as Row | null)?.[of] ?? 0), 0);
-  return { jobs: rows.length, waitedSeconds: spread('waited'), ranSeconds: spread('ran'), cpuHours: sum('cpu'), memoryHours: sum('memory'), gpuHours: sum('gpu') };
+  return { jobs: rows.length, waitedSeconds: spread('waited'), ranSeconds: spread('ran'), cpuHours: sum('cpu'), memoryHours: sum('memory'), gpuHours: sum('gpu'), hoursUnknown: 0 };
 }

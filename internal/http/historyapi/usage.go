@@ -82,6 +82,7 @@ type used struct {
 	CPUHours      float64      `json:"cpuHours"`
 	MemoryHours   float64      `json:"memoryHours"` // in GiB
 	GPUHours      float64      `json:"gpuHours"`
+	HoursUnknown  int          `json:"hoursUnknown"` // of the jobs
 }
 
 // rowCost is what it takes to read a job's row and to count it, in the bytes of budget.Task.
@@ -116,7 +117,7 @@ func (h *Handler) usageOf(ctx context.Context, p *page, g access.Grant, t access
 		return err
 	}
 	for _, u := range usage.Sum() {
-		if err := p.add(used{u.Key, u.From, u.Jobs, u.Waited, u.Ran, u.Hours.CPUs, u.Hours.Memory, u.Hours.GPUs}); err != nil {
+		if err := p.add(used{u.Key, u.From, u.Jobs, u.Waited, u.Ran, u.Hours.CPUs, u.Hours.Memory, u.Hours.GPUs, u.Unknown}); err != nil {
 			return err
 		}
 	}

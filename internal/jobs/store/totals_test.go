@@ -366,7 +366,8 @@ func TestUsageIsWhatPodsHeldInEachStep(t *testing.T) {
 			for by, key := range keys {
 				want := jobs.NewUsage(span)
 				for _, job := range w.jobs {
-					want.Add(jobs.Lived{Key: key(job), Created: job.Created, Holds: held[job.UID]})
+					unknown := !w.isKnown(job) && job.Started == 0 && max(job.Ended, job.Deleted) != 0 && job.Waited() == nil
+					want.Add(jobs.Lived{Key: key(job), Created: job.Created, Holds: held[job.UID], Unknown: unknown})
 				}
 				got, parts := jobs.NewUsage(span), jobs.Amounts{}
 				if err := s.Lives(t.Context(), w.log, Filter{}, by, span, worldNow, func(batch []jobs.Lived) error {

@@ -144,6 +144,7 @@ type livedJob struct {
 	end      jobs.Time // 0: it has not ended
 	running  jobs.Hold // what it requested, from when it first was Running for as long as it was
 	several  bool      // that was not one time
+	unseen   bool      // it never ran as far as anybody has seen, and may have
 	requests string
 }
 
@@ -198,12 +199,14 @@ func (l *lives) read(ctx context.Context, from string, args []any, counts func(u
 				job.Key = cause.String
 			}
 		}
+		var err error
+		if of.Spent, err = spentOf(spent); err != nil {
+			return fmt.Errorf("job %s: %w", job.uid, err)
+		}
 		if of.Started != 0 {
-			var err error
-			if of.Spent, err = spentOf(spent); err != nil {
-				return fmt.Errorf("job %s: %w", job.uid, err)
-			}
 			l.times(&job, &of, ran)
+		} else {
+			job.unseen = job.end != 0 && of.Waited() == nil
 		}
 		l.batch = append(l.batch, job)
 		return nil
@@ -260,7 +263,10 @@ func (l *lives) give(ctx context.Context, totals map[string]*jobs.Total) error {
 			} else {
 				inParts = append(inParts, job.uid)
 			}
-		case job.started != 0 && !l.covered.has(job.Created, job.end, l.now):
+		case l.covered.has(job.Created, job.end, l.now): // it had none
+		case job.started == 0:
+			job.Unknown = job.unseen
+		default:
 			job.running.Amounts = l.amountsOf(job.requests)
 			if job.Holds = []jobs.Hold{job.running}; job.several {
 				if l.again == nil {

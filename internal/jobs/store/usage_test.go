@@ -116,6 +116,9 @@ func simply(lives []life, span jobs.Span, now int, key func(life) string) map[st
 		of := name(l, l.created)
 		sum := sums[of]
 		sum.Jobs++
+		if last := l.at(now - 1); first < 0 && succeeded && (last.Ended() || last == jobs.Deleted) {
+			sum.Unknown++
+		}
 		sums[of] = sum
 		if first >= 0 {
 			ran[of] = append(ran[of], float64(running))
@@ -130,7 +133,7 @@ func simply(lives []life, span jobs.Span, now int, key func(life) string) map[st
 		}
 		slices.Sort(all)
 		at := func(part float64) float64 { return all[int(math.Ceil(part*float64(len(all))))-1] }
-		return &jobs.Spread{P50: at(0.5), P90: at(0.9), Max: all[len(all)-1]}
+		return &jobs.Spread{Count: len(all), P50: at(0.5), P90: at(0.9), Max: all[len(all)-1]}
 	}
 	for of, sum := range sums {
 		sum.Waited, sum.Ran = rank(waited[of]), rank(ran[of])
@@ -239,7 +242,8 @@ func TestEndsAreTheTransitionsThatLedToThem(t *testing.T) {
 	})
 }
 
-// How long a job waited that was found running is not known, and in no percentile; how long it ran since it was seen is.
+// How long a job waited that was found running is not known, in no percentile and not counted as if it were; how long it ran since
+// it was seen is.
 func TestWaitsThatNobodySawAreInNoPercentile(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		log := take(t, s, "a")
@@ -266,7 +270,7 @@ func TestWaitsThatNobodySawAreInNoPercentile(t *testing.T) {
 			t.Fatal(err)
 		}
 		sums := usage.Sum()
-		if len(sums) != 1 || sums[0].Jobs != 3 || !gocmp.Equal(sums[0].Waited, &jobs.Spread{P50: 3, P90: 3, Max: 3}) || !gocmp.Equal(sums[0].Ran, &jobs.Spread{P50: 1, P90: 1, Max: 1}) {
+		if len(sums) != 1 || sums[0].Jobs != 3 || !gocmp.Equal(sums[0].Waited, &jobs.Spread{Count: 1, P50: 3, P90: 3, Max: 3}) || !gocmp.Equal(sums[0].Ran, &jobs.Spread{Count: 3, P50: 1, P90: 1, Max: 1}) {
 			t.Errorf("%+v: waited %+v, ran %+v", sums, sums[0].Waited, sums[0].Ran)
 		}
 		found, err := s.Jobs(t.Context(), log, Filter{}, JobAfter{}, 10)
@@ -277,6 +281,60 @@ func TestWaitsThatNobodySawAreInNoPercentile(t *testing.T) {
 		}
 		if err != nil || len(found) != 3 {
 			t.Error(found, err)
+		}
+	})
+}
+
+// A job that had ended, and whose pods were gone, when somebody first saw it may have held anything: usage does not say that it held
+// nothing. One that ended without having run did, and so did one whose pods somebody recorded.
+func TestUsageSaysOfHowManyJobsNobodyKnows(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		now := jobs.At(time.Now())
+		log, pods := take(t, s, "a"), takePods(t, s)
+		if err := s.Began(t.Context(), pods, now-2000); err != nil {
+			t.Fatal(err)
+		}
+		b := Batch{To: 1}
+		for uid, life := range map[string]struct {
+			created jobs.Time
+			late    bool
+			states  []jobs.State
+		}{
+			"found over":        {now - 9000, true, []jobs.State{jobs.Succeeded}},
+			"found over, gone":  {now - 9000, true, []jobs.State{jobs.Failed, jobs.Deleted}},
+			"found running":     {now - 9000, true, []jobs.State{jobs.Running, jobs.Succeeded}},
+			"ended in a queue":  {now - 9000, false, []jobs.State{jobs.Queued, jobs.Cancelled}},
+			"waits":             {now - 9000, true, []jobs.State{jobs.Pending}},
+			"since, had no pod": {now - 1000, true, []jobs.State{jobs.Succeeded}},
+		} {
+			var job *jobs.Job
+			for i, state := range life.states {
+				next, transition := jobs.Next(job, jobs.Seen{
+					Identity: jobs.Identity{UID: uid, Namespace: uid, Name: "j"}, Version: 1, Created: life.created, Said: jobs.Said{State: state},
+					Observed: now - 500 + jobs.Time(i), Late: life.late && i == 0, Deleted: state == jobs.Deleted,
+				})
+				job, b.Transitions = next, append(b.Transitions, transition)
+			}
+			b.Jobs = append(b.Jobs, job)
+		}
+		log = write(t, s, log, b)
+		usage := jobs.NewUsage(jobs.Span{Until: now})
+		if err := s.Lives(t.Context(), log, Filter{}, ByNamespace, jobs.Span{Until: now}, now, func(batch []jobs.Lived) error {
+			for _, l := range batch {
+				usage.Add(l)
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		sums := usage.Sum()
+		if len(sums) != 6 {
+			t.Errorf("%+v", sums)
+		}
+		for _, used := range sums {
+			if unknown := used.Key == "found over" || used.Key == "found over, gone"; (used.Unknown == 1) != unknown || used.Jobs != 1 {
+				t.Errorf("%s: of %d of %d it is not known", used.Key, used.Unknown, used.Jobs)
+			}
 		}
 	})
 }
@@ -311,7 +369,7 @@ func TestRunsOfWhichNobodySawTheEndAreInNoPercentile(t *testing.T) {
 			t.Fatal(err)
 		}
 		sums := usage.Sum()
-		if len(sums) != 1 || !gocmp.Equal(sums[0].Ran, &jobs.Spread{P50: 1, P90: 1, Max: 1}) || !gocmp.Equal(sums[0].Waited, &jobs.Spread{P50: 1, P90: 1, Max: 1}) || unended != 1 || len(ran) != 2 || ran[0]+ran[1] != 601*time.Second {
+		if len(sums) != 1 || !gocmp.Equal(sums[0].Ran, &jobs.Spread{Count: 1, P50: 1, P90: 1, Max: 1}) || !gocmp.Equal(sums[0].Waited, &jobs.Spread{Count: 2, P50: 1, P90: 1, Max: 1}) || unended != 1 || len(ran) != 2 || ran[0]+ran[1] != 601*time.Second {
 			t.Errorf("%+v: %v, %d of them are not known", sums, ran, unended)
 		}
 		found, err := s.Jobs(t.Context(), log, Filter{UIDs: []string{"u1"}}, JobAfter{}, 10)

@@ -59,9 +59,9 @@ test('a job that is asked for by its uid has its pods, when it was removed, and 
 });
 
 test('what is summed up has its steps as times, and none where all of the time is one', async () => {
-  const { kc } = answering([{ key: 'OOMKilled', from: '2026-01-02T03:00:00Z', jobs: 2, waitedSeconds: null, ranSeconds: { p50: 1, p90: 2, max: 3 }, cpuHours: 1, memoryHours: 2, gpuHours: 3, succeeded: 4, failed: 5, cancelled: 6 }, { key: '', from: null }]);
+  const { kc } = answering([{ key: 'OOMKilled', from: '2026-01-02T03:00:00Z', jobs: 2, waitedSeconds: null, ranSeconds: { count: 2, p50: 1, p90: 2, max: 3 }, cpuHours: 1, memoryHours: 2, gpuHours: 3, hoursUnknown: 1, succeeded: 4, failed: 5, cancelled: 6 }, { key: '', from: null }]);
   const [usage, whole] = await pastUsage(kc, jobs, { by: 'cause' });
-  expect(usage).toEqual({ key: 'OOMKilled', from: Date.UTC(2026, 0, 2, 3), jobs: 2, waitedSeconds: null, ranSeconds: { p50: 1, p90: 2, max: 3 }, cpuHours: 1, memoryHours: 2, gpuHours: 3 });
+  expect(usage).toEqual({ key: 'OOMKilled', from: Date.UTC(2026, 0, 2, 3), jobs: 2, waitedSeconds: null, ranSeconds: { count: 2, p50: 1, p90: 2, max: 3 }, cpuHours: 1, memoryHours: 2, gpuHours: 3, hoursUnknown: 1 });
   expect(whole).toMatchObject({ key: '', from: undefined });
   expect((await pastEnds(kc, jobs, {}))[0]).toEqual({ key: 'OOMKilled', from: Date.UTC(2026, 0, 2, 3), succeeded: 4, failed: 5, cancelled: 6 });
 });

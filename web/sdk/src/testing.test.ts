@@ -295,7 +295,7 @@ test('what is past of a job is what it went through, by filters and pages, and a
   expect(await pastLog(kc, jobs, { namespace: 'team-a', name: 'train', uid: 'train' })).toBe('the end\n');
   expect((await pastRuns(kc, jobs, { job: 'train' })).items).toMatchObject([{ name: 'train-0', exitCode: 137 }]);
   expect(await pastEnds(kc, jobs, { by: 'namespace' })).toMatchObject([{ key: 'team-a', failed: 1 }]);
-  expect(await pastUsage(kc, jobs, { by: 'cause', causes: ['OOMKilled'] })).toMatchObject([{ key: 'OOMKilled', jobs: 1, waitedSeconds: { max: 10 }, ranSeconds: { max: 60 } }]);
+  expect(await pastUsage(kc, jobs, { by: 'cause', causes: ['OOMKilled'] })).toMatchObject([{ key: 'OOMKilled', jobs: 1, waitedSeconds: { count: 1, max: 10 }, ranSeconds: { count: 1, max: 60 } }]);
   const stream = kc.follow(transitions(jobs, { namespace: 'team-a', limit: 2 }));
   stream.subscribe(() => undefined);
   await soon(() => stream.getSnapshot().data.map(({ to }) => to)).toEqual(['Running', 'Failed']);

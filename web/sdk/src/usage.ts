@@ -9,6 +9,8 @@ import type { Resource } from './resource.ts';
 
 /** How long jobs did something, in seconds: half of them at most, nine of ten at most, and the longest. */
 export interface Spread {
+  /** Of how many jobs it is known, which may be few of all. */
+  readonly count: number;
   readonly p50: number;
   readonly p90: number;
   readonly max: number;
@@ -21,7 +23,7 @@ export interface Usage {
   readonly from: number | undefined;
   /** How many were created in it. */
   readonly jobs: number;
-  /** Of those that ran; null: none did. */
+  /** Of those that ran and of which it is known; null: of none. */
   readonly waitedSeconds: Spread | null;
   readonly ranSeconds: Spread | null;
   /** What their pods requested, times how long they held it within the step. */
@@ -29,6 +31,8 @@ export interface Usage {
   /** In GiB · h. */
   readonly memoryHours: number;
   readonly gpuHours: number;
+  /** Of how many of the jobs nobody knows what they used, so that the hours are without it. */
+  readonly hoursUnknown: number;
 }
 
 /** How many jobs with one key came to an end in one step of time. A job that was opened again counts at each of its ends. */
@@ -71,6 +75,7 @@ export function pastUsage(kc: Kubecast, resource: Resource<KubeObject>, query: U
     cpuHours: Number(data.cpuHours),
     memoryHours: Number(data.memoryHours),
     gpuHours: Number(data.gpuHours),
+    hoursUnknown: Number(data.hoursUnknown ?? 0),
   }));
 }
 

@@ -8,7 +8,7 @@ import { formatDuration } from '../texts/format.ts';
 import { jobs } from './resources.ts';
 import { t } from './texts.ts';
 
-/** Of fewer jobs nothing is said. */
+/** Of fewer jobs nothing is said, and of fewer waits not how long they were. */
 const fewest = 5;
 const waiting = new Set(['Submitted', 'Queued', 'Pending']);
 
@@ -23,13 +23,14 @@ function Lately({ namespace }: { readonly namespace: string }): ReactNode {
   const read = useMemo(() => () => pastUsage(kc, jobs, { namespace, by: 'namespace', since: '168h' }), [kc, namespace]);
   const { data } = useReading(read, undefined);
   const [usage] = data ?? [];
-  if (!usage?.waitedSeconds || usage.jobs < fewest) return null;
-  const { p50, p90 } = usage.waitedSeconds;
+  if (!usage || usage.jobs < fewest) return null;
+  const { jobs: all, waitedSeconds } = usage;
+  const count = waitedSeconds?.count ?? 0;
   return (
     <dl className="job-place">
       <div className="fact">
         <dt>{t.lately}</dt>
-        <dd>{t.waitedLately(formatDuration(p50 * 1_000), formatDuration(p90 * 1_000), usage.jobs)}</dd>
+        <dd>{waitedSeconds && count >= fewest ? t.waitedLately(formatDuration(waitedSeconds.p50 * 1_000), formatDuration(waitedSeconds.p90 * 1_000), count, all) : t.waitedUnknown(count, all)}</dd>
       </div>
     </dl>
   );

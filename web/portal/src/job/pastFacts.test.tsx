@@ -150,11 +150,12 @@ test('where no queue says when a job starts, it is told how long such jobs waite
     page.unmount();
     return text;
   };
-  const usage = { key: 'n', from: null, jobs: 42, waitedSeconds: { p50: 120, p90: 2_100, max: 9_000 }, ranSeconds: null, cpuHours: 0, memoryHours: 0, gpuHours: 0 };
-  expect(await show(past({ state: 'Pending' }), usage)).toBe('Waits latelyHalf of this namespace’s jobs began within 2m, nine of ten within 35m (42 jobs in 7 days)');
+  const usage = { key: 'n', from: null, jobs: 42, waitedSeconds: { count: 7, p50: 120, p90: 2_100, max: 9_000 }, ranSeconds: null, cpuHours: 0, memoryHours: 0, gpuHours: 0 };
+  expect(await show(past({ state: 'Pending' }), usage)).toBe('Waits latelyHalf of this namespace’s jobs began within 2m, nine of ten within 35m (known of 7 of 42 jobs in 7 days)');
   expect(new URLSearchParams(server.last.url.split('?')[1]).get('view')).toBe('usage');
   expect(await show(past({ state: 'Pending' }), { ...usage, jobs: 4 })).toBe('');
-  expect(await show(past({ state: 'Pending' }), { ...usage, waitedSeconds: null })).toBe('');
+  expect(await show(past({ state: 'Pending' }), { ...usage, waitedSeconds: { ...usage.waitedSeconds, count: 2 } })).toBe('Waits latelyNot known: 2 of this namespace’s 42 jobs in 7 days were seen to begin');
+  expect(await show(past({ state: 'Pending' }), { ...usage, waitedSeconds: null })).toBe('Waits latelyNot known: none of this namespace’s 42 jobs in 7 days was seen to begin');
   const asked = server.requests.length;
   expect(await show(past({ state: 'Running' }))).toBe('');
   expect(await show(past({ state: 'Queued', queue: 'gpu' }))).toBe('');

@@ -20,6 +20,7 @@ export function Teams({ view, since, signal }: { view: View; since: string; sign
   const read = useCallback(() => pastUsage(kc, jobs, { namespace, by, since }), [kc, namespace, by, since]);
   const { data } = useReading(read, signal, gap);
   const rows = [...(data ?? [])].sort((a, b) => b.gpuHours - a.gpuHours || b.cpuHours - a.cpuHours || b.jobs - a.jobs);
+  const unknown = rows.reduce((sum, { hoursUnknown }) => sum + hoursUnknown, 0);
   const most = (of: 'cpuHours' | 'memoryHours' | 'gpuHours'): number => Math.max(...rows.map((row) => row[of]), Number.MIN_VALUE);
   const [mostCpu, mostMemory, mostGpu] = [most('cpuHours'), most('memoryHours'), most('gpuHours')];
   return (
@@ -56,13 +57,13 @@ export function Teams({ view, since, signal }: { view: View; since: string; sign
                   <td data-numeric>{seconds(row.waitedSeconds?.p90)}</td>
                   <td data-numeric>{seconds(row.ranSeconds?.p50)}</td>
                   <td>
-                    <Bar value={row.cpuHours} most={mostCpu} />
+                    <Bar value={row.cpuHours} most={mostCpu} unknown={row.hoursUnknown} />
                   </td>
                   <td>
-                    <Bar value={row.memoryHours} most={mostMemory} />
+                    <Bar value={row.memoryHours} most={mostMemory} unknown={row.hoursUnknown} />
                   </td>
                   <td>
-                    <Bar value={row.gpuHours} most={mostGpu} />
+                    <Bar value={row.gpuHours} most={mostGpu} unknown={row.hoursUnknown} />
                   </td>
                 </tr>
               ))}
@@ -70,13 +71,16 @@ export function Teams({ view, since, signal }: { view: View; since: string; sign
           </table>
         </div>
       )}
+      {unknown > 0 && <p className="none">{t.hoursUnknown(unknown)}</p>}
     </section>
   );
 }
 
 const seconds = (value: Usage['jobs'] | undefined): string => (value === undefined ? '–' : formatDuration(value * 1_000));
 
-function Bar({ value, most }: { value: number; most: number }): ReactNode {
+/** Of jobs of which nobody knows what they used, nothing that is known is not nothing. */
+function Bar({ value, most, unknown }: { value: number; most: number; unknown: number }): ReactNode {
+  if (value === 0 && unknown > 0) return <span className="none">{t.notKnown}</span>;
   return (
     <span className="team-bar">
       <svg viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">

@@ -10,6 +10,7 @@ import { parseView } from '../view/view.ts';
 import { Chart } from './Chart.tsx';
 import { Gpus } from './Gpus.tsx';
 import { inSeconds, latestOf, OverviewPage } from './OverviewPage.tsx';
+import { Teams } from './Teams.tsx';
 
 let server: ScriptedFetch;
 let kc: Kubecast;
@@ -74,6 +75,21 @@ test('where no history is kept, what there is now is still said to be old when t
   await pass(2_500);
   expect(dated()).toBe(true);
   expect(page.element.querySelector('.dated-why')?.textContent).toMatch(/as of .*cannot be reached|as of .*ended/);
+});
+
+test('of jobs of which nobody knows what they used, it is not said that they used nothing', async () => {
+  page = render(
+    <KubecastProvider client={kc}>
+      <Teams view={parseView('#overview')} since="24h" signal={undefined} />
+    </KubecastProvider>,
+  );
+  await pass(20);
+  const used = (key: string, gpuHours: number, hoursUnknown: number): object => ({ key, from: null, jobs: 3, waitedSeconds: null, ranSeconds: null, cpuHours: gpuHours * 8, memoryHours: gpuHours * 32, gpuHours, hoursUnknown });
+  server.last.refuse(200, {}, JSON.stringify({ items: [used('lost', 0, 2), used('in-part', 2, 1), used('idle', 0, 0)], continue: '' }));
+  await pass(20);
+  const cells = [...page.element.querySelectorAll('tbody tr')].map((row) => [row.querySelector('th')?.textContent, ...[...row.querySelectorAll('td')].slice(-3).map((cell) => cell.textContent)]);
+  expect(cells).toEqual([['in-part', '16', '64', '2'], ['lost', 'not known', 'not known', 'not known'], ['idle', '0', '0', '0']]);
+  expect(page.element.querySelector('.overview-teams > .none')?.textContent).toContain('What 3 jobs used is not known');
 });
 
 const gpuNode = { metadata: { name: 'node-1', uid: 'node-1' }, status: { allocatable: { 'nvidia.com/gpu': '64' } } };
