@@ -56,6 +56,7 @@ type ListWatch struct {
 	tracer      *tracing.Tracer
 	health      Health
 	resumeGuard resumeGuard
+	pause       pause
 	metadata    bool        // ask for objects without their contents
 	fields      string      // a field selector: only the objects that match it are asked for
 	inPages     atomic.Bool // read lists in pages: a whole one took too long
@@ -166,6 +167,7 @@ func (lw *ListWatch) list(ctx context.Context, options metav1.ListOptions) (*Obj
 // WatchWithContext begins a watch. If the API server is away or busy, it tries again until the watch is accepted (see
 // repeat).
 func (lw *ListWatch) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	lw.pause.wait(ctx)
 	return repeat(ctx, lw.mayWatchLater, func() (watch.Interface, error) {
 		_, span := lw.span(ctx, "upstream watch") // until it is accepted; the watch itself is in no span
 		w, err := lw.watchOnce(ctx, options)

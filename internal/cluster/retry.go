@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -54,4 +55,43 @@ func (lw *ListWatch) mayWatchLater(err error) bool {
 func isAway(err error) bool {
 	var answer apierrors.APIStatus
 	return !errors.As(err, &answer) || answer.Status().Code >= http.StatusBadGateway
+}
+
+// pause is the wait before the next watch of a server whose watch has ended at once, or with "try again later", though its history
+// goes on. client-go would wait twice as long each time, for up to a minute: a gateway that lists anew ends the watches of its edges, and
+// so does each of several that an edge asks at once (package shards).
+type pause struct {
+	mu    sync.Mutex
+	due   bool
+	waits *backoff.Backoff // nil: the next one is the first
+}
+
+// begin has the next watch wait.
+func (p *pause) begin() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.due = true
+}
+
+// lasted takes how long a watch has lasted. One that did for longer than any wait has got somewhere.
+func (p *pause) lasted(d time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if d > longWait {
+		p.waits = nil
+	}
+}
+
+// wait waits if that is due, and returns at once if the context ends.
+func (p *pause) wait(ctx context.Context) {
+	p.mu.Lock()
+	due, wait := p.due, time.Duration(0)
+	if p.due = false; due {
+		if p.waits == nil {
+			p.waits = backoff.New(firstWait, longWait)
+		}
+		wait = p.waits.Next()
+	}
+	p.mu.Unlock()
+	backoff.Pause(ctx, wait)
 }

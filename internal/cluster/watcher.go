@@ -91,6 +91,7 @@ func (w *watcher) run(ctx context.Context, from *Object) {
 		if err != io.EOF || time.Now().Before(w.planned) {
 			w.lw.resumeGuard.interrupted()
 		}
+		w.lw.pause.lasted(time.Since(began))
 		switch {
 		case ctx.Err() != nil: // the watch was stopped
 		case events == 0 && time.Since(began) < shortWatch:
@@ -98,14 +99,18 @@ func (w *watcher) run(ctx context.Context, from *Object) {
 			// event, so it gets an error.
 			err = fmt.Errorf("the watch ended as soon as it began: %w", err)
 			w.lw.down(err)
-			if w.lw.resumeGuard.knowsHistory() && isInterruption(err) { // upon 429, it does not list either
-				err = apierrors.NewTooManyRequests(err.Error(), 1)
+			if w.lw.resumeGuard.knowsHistory() && isInterruption(err) { // which is no reason to list
+				w.lw.pause.begin()
+				return
 			}
 			w.send(ctx, watch.Error, asStatus(err))
 		case err == io.EOF: // the watch's time was up
 		case isInterruption(err):
 			// client-go goes on from the last event with another watch.
 			w.lw.down(fmt.Errorf("the watch broke off: %w", err))
+		case w.lw.resumeGuard.knowsHistory() && apierrors.IsTooManyRequests(err): // as where another gateway has listed anew
+			w.lw.down(err)
+			w.lw.pause.begin()
 		default:
 			w.lw.down(err)
 			w.send(ctx, watch.Error, asStatus(err))
