@@ -82,9 +82,13 @@ func (t *transport) RoundTrip(r *http.Request) (response *http.Response, err err
 }
 
 // isElsewhere reports whether another core may answer what one answers with a status: it drains, is not ready, or has
-// too much to do, or a proxy finds it away.
+// too much to do, or a proxy finds it away, or it has not what it should have (package shards).
 func isElsewhere(status int) bool {
-	return status == http.StatusTooManyRequests || status == http.StatusBadGateway || status == http.StatusServiceUnavailable
+	switch status {
+	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusMisdirectedRequest:
+		return true
+	}
+	return false
 }
 
 // at is a request as it is sent to a core. What gateways ask changes nothing, or the same if it is asked twice, so any

@@ -1,8 +1,6 @@
 package shards
 
 import (
-	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,28 +27,37 @@ type part struct {
 	items   map[string]string // the JSON of objects, by namespace and name
 }
 
+// text is the body of one shard's list.
+type text struct {
+	json string
+	err  error
+}
+
+func (t *text) read(body io.Reader) {
+	var read strings.Builder // whose text is no copy
+	_, t.err = io.Copy(&read, body)
+	t.json = read.String()
+}
+
 // list makes one list of the shards'. Each is of a version of its own: those that are behind the newest one are brought there by what
 // happened until then, as a watch tells it. So the list is what all objects were at one version.
 //
 // It has no pages, whatever limit is asked for. Only a list of one object is none: it asks for the newest version.
-func (t *merging) list(r *http.Request, query url.Values, answers []*http.Response) (*http.Response, error) {
+func (t *merging) list(r *http.Request, query url.Values, answers []*http.Response, texts []text) (*http.Response, error) {
 	if query.Get("continue") != "" {
 		return unavailable(r, "lists of several shards have no pages"), nil
 	}
 	parts := make([]*part, len(answers))
-	newest, form := uint64(0), gjson.Result{}
-	for k, answered := range answers {
-		body, err := io.ReadAll(answered.Body)
-		if err != nil {
-			return nil, fmt.Errorf("shard %s: %w", t.shard(k), err)
+	newest := uint64(0)
+	for k, list := range texts {
+		if list.err != nil {
+			return nil, fmt.Errorf("shard %s: %w", t.shard(k), list.err)
 		}
-		if parts[k], err = read(body, isQuestion(query)); err != nil {
+		var err error
+		if parts[k], err = read(list.json, isQuestion(query)); err != nil {
 			return unavailable(r, fmt.Sprintf("shard %s: %v", t.shard(k), err)), nil
 		}
 		newest = max(newest, parts[k].version)
-		if k == 0 {
-			form = gjson.ParseBytes(body)
-		}
 	}
 	if !isQuestion(query) {
 		ctx, cancel := context.WithTimeout(r.Context(), evenWithin)
@@ -61,11 +68,11 @@ func (t *merging) list(r *http.Request, query url.Values, answers []*http.Respon
 			}
 		}
 	}
-	body, err := write(form, parts, newest)
+	body, err := write(gjson.Parse(texts[0].json), parts, newest)
 	if err != nil {
 		return unavailable(r, err.Error()), nil
 	}
-	return answer(r, answers[0], io.NopCloser(bytes.NewReader(body)), int64(len(body))), nil
+	return answer(r, answers[0], io.NopCloser(&body), body.size()), nil
 }
 
 // isQuestion reports whether a list is asked for because of its version.
@@ -74,11 +81,11 @@ func isQuestion(query url.Values) bool {
 }
 
 // read reads a shard's list. It must be whole, if it is more than a question.
-func read(body []byte, question bool) (*part, error) {
-	if !gjson.ValidBytes(body) {
+func read(body string, question bool) (*part, error) {
+	if !gjson.Valid(body) {
 		return nil, errors.New("its list is no JSON")
 	}
-	list := gjson.ParseBytes(body)
+	list := gjson.Parse(body)
 	p := &part{items: map[string]string{}}
 	var err error
 	if p.version, err = strconv.ParseUint(list.Get("metadata.resourceVersion").Str, 10, 64); err != nil {
@@ -133,7 +140,7 @@ func (t *merging) bring(r *http.Request, query url.Values, history string, k int
 	}
 	reach, done := make(chan uint64, 1), make(chan struct{})
 	var asking sync.WaitGroup
-	asking.Go(func() { t.reach(r, k, reach, done) })
+	asking.Go(func() { t.reach(ctx, answered.Request, reach, done) })
 	defer asking.Wait() // behind what ends it
 	defer cancel()
 	defer close(done)
@@ -157,39 +164,55 @@ func (t *merging) bring(r *http.Request, query url.Values, history string, k int
 	}
 }
 
-// write writes the parts as one list, in the order of an API server.
-func write(form gjson.Result, parts []*part, version uint64) ([]byte, error) {
-	type item struct{ namespace, name, raw string }
-	var items []item
-	size := 256
-	for k, p := range parts {
+// write writes the parts as one list, in the order of an API server, which is that of the keys in etcd.
+func write(form gjson.Result, parts []*part, version uint64) (pieces, error) {
+	var keys []string
+	of := map[string]string{}
+	for _, p := range parts {
 		for key, raw := range p.items {
-			for _, other := range parts[:k] {
-				if _, twice := other.items[key]; twice {
-					return nil, fmt.Errorf("two shards have %s at version %d", key, version)
-				}
+			if _, twice := of[key]; twice {
+				return nil, fmt.Errorf("two shards have %s at version %d", key, version)
 			}
-			namespace, name, _ := strings.Cut(key, "/")
-			items = append(items, item{namespace, name, raw})
-			size += len(raw) + 1
+			keys, of[key] = append(keys, key), raw
 		}
 	}
-	slices.SortFunc(items, func(a, b item) int {
-		return cmp.Or(strings.Compare(a.namespace, b.namespace), strings.Compare(a.name, b.name))
-	})
-	var out bytes.Buffer
-	out.Grow(size)
-	fmt.Fprintf(&out, `{"kind":%s,"apiVersion":%s,"metadata":{"resourceVersion":"%d"`, form.Get("kind").Raw, form.Get("apiVersion").Raw, version)
+	slices.Sort(keys)
+	more := ""
 	if form.Get("metadata.continue").Exists() { // as lists of custom resources are written
-		out.WriteString(`,"continue":""`)
+		more = `,"continue":""`
 	}
-	out.WriteString(`},"items":[`)
-	for i, item := range items {
+	out := append(make(pieces, 0, 2*len(keys)+2),
+		fmt.Sprintf(`{"kind":%s,"apiVersion":%s,"metadata":{"resourceVersion":"%d"%s},"items":[`, form.Get("kind").Raw, form.Get("apiVersion").Raw, version, more))
+	for i, key := range keys {
 		if i > 0 {
-			out.WriteByte(',')
+			out = append(out, ",")
 		}
-		out.WriteString(item.raw)
+		out = append(out, of[key])
 	}
-	out.WriteString("]}\n")
-	return out.Bytes(), nil
+	return append(out, "]}\n"), nil
+}
+
+// pieces are a text that is read, without a copy of it as a whole.
+type pieces []string
+
+func (p pieces) size() (n int64) {
+	for _, piece := range p {
+		n += int64(len(piece))
+	}
+	return n
+}
+
+// Read implements io.Reader.
+func (p *pieces) Read(to []byte) (n int, err error) {
+	for n < len(to) && len(*p) > 0 {
+		copied := copy(to[n:], (*p)[0])
+		n += copied
+		if (*p)[0] = (*p)[0][copied:]; (*p)[0] == "" {
+			*p = (*p)[1:]
+		}
+	}
+	if n == 0 && len(to) > 0 {
+		return 0, io.EOF
+	}
+	return n, nil
 }

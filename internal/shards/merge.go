@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -21,6 +22,7 @@ type Merge struct {
 	named  *url.URL // to which requests are addressed
 	shards []group
 	any    *cores.Cores // of whichever shard
+	held   int64        // see heldBytes
 }
 
 // group are the cores of one shard.
@@ -35,7 +37,7 @@ func NewMerge(addresses []string, n int) (*Merge, error) {
 	if n < 2 || len(addresses) == 0 || len(addresses)%n != 0 {
 		return nil, fmt.Errorf("%d cores cannot be those of %d shards, which have as many each", len(addresses), n)
 	}
-	m := &Merge{}
+	m := &Merge{held: heldBytes}
 	var err error
 	if m.any, err = cores.New(addresses); err != nil {
 		return nil, err
@@ -79,11 +81,12 @@ func (t *merging) WrappedRoundTripper() http.RoundTripper { return t.base }
 
 // RoundTrip implements http.RoundTripper.
 func (t *merging) RoundTrip(r *http.Request) (*http.Response, error) {
-	_, _, lists := collection(r)
-	switch {
-	case lists:
+	path := strings.TrimPrefix(r.URL.Path, t.merge.named.Path)
+	switch _, resource, rest := kindOf(r.Method, path); {
+	case resource == "":
+	case rest == 0:
 		return t.all(r)
-	case object(r):
+	default:
 		return t.first(r)
 	}
 	anywhere := r.Clone(r.Context())
@@ -106,7 +109,7 @@ func (t *merging) ask(r *http.Request, k int) (*http.Response, error) {
 
 func (t *merging) shard(k int) Shard { return Shard{k + 1, len(t.shards)} }
 
-// first answers for one object: whichever shard has it. It is nowhere only if all shards say so.
+// first answers for one object: whichever shard has it. It is nowhere only if all shards say so, or one that has all of the kind.
 func (t *merging) first(r *http.Request) (*http.Response, error) {
 	var nowhere, refusal *http.Response
 	var failure error
@@ -115,7 +118,7 @@ func (t *merging) first(r *http.Request) (*http.Response, error) {
 		switch {
 		case err != nil:
 			failure = err
-		case response.StatusCode == http.StatusNotFound:
+		case response.StatusCode == http.StatusNotFound && response.Header.Get(Header) != "":
 			closeBody(nowhere)
 			nowhere = response
 		case isFinal(response.StatusCode):
@@ -140,7 +143,8 @@ func (t *merging) first(r *http.Request) (*http.Response, error) {
 	return nil, failure
 }
 
-// all answers a list or a watch. Whether the kind is divided is known by the answer of a shard; if it is not, that is the answer.
+// all answers a list or a watch. Whether the kind is divided is known by the answer of a shard; if it is not, that is the answer. If it
+// is, all others are asked at once, and lists are read at once: a core cuts whoever takes nothing of its list for long.
 func (t *merging) all(r *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(r.Context())
 	asked, query := r.WithContext(ctx), r.URL.Query()
@@ -149,43 +153,63 @@ func (t *merging) all(r *http.Request) (*http.Response, error) {
 		query.Del("limit")
 		asked.URL.RawQuery = query.Encode()
 	}
-	answers := make([]*http.Response, len(t.shards))
+	watches := isTrue(query.Get("watch"))
+	answers, errs, texts := make([]*http.Response, len(t.shards)), make([]error, len(t.shards)), make([]text, len(t.shards))
+	var reading sync.WaitGroup
 	giveUp := func() {
-		for _, answer := range answers {
-			closeBody(answer)
-		}
 		cancel()
+		giveUpOthers(answers)
+		reading.Wait()
+	}
+	alone := func(k int) *http.Response { // is the answer, and the others are not
+		answer := answers[k]
+		answers[k] = nil
+		giveUpOthers(answers)
+		reading.Wait()
+		answer.Body = &ending{answer.Body, cancel}
+		return answer
 	}
 	var failure error // of the shards that did not answer at all
-	for k := range t.shards {
-		answer, err := t.ask(asked, k)
-		if err != nil {
-			failure = errors.Join(failure, fmt.Errorf("shard %s: %w", t.shard(k), err))
-			continue // a kind that is not divided another one answers as well
+	for next, divided := 0, false; next < len(t.shards); {
+		first := next
+		if next++; divided {
+			next = len(t.shards)
 		}
-		answers[k] = answer
-		switch of := answer.Header.Get(Header); {
-		case of == "" && answer.StatusCode == http.StatusOK, answer.StatusCode != http.StatusOK && isFinal(answer.StatusCode):
-			answers[k] = nil
-			giveUpOthers(answers)
-			answer.Body = &ending{answer.Body, cancel}
-			return answer, nil
-		case answer.StatusCode != http.StatusOK: // another one may have the kind whole
-			failure = errors.Join(failure, &refusal{answer.StatusCode, t.shard(k)})
-		case of != t.shard(k).String():
-			giveUp()
-			return unavailable(r, fmt.Sprintf("a core answers as shard %s where edge.core has one of shard %s", of, t.shard(k))), nil
+		var asking sync.WaitGroup
+		for k := first; k < next; k++ {
+			asking.Go(func() {
+				answer, err := t.ask(asked, k)
+				if answers[k], errs[k] = answer, err; err == nil && !watches && t.isPart(answer, k) {
+					reading.Go(func() { texts[k].read(answer.Body) })
+				}
+			})
+		}
+		asking.Wait()
+		for k := first; k < next; k++ {
+			answer := answers[k]
+			if errs[k] != nil {
+				failure = errors.Join(failure, fmt.Errorf("shard %s: %w", t.shard(k), errs[k]))
+				continue // a kind that is not divided another one answers as well
+			}
+			switch of := answer.Header.Get(Header); {
+			case t.isPart(answer, k):
+				divided = true
+			case of == "" && answer.StatusCode == http.StatusOK, answer.StatusCode != http.StatusOK && isFinal(answer.StatusCode):
+				return alone(k), nil
+			case answer.StatusCode != http.StatusOK: // another one may have the kind whole
+				failure = errors.Join(failure, &refusal{answer.StatusCode, t.shard(k)})
+			default:
+				giveUp()
+				return unavailable(r, fmt.Sprintf("a core answers as shard %s where edge.core has one of shard %s", of, t.shard(k))), nil
+			}
 		}
 	}
 	if failure != nil {
 		var refused *refusal
 		if errors.As(failure, &refused) {
 			for k, answer := range answers {
-				if answer != nil && answer.StatusCode != http.StatusOK { // says most: 429 or 503, and when to come again
-					answers[k] = nil
-					giveUpOthers(answers)
-					answer.Body = &ending{answer.Body, cancel}
-					return answer, nil
+				if answer != nil && answer.StatusCode != http.StatusOK && answer.StatusCode != http.StatusMisdirectedRequest { // says most: 429 or 503, and when to come again
+					return alone(k), nil
 				}
 			}
 		}
@@ -203,11 +227,17 @@ func (t *merging) all(r *http.Request) (*http.Response, error) {
 			return unavailable(r, "the shards tell of different histories: a core was started before etcd was restored, and another one since"), nil
 		}
 	}
-	if isTrue(query.Get("watch")) {
+	if watches {
 		return t.watch(asked, query, answers, cancel)
 	}
 	defer giveUp()
-	return t.list(asked, query, answers)
+	reading.Wait()
+	return t.list(asked, query, answers, texts)
+}
+
+// isPart reports whether an answer has the objects of a shard.
+func (t *merging) isPart(answer *http.Response, k int) bool {
+	return answer.StatusCode == http.StatusOK && answer.Header.Get(Header) == t.shard(k).String()
 }
 
 // refusal is a failure that is an answer.
@@ -218,9 +248,10 @@ type refusal struct {
 
 func (e *refusal) Error() string { return fmt.Sprintf("shard %s answered %d", e.shard, e.code) }
 
-// isFinal reports whether no other shard can answer better.
+// isFinal reports whether no other shard can answer better. A core that is of another shard than it should be (421) still says nothing of
+// what others have whole.
 func isFinal(code int) bool {
-	return code != http.StatusTooManyRequests && code != http.StatusBadGateway && code != http.StatusServiceUnavailable
+	return code != http.StatusTooManyRequests && code != http.StatusBadGateway && code != http.StatusServiceUnavailable && code != http.StatusMisdirectedRequest
 }
 
 func isTrue(text string) bool { return text != "" && text != "0" && !strings.EqualFold(text, "false") }

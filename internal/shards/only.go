@@ -17,8 +17,8 @@ func (p Part) Only(next http.Handler) http.Handler {
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		number, of, _ := strings.Cut(r.Header.Get(Header), "/")
-		shard := p.shardOf(r)
-		switch any := number == "*" && !shard.Is(); {
+		shard, lists := p.shardOf(r.Method, ofCluster(r.URL.Path))
+		switch any := number == "*" && !(shard.Is() && lists); {
 		case r.Header.Get(Header) == p.Shard.String(), any && of == fmt.Sprint(p.Shard.Of):
 		case r.Header.Get(Header) == "":
 			refuse(w, fmt.Sprintf("this gateway has shard %s of some kinds, and answers only edges of it", p.Shard))

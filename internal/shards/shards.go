@@ -23,7 +23,7 @@ import (
 )
 
 // Header is a header of requests and answers. An edge says in it which shard it expects, as K/N, or */N where any will do. A core of a
-// shard says in the answer to a list or a watch of which shard that is; without the header, an answer has all objects.
+// shard says in the answer to whoever reads a kind of which shard that is; without the header, an answer is of all objects.
 const Header = "Kubecast-Shard"
 
 // Shard is one of several ranges of uids. The zero Shard has all.
@@ -77,56 +77,54 @@ func (p Part) Of(group, resource string) Shard {
 	return p.Shard
 }
 
-// shardOf is the shard that a request is for, if it is one for a list or a watch of a kind that is divided.
-func (p Part) shardOf(r *http.Request) Shard {
-	group, resource, is := collection(r)
-	if !is {
-		return Shard{}
+// shardOf is the shard that a request is for, if it reads a kind that is divided, and whether it lists or watches that.
+func (p Part) shardOf(method, path string) (shard Shard, lists bool) {
+	group, resource, rest := kindOf(method, path)
+	if resource == "" {
+		return Shard{}, false
 	}
-	return p.Of(group, resource)
+	return p.Of(group, resource), rest == 0
 }
 
-// collection names the kind that a request lists or watches.
-func collection(r *http.Request) (group, resource string, is bool) {
-	if r.Method != http.MethodGet {
-		return "", "", false
+// kindOf names the kind that a request reads, and says how many segments of a path of Kubernetes' API follow: none if it lists or watches.
+func kindOf(method, path string) (group, resource string, rest int) {
+	if method != http.MethodGet {
+		return "", "", 0
 	}
-	segments := ofAPI(r.URL.Path)
+	segments := strings.Split(strings.Trim(path, "/"), "/")
 	switch {
 	case len(segments) > 2 && segments[0] == "api":
 		segments = segments[2:]
 	case len(segments) > 3 && segments[0] == "apis":
 		group, segments = segments[1], segments[3:]
 	default:
-		return "", "", false
+		return "", "", 0
 	}
-	if len(segments) == 3 && segments[0] == "namespaces" {
+	if len(segments) > 2 && segments[0] == "namespaces" {
 		segments = segments[2:]
 	}
-	return group, segments[0], len(segments) == 1
+	return group, segments[0], len(segments) - 1
 }
 
-// object reports whether a request reads one object.
-func object(r *http.Request) bool {
-	segments := ofAPI(r.URL.Path)
-	_, _, lists := collection(r)
-	return r.Method == http.MethodGet && !lists && (len(segments) > 3 && segments[0] == "api" || len(segments) > 4 && segments[0] == "apis")
-}
-
-// ofAPI are the segments of a path of Kubernetes' API, wherever it begins: below a base path, or below a cluster's.
-func ofAPI(path string) []string {
-	segments := strings.Split(strings.Trim(path, "/"), "/")
-	for i := len(segments) - 2; i > 0; i-- {
-		if segments[i-1] == "clusters" && (segments[i+1] == "api" || segments[i+1] == "apis") {
-			return segments[i+1:]
-		}
+// ofCluster is a gateway's path without the cluster that it begins with. Whatever follows may be anybody's: a pod may be named api, and be
+// in a namespace that is named clusters.
+func ofCluster(path string) string {
+	if rest, is := strings.CutPrefix(path, "/clusters/"); is {
+		_, rest, _ = strings.Cut(rest, "/")
+		return "/" + rest
 	}
+	return path
+}
+
+// ofServer is an API server's path without what it begins with where others stand before the server.
+func ofServer(path string) string {
+	segments := strings.Split(path, "/")
 	for i, s := range segments {
 		if s == "api" || s == "apis" {
-			return segments[i:]
+			return "/" + strings.Join(segments[i:], "/")
 		}
 	}
-	return nil
+	return path
 }
 
 // ToServer returns a transport to an API server by which a core asks for its part only.
@@ -148,8 +146,8 @@ func (t *toServer) WrappedRoundTripper() http.RoundTripper { return t.base }
 // RoundTrip implements http.RoundTripper. That the answer has no more than the part is not looked at here: an API server that does not
 // know shardSelector ignores it, and so Refuse looks at each object.
 func (t *toServer) RoundTrip(r *http.Request) (*http.Response, error) {
-	shard := t.part.shardOf(r)
-	if !shard.Is() {
+	shard, lists := t.part.shardOf(r.Method, ofServer(r.URL.Path))
+	if !shard.Is() || !lists {
 		return t.base.RoundTrip(r)
 	}
 	narrowed := r.Clone(r.Context())

@@ -14,12 +14,12 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/tidwall/gjson"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/kubecast/kubecast/internal/cores"
 )
 
-// heldBytes is how much may wait for the shard that is furthest behind. A watch that would hold more breaks off, and goes on from
-// what was told.
+// heldBytes is how much may wait for the shard that is furthest behind. What would be more is not read yet, and waits at its core.
 const heldBytes = 64 << 20
 
 // event is one of a watch.
@@ -28,6 +28,9 @@ type event struct {
 	version uint64 // of the object; 0 for an ERROR
 	raw     []byte
 }
+
+// waits reports whether it is told only behind what others have told.
+func (e event) waits() bool { return e.kind != "ERROR" && e.kind != "BOOKMARK" }
 
 type decoder struct{ values *jsontext.Decoder }
 
@@ -61,12 +64,15 @@ func (t *merging) watch(r *http.Request, query url.Values, answers []*http.Respo
 		return unavailable(r, "a watch of several shards begins at the version of a list"), nil
 	}
 	reader, writer := io.Pipe()
-	m := &merger{to: writer, bookmarked: from, queues: make([]queue, len(answers)), arrivals: make(chan arrival), done: make(chan struct{})}
+	m := &merger{
+		to: writer, bookmarked: from, brief: isBrief(query), queues: make([]queue, len(answers)),
+		most: t.merge.held / int64(len(answers)), arrivals: make(chan arrival), done: make(chan struct{}),
+	}
 	for k, answered := range answers {
 		reach := make(chan uint64, 1)
-		m.queues[k] = queue{passed: from, complete: from, reach: reach}
-		m.reading.Go(func() { m.read(k, answered.Body) })
-		m.reading.Go(func() { t.reach(r, k, reach, m.done) })
+		m.queues[k] = queue{passed: from, complete: from, reach: reach, room: semaphore.NewWeighted(m.most)}
+		m.reading.Go(func() { m.read(r.Context(), k, answered.Body) })
+		m.reading.Go(func() { t.reach(r.Context(), answered.Request, reach, m.done) })
 	}
 	go func() {
 		err := m.run()
@@ -79,12 +85,19 @@ func (t *merging) watch(r *http.Request, query url.Values, answers []*http.Respo
 	return answer(r, answers[0], &ending{reader, cancel}, -1), nil
 }
 
+// isBrief reports whether a watch is a question: whether anything follows its version. The answer is a bookmark.
+func isBrief(query url.Values) bool {
+	seconds, err := strconv.Atoi(query.Get("timeoutSeconds"))
+	return err == nil && seconds > 0 && seconds <= 5
+}
+
 // queue is what a shard has told that others have not come to yet.
 type queue struct {
 	events   []event
 	passed   uint64 // nothing older is to come
 	complete uint64 // nothing of this version is to come, nor older
 	reach    chan uint64
+	room     *semaphore.Weighted // for the bytes of events
 }
 
 type arrival struct {
@@ -98,16 +111,24 @@ type merger struct {
 	to         io.Writer
 	told       uint64 // the version of what was told last
 	bookmarked uint64 // of the newest bookmark
+	brief      bool   // whether shards are asked how far they are although no event waits
 	queues     []queue
-	held       int // bytes in the queues
+	held       int   // events in the queues
+	most       int64 // bytes of one shard that may wait. The shard that others wait for has none that wait, so it is always read.
 	arrivals   chan arrival
 	done       chan struct{}
 	reading    sync.WaitGroup
 }
 
-func (m *merger) read(shard int, body io.Reader) {
+// weight is what an event takes of its shard's room.
+func (m *merger) weight(e event) int64 { return min(int64(len(e.raw)), m.most) }
+
+func (m *merger) read(ctx context.Context, shard int, body io.Reader) {
 	for dec := newDecoder(body); ; {
 		e, err := dec.next()
+		if err == nil && e.waits() && m.queues[shard].room.Acquire(ctx, m.weight(e)) != nil {
+			return // nobody reads the merged watch any more
+		}
 		select {
 		case m.arrivals <- arrival{shard, e, err}:
 		case <-m.done:
@@ -119,10 +140,7 @@ func (m *merger) read(shard int, body io.Reader) {
 	}
 }
 
-var (
-	errHeld = errors.New("the watch of a shard ended while events of others waited for it")
-	errMuch = errors.New("a shard is too far behind the others")
-)
+var errHeld = errors.New("the watch of a shard ended while events of others waited for it")
 
 // run merges until a watch ends. It returns nil if that ended in good order, and all that had come was told.
 func (m *merger) run() error {
@@ -167,32 +185,31 @@ func (m *merger) take(shard int, e event) error {
 	}
 	q.passed, q.complete = e.version, max(q.complete, e.version-1)
 	q.events = append(q.events, e)
-	if m.held += len(e.raw); m.held > heldBytes {
-		return errMuch
-	}
+	m.held++
 	return nil
 }
 
-// ask asks the shards for which events wait whether they have come as far.
+// ask asks the shards for which events wait whether they have come as far. Where it is asked how far all are, so are those that are behind
+// without that.
 func (m *merger) ask() {
-	if m.held == 0 {
-		return
-	}
-	newest := uint64(0)
+	newest, complete := uint64(0), uint64(0)
 	for _, q := range m.queues {
 		if len(q.events) > 0 {
 			newest = max(newest, q.passed)
 		}
+		if m.brief {
+			complete = max(complete, q.complete)
+		}
 	}
 	for _, q := range m.queues {
-		if len(q.events) > 0 || q.passed >= newest {
+		if len(q.events) > 0 || q.passed >= newest && q.complete >= complete {
 			continue
 		}
 		select { // what was not asked yet is asked no more
 		case <-q.reach:
 		default:
 		}
-		q.reach <- newest // which never waits: nobody else sends
+		q.reach <- max(newest, complete) // which never waits: nobody else sends
 	}
 }
 
@@ -217,7 +234,8 @@ func (m *merger) tell() error {
 		}
 		e := q.events[0]
 		q.events = q.events[1:]
-		m.held -= len(e.raw)
+		m.held--
+		q.room.Release(m.weight(e))
 		m.told = e.version
 		if _, err := m.to.Write(append(e.raw, '\n')); err != nil {
 			return err
@@ -250,9 +268,10 @@ const (
 	askEvery = 100 * time.Millisecond
 )
 
-// reach asks a core to come as far as a version: a list that is not older has it ask its API server whether anything has happened
-// until then, and its watch then has a bookmark. The answer itself says nothing of what the watch has told.
-func (t *merging) reach(r *http.Request, k int, versions <-chan uint64, done <-chan struct{}) {
+// reach asks the core that answers a watch to come as far as a version: a list that is not older has it ask its API server whether
+// anything has happened until then, and its watch then has a bookmark. The answer itself says nothing of what the watch has told, and
+// that of another core of the shard would say nothing at all.
+func (t *merging) reach(ctx context.Context, watch *http.Request, versions <-chan uint64, done <-chan struct{}) {
 	for {
 		var version uint64
 		select {
@@ -260,10 +279,10 @@ func (t *merging) reach(r *http.Request, k int, versions <-chan uint64, done <-c
 		case <-done:
 			return
 		}
-		asked := r.Clone(r.Context())
+		asked := watch.Clone(ctx)
 		asked.URL.RawQuery = url.Values{"limit": {"1"}, "resourceVersion": {strconv.FormatUint(version, 10)}, "resourceVersionMatch": {"NotOlderThan"}}.Encode()
 		asked.Header.Del(cores.HistoryHeader)
-		if answered, err := t.ask(asked, k); err == nil { // else it is asked again
+		if answered, err := t.base.RoundTrip(asked); err == nil { // else it is asked again
 			_, _ = io.Copy(io.Discard, io.LimitReader(answered.Body, heldBytes))
 			closeBody(answered)
 		}
