@@ -442,7 +442,7 @@ func TestClientsOfShardsEndWithTheState(t *testing.T) {
 		for k := range n {
 			f.knows[k] = 10
 		}
-		done := make(chan int)
+		done := make(chan int, 1)
 		go func() {
 			version, names := 10, map[string]string{}
 			for range 400 {
@@ -479,12 +479,14 @@ func TestClientsOfShardsEndWithTheState(t *testing.T) {
 					time.Sleep(time.Millisecond) // so that others get to run; nothing depends on it
 				}
 			}
+			version++
+			done <- version // before what is told last: nothing follows that
 			f.change(func() {
+				f.history = append(f.history, change{version, "last", "last", false})
 				for k := range n {
 					f.knows[k], f.quiet[k] = version, false
 				}
 			})
-			done <- version
 		}()
 		var list gjson.Result
 		for code := 0; code != 200; { // a watch that brings a shard's list to the others' version may be broken off, too
