@@ -330,7 +330,7 @@ func (f *follower) events(t *testing.T) (n int) {
 func (f *follower) waitEvents(t *testing.T, more int) {
 	t.Helper()
 	enough := f.events(t) + more
-	eventually(t, fmt.Sprintf("%s is told %d more events", f.name, more), func() error {
+	advancing(t, fmt.Sprintf("%s is told %d more events", f.name, more), func() (int, error) { return f.events(t), nil }, func() error {
 		if n := f.events(t); n < enough {
 			return fmt.Errorf("%d are missing", enough-n)
 		}
