@@ -42,7 +42,8 @@ type HistoryBound struct {
 // It is read with a watch from the older version: the API server sends its history on that at once. An event of a
 // version after until shows that all of it was sent, and so does a bookmark of until or later. A quiet kind has only
 // the bookmark, which the API server sends two seconds before the watch's time-out; so the time-out is three seconds.
-// An API server that sends no bookmarks is believed if it sent something, and then nothing for the last two seconds.
+// An API server that sends no bookmarks is believed if it sent something, then nothing for the last two seconds, and no more in
+// another watch: one that sends bookmarks, and was too busy in the middle of its history, goes on in that.
 // One that sent nothing at all may have been too busy. With several API servers, one may lag behind; so it is first
 // asked whether it has the newer version.
 func (c *Cluster) History(ctx context.Context, kind Kind, after, until uint64, bound HistoryBound) ([]Past, error) {
@@ -74,6 +75,7 @@ type history struct {
 	bound HistoryBound
 	past  []Past
 	bytes int64
+	quiet uint64 // the newest version that the watch before told, if it ended in silence behind that
 }
 
 const (
@@ -104,12 +106,17 @@ func (h *history) read(ctx context.Context, c *Cluster) (complete bool, err erro
 
 	compact := compactor{kind: h.kind}
 	dec := newDecoder(body)
-	before, newest := h.after, time.Now()
+	before, newest, quiet := h.after, time.Now(), h.quiet
+	h.quiet = 0
 	for {
 		value, err := dec.ReadValue()
 		switch {
-		case err == io.EOF && h.after > before && time.Since(newest) >= silence:
+		case err == io.EOF && h.after == quiet && time.Since(newest) >= silence:
 			return true, nil
+		case err == io.EOF && h.after > before && time.Since(newest) >= silence:
+			h.quiet = h.after
+			h.dropNewest()
+			return false, nil
 		case err == io.EOF && h.dropNewest() && h.after > before:
 			return false, nil
 		case err == io.EOF:

@@ -13,6 +13,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"k8s.io/client-go/rest"
+
 	"github.com/kubecast/kubecast/internal/apitest"
 	"github.com/kubecast/kubecast/internal/cluster"
 )
@@ -81,6 +83,52 @@ func TestHistoryIsWhatHappenedInBetween(t *testing.T) {
 			}
 		}
 	})
+}
+
+// dozing is an API server whose first watch tells a part of what happened, and then nothing until its time is up.
+type dozing struct {
+	*apitest.API
+	part    string
+	watches atomic.Int32
+}
+
+func (d *dozing) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := d.API.RoundTrip(r)
+	if err == nil && strings.Contains(r.URL.RawQuery, "watch=true") && d.watches.Add(1) == 1 {
+		response.Body.Close()
+		response.Body = &dozingBody{strings.NewReader(d.part)}
+	}
+	return response, err
+}
+
+type dozingBody struct{ *strings.Reader }
+
+func (b *dozingBody) Read(to []byte) (int, error) {
+	if b.Len() == 0 {
+		time.Sleep(3 * time.Second)
+	}
+	return b.Reader.Read(to)
+}
+
+func (*dozingBody) Close() error { return nil }
+
+// An API server that has too much to do may tell a part of what happened, and then nothing for the rest of the watch. It sends
+// bookmarks, so that silence is not its word that there was nothing else: what is missing may be the deletion of an object that
+// nothing else was told of, which a comparison with the state would not show.
+func TestSilenceAmidAHistoryIsNotItsEnd(t *testing.T) {
+	for told := 1; told <= 10; told++ {
+		synctest.Test(t, func(t *testing.T) {
+			api, all := eventful()
+			c, err := cluster.Connect(cluster.Options{Name: "test", Config: &rest.Config{Host: "http://api.test", Transport: &dozing{API: api, part: lines(t, api, told)}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			past, err := c.History(t.Context(), apitest.Pods, 1000, 1008, roomy)
+			if err != nil || !slices.Equal(described(past), all) {
+				t.Errorf("silent after %d events: %q, %v", told, described(past), err)
+			}
+		})
+	}
 }
 
 // The time-out of its watch ends it also in the middle of a history that takes longer to send.
