@@ -1,11 +1,13 @@
-// Package permission owns when somebody stops seeing what they were permitted to see: an event stream, or a log. It follows changes
-// of permissions, asks again from time to time, since not every change is announced, and says when an answer has not been had for
-// too long.
+// Package permission owns when a caller no longer sees what they were permitted to see: an event stream, or a log. It follows
+// changes of permissions. It also asks again from time to time, since not every change is announced. And it says when there has
+// been no answer for too long.
 //
-// What it promises: an answer that was asked for before somebody began to see something says nothing of that. What cannot be
-// confirmed ends after access.UnconfirmedFor; while the cluster is away, whose permissions do not change meanwhile, it does not.
+// What it promises: for a caller who is shown something, only those answers count that were asked for after that began. What
+// cannot be confirmed ends after access.UnconfirmedFor. It does not end while the cluster is away: its permissions do not
+// change meanwhile.
 //
-// What a caller is shown, and how they are told that it ends, is up to whoever shows it (Member).
+// What it leaves to others: what a caller is shown, and how they are told that it ends. That is up to each Member: a session of
+// package eventstream, or a request for a log in package podlog.
 package permission
 
 import (
@@ -104,7 +106,7 @@ func Expired(id auth.Identity, now time.Time) bool {
 	return !id.ExpiresAt.IsZero() && !now.Round(0).Before(id.ExpiresAt)
 }
 
-// Member is who goes on showing a caller something. It keeps a Holder.
+// Member goes on showing a caller something. It keeps a Holder. (The members of a broadcast group are others.)
 type Member interface {
 	// Wake has it look at its Holder's answer. Any goroutine may call it at any time.
 	Wake()
@@ -119,10 +121,9 @@ type Holder struct {
 	changed atomic.Bool            // permissions may have changed before the member had joined
 	shared  atomic.Pointer[shared] // nil before the member has joined
 	answer  atomic.Pointer[Answer] // the newest answer that is meant for this member
-	// asked is when the member's permission was first asked for. A later answer counts only if it was asked for after
-	// that.
+	// asked is when the member's permission was first asked for. An answer counts only if it was asked for later.
 	asked time.Time
-	// confirmed is when the newest answer to all questions that the member was told of had been asked for.
+	// confirmed is when the newest complete answer was asked for that the member knows.
 	confirmed time.Time
 
 	// Guarded by Permissions.mu.

@@ -2,18 +2,19 @@ package scheduler
 
 import "sync/atomic"
 
-// RunState says whether something is served, or idle and waits to be woken. Whoever serves it owns it. The zero value is served.
+// RunState says whether a stream, or a group of them, is served, or is idle and waits to be woken. The goroutine that serves
+// it owns it. The zero value is served.
 type RunState struct{ state atomic.Int32 }
 
 // Its states.
 const (
 	stateServed int32 = iota // or in the workers' queue
 	stateWoken               // and woken since
-	stateIdle                // who wakes it arranges that it is served
-	stateOver
+	stateIdle                // a goroutine that wakes it has to have it served
+	stateOver                // nobody wakes it any more
 )
 
-// Woken notes that there is something to look at. If it is true, the caller has to arrange that it is served.
+// Woken notes that there is something to look at. If it returns true, the caller owns it, and has to have it served.
 func (a *RunState) Woken() bool {
 	for {
 		switch state := a.state.Load(); state {

@@ -13,8 +13,8 @@ import (
 	"github.com/kubecast/kubecast/internal/budget"
 )
 
-// Workers serve what was woken. There are a few workers for all of it, since an idle stream has no goroutine. Each user has a
-// Run queue.
+// Workers serve what was woken. An idle stream has no goroutine, so a few workers serve all streams. Each user has a run
+// queue.
 //
 // These must hold:
 //
@@ -34,10 +34,10 @@ type Workers struct {
 	queues map[string]*RunQueue // the run queues of users who have streams
 	first  *RunQueue            // the run queues that wait to be served, in this order
 	last   *RunQueue
-	since  time.Time // since when some wait
+	since  time.Time // since when some run queue waits
 	total  int       // workers
 	long   int       // workers that serve a run queue whose last turn took a whole slice
-	asleep int       // workers that sleep and were not called
+	asleep int       // workers that sleep, but for those that were called just now
 	closed bool
 }
 
@@ -100,15 +100,15 @@ func (w *Workers) Leave(q *RunQueue) {
 	}
 }
 
-// Push arranges for one to be served. The caller must not touch it any more.
+// Push puts a Runnable into its run queue. From then on only the worker that serves it may touch it.
 func (w *Workers) Push(s Runnable) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.wait(s)
 }
 
-// PushAmong does the same for one that is served for several users. It waits in the first of their
-// queues that is empty.
+// PushAmong does the same for a Runnable that is served for several users. It waits in the first of
+// their queues that is empty; if none is, in the first of all.
 func (w *Workers) PushAmong(s Runnable, queues []*RunQueue) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -123,7 +123,7 @@ func (w *Workers) PushAmong(s Runnable, queues []*RunQueue) {
 	w.wait(s)
 }
 
-// wait puts one at the end of its run queue. The lock is held.
+// wait puts a Runnable at the end of its run queue. The lock is held.
 func (w *Workers) wait(s Runnable) {
 	if w.first == nil {
 		w.since = time.Now()
