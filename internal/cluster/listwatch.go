@@ -26,9 +26,9 @@ import (
 // livenessGate), Down when a request failed or a watch broke off. A watch that ends when its time
 // is up is neither. The calls come one after the other.
 //
-// Up comes beside the watch's events, and so before what was missed is delivered. Whoever tells
-// others that it is fresh waits for the marker that follows, which has the same number
-// (Object.Proves), if Down was not called since.
+// Up does not come in the order of the watch's events: what was missed may still be on its way. So
+// data counts as fresh only from the marker with the same number (Object.Proves) on, which comes in
+// that order, and only if Down was not called since.
 type Health interface {
 	Up(watch int64)
 	Down(err error)

@@ -119,8 +119,8 @@ func (w *watcher) run(ctx context.Context, from *Object) {
 	}
 }
 
-// provedWithin is when a watch counts as caught up that is never quiet, of a server that sends no
-// bookmarks and does not say its newest version.
+// provedWithin is after how long any watch counts as caught up. It is for a watch that is never
+// quiet, at a server that sends no bookmarks and does not say its newest version.
 const provedWithin = time.Minute
 
 // askAfter is how soon a watch that is not quiet has the API server asked what may have been
@@ -193,7 +193,7 @@ func (w *watcher) deliver(ctx context.Context, kind watch.EventType, o *Object) 
 	return w.deliverLocked(ctx, kind, o)
 }
 
-// deliverLocked is deliver for who holds the lock.
+// deliverLocked is deliver. The caller holds the lock.
 func (w *watcher) deliverLocked(ctx context.Context, kind watch.EventType, o *Object) bool {
 	if !w.send(ctx, kind, o) {
 		return false

@@ -157,8 +157,8 @@ func (p Place) Compare(other Place) (order int, ok bool) {
 	return cmp.Compare(p.next, other.next), p.generation == other.generation
 }
 
-// Place is where the cursor stands. It is false as long as it depends on what the cursor's client
-// knew at the beginning what comes next.
+// Place is where the cursor stands. It is false as long as what comes next depends on what the
+// cursor's client knew at the beginning.
 func (c *Cursor[O]) Place() (Place, bool) {
 	return Place{c.generation, c.next}, c.past == nil && !c.needsDeduplication()
 }
@@ -171,12 +171,13 @@ func (c *Cursor[O]) Clone(from Place) *Cursor[O] {
 // Move goes to a place where another cursor of the same scope has stood, and which is not before its own.
 func (c *Cursor[O]) Move(to Place) { c.generation, c.next = to.generation, to.next }
 
-// needsDeduplication reports whether what comes may be what the client knew at the beginning.
+// needsDeduplication reports whether the client may know some of the events that come.
 func (c *Cursor[O]) needsDeduplication() bool { return c.known.Some > 0 && !c.passed }
 
-// told reports whether the client was told an event of the ring before it came back. It was if it
-// claims the event, and if it was told something of the very next version, of which there is
-// nothing else. Behind a deletion it comes back like that.
+// told reports whether the client was told an event of the ring before it came back. It was in two
+// cases: its position covers the event; or the event is the only one of the version behind its
+// position, and the client was told something of that version. The second is so of a client that
+// was told a deletion last.
 func (c *Cursor[O]) told(e *Event[O]) bool {
 	if e.floor() <= c.known.All {
 		return true

@@ -44,14 +44,14 @@ type group struct {
 	alarm   scheduler.Entry // rings when the source is due
 	task    *budget.Task    // in which it is served
 	cut     bool            // the source was stopped, as enough was collected
-	since   Place           // from where what is next is the same as from where the source stands
+	since   Place           // the place behind the last batch: from there to where the source stands, nothing was to be told
 	batch   *batch          // that is being sent; nil: none
 
 	// Guarded by peers.mu.
 	members []*session
 	reached *step // where the source stands
 	over    bool
-	turns   int // how often it was queued
+	turns   int // of which member the run queue comes first when it is queued next
 }
 
 // step is a place, and what was sent until there.
@@ -163,7 +163,7 @@ func (k *peers) add(ss *session, source Shareable, due time.Time) bool {
 	}
 	switch {
 	case with == nil && room:
-		return false // they are further on, and so is the session soon, or the other way round
+		return false // the groups are further on, as the session is soon, or their places cannot be compared
 	case with == nil:
 		with = newGroup(ss, k, source)
 	}

@@ -15,9 +15,13 @@ import (
 
 // An idle session is served by nobody. A session that is woken is served by a worker, which does
 // what can be done without waiting. When there is something to wait for, the session gets a
-// goroutine of its own: for its beginning, for a client that takes no more at the moment, for its
-// end, and for whatever is told where the connection stays with net/http, which may wait at any time.
-// Only where nothing is known of the connection, the session has that goroutine until its end.
+// goroutine of its own:
+//
+//   - at its beginning and at its end;
+//   - while a client takes no more;
+//   - for each write to a connection that stays with net/http, which may wait at any time;
+//   - until its end, if a connection of its own cannot be written to without waiting, or does not say
+//     when the client leaves.
 //
 // Whichever goroutine serves a session owns it. A worker that serves a group owns each of its idle
 // members for the moment in which it writes to it. The exceptions are what this file and package
