@@ -12,11 +12,12 @@
 // sum; what comes behind them is new. If it does not, the file was rotated meanwhile, and lines may
 // be missing. A Position is that count, and means the same at every replica.
 //
-// Who needs something that the ring does not hold, since they were away for long or ask for more,
-// reads it on a connection of their own (past), until they have come to the ring.
+// A reader that was away for long, or asks for more lines than the ring holds, reads them on a
+// connection of its own (past), until it has come to the ring.
 //
-// A text that does not begin with a time is no line: a node says so that it cannot tell the log.
-// What it says is a reader's trouble, and such an answer is never complete.
+// A text that does not begin with a time is no line of the container. It is what a node says that
+// cannot tell the log (NodeError). Readers are told it as the reason (Reader.Trouble), and such an
+// answer never counts as complete.
 //
 // What it refuses: to hold more than the ring of each run, and of a line more than its first 64
 // KiB; to have more connections than it may, in all, and more readers of one user. It knows neither
@@ -31,7 +32,7 @@ import (
 	"time"
 )
 
-// Run is one run of a container: from its start, or restart, to its end.
+// Run is one run of a container: from its start, or restart, to its end. (The run of package jobs is the life of a pod.)
 type Run struct {
 	Cluster, Namespace, Pod, UID, Container string
 	Restart                                 int

@@ -14,15 +14,16 @@ const (
 	// What broke is resumed after a time from the first to the last.
 	firstPause = 100 * time.Millisecond
 	lastPause  = 3 * time.Second
-	// clockMargin is how far a clock may jump back behind what is counted, and nothing is lost:
-	// what a log is not asked for is not answered either, and nothing would tell.
+	// clockMargin is how far back of what is counted a log is asked for, so that nothing is lost if
+	// the node's clock jumps back by no more. Older lines would be left out of the answer, and
+	// nothing would tell.
 	clockMargin = 10 * time.Minute
 	// mismatchedWithin is for how long an answer that does not begin with what was told may be that of another run.
 	mismatchedWithin = 3 * time.Second
 	// batchLines is how many lines are told in one step at most.
 	batchLines = 256
-	// settledAfter is after how long without a line what was there counts as read, should its last
-	// line not come: files are rotated.
+	// settledAfter is after how long without a line all that was there counts as read. Its last line
+	// need not come, since files are rotated.
 	settledAfter = 2 * time.Second
 	// gaveUp is after how long the log of a run that has ended is taken for lost, if it cannot be read.
 	gaveUp = 30 * time.Second
@@ -63,7 +64,7 @@ type follower struct {
 	imported   bool      // and it was counted elsewhere, so that only its sum is known
 	last       time.Time // of the last line
 	latest     time.Time // the latest of all lines
-	fresh      bool      // the next answer is read as if nothing had been told, but for what is there
+	fresh      bool      // the next answer has only what is written from then on
 	lines      int       // that were read and are new
 	mismatched time.Time // since when the answers do not begin with what was told; zero: they do
 	ended      bool      // the last answer that began came to its end
@@ -147,7 +148,7 @@ func (f *follower) begin() {
 	}
 }
 
-// missing says that lines are. Who comes back with its position is told what is later than the last line before it.
+// missing says that lines are missing. A client that comes back with its position is told what is later than the last line before it.
 func (f *follower) missing(reason string) *Line {
 	return &Line{Time: f.last, Reset: reason, After: Position{Since: f.last.Unix()}}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/kubecast/kubecast/internal/logs"
 )
 
-// container is one that is followed: run after run.
+// container is a container that is followed, run after run.
 type container struct {
 	key                       string
 	namespace, pod, uid, name string
@@ -104,7 +104,7 @@ func (c *container) idText() string {
 	return c.text
 }
 
-// over reports whether the end of a reader's run, or of its log.
+// over reports whether an error is the end of a reader's run, or of its log.
 func over(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, logs.ErrGone) || errors.Is(err, logs.ErrUnreadable)
 }

@@ -1,10 +1,10 @@
 // Package logstream owns the event streams of logs: of a pod, of a selection of pods, of all that
 // belong to a job or to whoever owns pods; and the answers to questions about them.
 //
-// What it promises: each line of each container once, in the order of its file, with where it began
-// and ended, also for pods and runs that come later; or that lines are missing. A client goes on
-// where it was at any replica. It is told of the pods whose logs its caller may get at that time,
-// and of no others.
+// What it promises: a client is told each line of each container once, in the order of its file, or
+// that lines are missing. It is told when each run began and ended. That includes pods and runs that
+// come later. A client goes on where it was, at any replica. It is told of the pods whose logs its
+// caller may get at that time, and of no others.
 //
 // A question (answer.go) reads logs from their beginning while its caller waits, within bounds.
 //

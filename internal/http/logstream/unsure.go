@@ -42,7 +42,7 @@ func (s *source) lookAtUnsure(ctx context.Context) {
 	}
 }
 
-// lookAgain says when it is looked at again whose the pods are.
+// lookAgain sets when it is looked at again to whom the pods belong.
 func (s *source) lookAgain() {
 	s.sureAgain = time.Time{}
 	for _, d := range s.unsure {

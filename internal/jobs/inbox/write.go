@@ -13,8 +13,7 @@ import (
 
 // Write implements store.Writer: it writes what the owners of jobs want to be told of a batch.
 //
-// A batch without owners takes no statement, and one of which nobody wants to be told takes one: what users want is
-// their own choice.
+// A batch without owners takes no statement. One of which nobody wants to be told takes one, to read what users want.
 func (i *Inbox) Write(ctx context.Context, tx *store.Tx, log store.Log, b store.Batch) error {
 	of := tellable(log, b)
 	if len(of) == 0 {
@@ -76,9 +75,9 @@ func inOrder(locked map[string]*head) []*head {
 
 // tellable are the transitions of a batch that may be told, by owner.
 //
-// What a first start finds is told to nobody. What was found late is told if nothing follows it,
-// since its owner has missed it; what lies behind something newer is past. Of a job that is a part
-// of another one, nobody is told.
+// What a first start finds is told to nobody. What was found late is told only if it is the newest
+// transition of its job in the batch: its owner has missed that one. Of a job that is a part of
+// another one, nobody is told.
 func tellable(log store.Log, b store.Batch) map[string][]*jobs.Transition {
 	if log.Version == 0 {
 		return nil

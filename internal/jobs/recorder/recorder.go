@@ -55,9 +55,10 @@ type Options struct {
 	Log      *slog.Logger
 }
 
-// EndedFunc is told of jobs of a log that have come to an end, after that was written; again says
-// that it may have been said before, by a recorder that was killed a moment later. It must not
-// wait.
+// EndedFunc is told of jobs of a log that have come to an end, after that was written. Again says
+// that they may have been told before, by a recorder that was killed a moment later. It must not
+// wait. Notifications and webhooks do not depend on it: they are written with the transition (see
+// store.Writer).
 type EndedFunc func(log store.Log, jobList []*jobs.Job, again bool)
 
 // EndingFunc is told of pods of jobs, in the log of pods, that have ended without completing or are
