@@ -61,7 +61,7 @@ type Store struct {
 	advance  chan struct{} // closed when the version moves on; nil if nobody waits for that
 
 	replacedBytes replacedBytes
-	past          int64 // how many bytes the ring may hold
+	past          int64 // how many bytes the ring may hold; no past of package stream
 	relists       atomic.Int64
 
 	upstream *upstream

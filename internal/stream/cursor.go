@@ -43,7 +43,7 @@ type Cursor[O Object[O]] struct {
 	generation int
 	known      Known  // what its client knew at the beginning of the ring
 	knew       Known  // the same at the beginning of the past, if there is one
-	passed     bool   // all of that was read
+	passed     bool   // all that the client knew was read
 	sole       uint64 // the number of the event that was alone in the version of which the client was told something
 	armed      []registration
 }
