@@ -208,8 +208,8 @@ func (h *handler) OnDelete(object any) {
 }
 
 // told takes an object that exists, or a progress marker. What a marker proves counts once all that
-// came before it is in the topic. So a reader that is told that the store is live finds in the topic
-// what was missed.
+// came before it is in the topic. So a reader that is told that the store is live finds in the
+// topic what was missed.
 func (s *Store) told(o *cluster.Object) {
 	if o.IsMarker() {
 		defer s.stands(o.Proves())

@@ -34,9 +34,10 @@ type Health interface {
 	Down(err error)
 }
 
-// ListWatch lists and watches all objects of one kind, as the lister and watcher of an informer. Its objects are
-// *Object. Between them it sends progress markers (see Object.IsMarker): one as the first event of each watch, one for
-// each bookmark, and one once the watch is proved to stand and has delivered what was missed (see watcher.prove).
+// ListWatch lists and watches all objects of one kind, as the lister and watcher of an informer.
+// Its objects are *Object. Between them it sends progress markers (see Object.IsMarker): one as the
+// first event of each watch, one for each bookmark, and one once the watch is proved to stand and
+// has delivered what was missed (see watcher.prove).
 //
 // A marker of version V says that all changes up to V were delivered before it. It is sent as a Modified event, so
 // client-go's queue keeps it in order. No list contains it. So when a list replaces client-go's content, client-go

@@ -32,7 +32,8 @@ import (
 	"time"
 )
 
-// Run is one run of a container: from its start, or restart, to its end. (The run of package jobs is the life of a pod.)
+// Run is one run of a container: from its start, or restart, to its end. (The run of package jobs
+// is the life of a pod.)
 type Run struct {
 	Cluster, Namespace, Pod, UID, Container string
 	Restart                                 int

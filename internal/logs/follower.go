@@ -148,7 +148,8 @@ func (f *follower) begin() {
 	}
 }
 
-// missing says that lines are missing. A client that comes back with its position is told what is later than the last line before it.
+// missing says that lines are missing. A client that comes back with its position is told what is
+// later than the last line before it.
 func (f *follower) missing(reason string) *Line {
 	return &Line{Time: f.last, Reset: reason, After: Position{Since: f.last.Unix()}}
 }

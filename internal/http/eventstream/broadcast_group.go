@@ -44,7 +44,7 @@ type group struct {
 	alarm   scheduler.Entry // rings when the source is due
 	task    *budget.Task    // in which it is served
 	cut     bool            // the source was stopped, as enough was collected
-	since   Place           // the place behind the last batch: from there to where the source stands, nothing was to be told
+	since   Place           // the place behind the last batch: nothing was to be told from there on
 	batch   *batch          // that is being sent; nil: none
 
 	// Guarded by peers.mu.
@@ -163,7 +163,8 @@ func (k *peers) add(ss *session, source Shareable, due time.Time) bool {
 	}
 	switch {
 	case with == nil && room:
-		return false // the groups are further on, as the session is soon, or their places cannot be compared
+		// The groups are further on, as the session soon is; or their places cannot be compared.
+		return false
 	case with == nil:
 		with = newGroup(ss, k, source)
 	}

@@ -25,7 +25,7 @@ type frames struct {
 	buf    *[]byte   // nil while nothing is collected, so that an idle stream holds no buffer
 	rest   []byte    // the part of buf that the client has not taken yet, of a piece that was flushed; else nil
 	lent   bool      // others are sent buf, too, so it must not be reused
-	known  time.Time // when the gateway came to know the oldest event of a piece that was taken over from a group; zero: that is measured elsewhere
+	known  time.Time // if a group made the piece: when its oldest event came; else zero
 	sentAt time.Time // when something was last sent
 	failed bool      // the client has gone, or takes nothing
 	events int64     // written in all

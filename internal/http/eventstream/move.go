@@ -24,9 +24,11 @@ func (ss *session) movedKey(position string) movedKey {
 // movesAfter is how old a stream must be to be moved: client-go lists again where a watch ends that is less than a second old.
 const movesAfter = 30 * time.Second
 
-// Move ends so many streams as if they were of age, at random moments within a time. They are chosen at random: if it were the
-// oldest, somebody who opens many would have those of others moved. None is a stream that ends with its source, or one that has
-// only just begun, or whose first snapshot has not ended: it has no position, so all of that would begin anew. Over HTTP/2 their clients are to leave their connections, by which they would come back here. It returns how
+// Move ends so many streams as if they were of age, at random moments within a time. They are
+// chosen at random: if it were the oldest, somebody who opens many would have those of others
+// moved. None is a stream that ends with its source, or one that has only just begun, or whose
+// first snapshot has not ended: it has no position, so all of that would begin anew. Over HTTP/2
+// their clients are to leave their connections, by which they would come back here. It returns how
 // many it found.
 func (h *Hub) Move(streams int, within time.Duration) int {
 	now := time.Now()

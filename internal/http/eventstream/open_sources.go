@@ -120,9 +120,10 @@ func (ss *session) takeOpened(results []chan opened, abandon []func(), errs []er
 	return refusal, err
 }
 
-// outlives reports whether the others of a stream begin although a source is not served: who comes
-// back with a position in it asks for what there was, and who asks for a kind cannot know what its
-// versions are. Anything else may be a mistake, of which the client is told.
+// outlives reports whether the other sources of a stream begin although this one is not served.
+// They do for a client that comes back with a position in it, since it was there; and if the
+// versions of its kind are no numbers, which no client can know. Anything else may be a mistake, of
+// which the client is told.
 func (ss *session) outlives(i int, failed error) bool {
 	switch reply.To(failed).Code {
 	case http.StatusNotFound, http.StatusMethodNotAllowed:

@@ -20,8 +20,8 @@ import (
 //   - at its beginning and at its end;
 //   - while a client takes no more;
 //   - for each write to a connection that stays with net/http, which may wait at any time;
-//   - until its end, if a connection of its own cannot be written to without waiting, or does not say
-//     when the client leaves.
+//   - until its end, if a connection of its own cannot be written to without waiting, or does not
+//     say when the client leaves.
 //
 // Whichever goroutine serves a session owns it. A worker that serves a group owns each of its idle
 // members for the moment in which it writes to it. The exceptions are what this file and package

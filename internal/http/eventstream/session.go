@@ -157,7 +157,8 @@ const (
 	soon    = 500 * time.Millisecond
 )
 
-// comesBackAfter is how long the client is to wait before it connects again; 0: as long as it was told at the beginning.
+// comesBackAfter is how long the client is to wait before it connects again; 0: as long as it was
+// told at the beginning.
 func (ss *session) comesBackAfter(end Outcome) time.Duration {
 	retry := ss.hub.opts.Times.Retry
 	switch {

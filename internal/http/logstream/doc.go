@@ -2,9 +2,9 @@
 // belong to a job or to whoever owns pods; and the answers to questions about them.
 //
 // What it promises: a client is told each line of each container once, in the order of its file, or
-// that lines are missing. It is told when each run began and ended. That includes pods and runs that
-// come later. A client goes on where it was, at any replica. It is told of the pods whose logs its
-// caller may get at that time, and of no others.
+// that lines are missing. It is told when each run began and ended. That includes pods and runs
+// that come later. A client goes on where it was, at any replica. It is told of the pods whose logs
+// its caller may get at that time, and of no others.
 //
 // A question (answer.go) reads logs from their beginning while its caller waits, within bounds.
 //

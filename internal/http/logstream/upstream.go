@@ -38,8 +38,8 @@ func (u upstream) Ended(ctx context.Context, of logs.Run) (bool, error) {
 	return found.ended, err
 }
 
-// Read implements logs.Source. A log is asked for by the name of its pod, which may be another pod's
-// by now. So the pod is read before and after.
+// Read implements logs.Source. A log is asked for by the name of its pod, which may be another
+// pod's by now. So the pod is read before and after.
 func (u upstream) Read(ctx context.Context, of logs.Run, q logs.Query) (_ io.ReadCloser, err error) {
 	before, err := u.find(ctx, of)
 	if err != nil {

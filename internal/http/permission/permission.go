@@ -1,13 +1,13 @@
-// Package permission owns when a caller no longer sees what they were permitted to see: an event stream, or a log. It follows
-// changes of permissions. It also asks again from time to time, since not every change is announced. And it says when there has
-// been no answer for too long.
+// Package permission owns when a caller no longer sees what they were permitted to see: an event
+// stream, or a log. It follows changes of permissions. It also asks again from time to time, since
+// not every change is announced. And it says when there has been no answer for too long.
 //
-// What it promises: for a caller who is shown something, only those answers count that were asked for after that began. What
-// cannot be confirmed ends after access.UnconfirmedFor. It does not end while the cluster is away: its permissions do not
-// change meanwhile.
+// What it promises: for a caller who is shown something, only those answers count that were asked
+// for after that began. What cannot be confirmed ends after access.UnconfirmedFor. It does not end
+// while the cluster is away: its permissions do not change meanwhile.
 //
-// What it leaves to others: what a caller is shown, and how they are told that it ends. That is up to each Member: a session of
-// package eventstream, or a request for a log in package podlog.
+// What it leaves to others: what a caller is shown, and how they are told that it ends. That is up
+// to each Member: a session of package eventstream, or a request for a log in package podlog.
 package permission
 
 import (
@@ -106,7 +106,8 @@ func Expired(id auth.Identity, now time.Time) bool {
 	return !id.ExpiresAt.IsZero() && !now.Round(0).Before(id.ExpiresAt)
 }
 
-// Member goes on showing a caller something. It keeps a Holder. (The members of a broadcast group are others.)
+// Member goes on showing a caller something. It keeps a Holder. (The members of a broadcast group
+// are others.)
 type Member interface {
 	// Wake has it look at its Holder's answer. Any goroutine may call it at any time.
 	Wake()
@@ -121,7 +122,8 @@ type Holder struct {
 	changed atomic.Bool            // permissions may have changed before the member had joined
 	shared  atomic.Pointer[shared] // nil before the member has joined
 	answer  atomic.Pointer[Answer] // the newest answer that is meant for this member
-	// asked is when the member's permission was first asked for. An answer counts only if it was asked for later.
+	// asked is when the member's permission was first asked for. An answer counts only if it was
+	// asked for later.
 	asked time.Time
 	// confirmed is when the newest complete answer was asked for that the member knows.
 	confirmed time.Time

@@ -2,8 +2,8 @@ package scheduler
 
 import "sync/atomic"
 
-// RunState says whether a stream, or a group of them, is served, or is idle and waits to be woken. The goroutine that serves
-// it owns it. The zero value is served.
+// RunState says whether a stream, or a group of them, is served, or is idle and waits to be woken.
+// The goroutine that serves it owns it. The zero value is served.
 type RunState struct{ state atomic.Int32 }
 
 // Its states.
@@ -14,7 +14,8 @@ const (
 	stateOver                // nobody wakes it any more
 )
 
-// Woken notes that there is something to look at. If it returns true, the caller owns it, and has to have it served.
+// Woken notes that there is something to look at. If it returns true, the caller owns it, and has
+// to have it served.
 func (a *RunState) Woken() bool {
 	for {
 		switch state := a.state.Load(); state {

@@ -13,8 +13,8 @@ import (
 	"github.com/kubecast/kubecast/internal/budget"
 )
 
-// Workers serve what was woken. An idle stream has no goroutine, so a few workers serve all streams. Each user has a run
-// queue.
+// Workers serve what was woken. An idle stream has no goroutine, so a few workers serve all
+// streams. Each user has a run queue.
 //
 // These must hold:
 //
@@ -100,7 +100,8 @@ func (w *Workers) Leave(q *RunQueue) {
 	}
 }
 
-// Push puts a Runnable into its run queue. From then on only the worker that serves it may touch it.
+// Push puts a Runnable into its run queue. From then on only the worker that serves it may touch
+// it.
 func (w *Workers) Push(s Runnable) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -13,7 +13,8 @@ import (
 
 // Write implements store.Writer: it writes what the owners of jobs want to be told of a batch.
 //
-// A batch without owners takes no statement. One of which nobody wants to be told takes one, to read what users want.
+// A batch without owners takes no statement. One of which nobody wants to be told takes one, to
+// read what users want.
 func (i *Inbox) Write(ctx context.Context, tx *store.Tx, log store.Log, b store.Batch) error {
 	of := tellable(log, b)
 	if len(of) == 0 {

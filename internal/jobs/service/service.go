@@ -5,7 +5,8 @@
 // recorders try again, and readers are told so (ErrAway). Readers ask in somebody's name (For), and
 // have connections of their own, so they cannot keep a recorder from writing.
 //
-// What it refuses: to decide who may see what. Package http/historyapi does that, and passes it on as a store.Filter.
+// What it refuses: to decide who may see what. Packages http/historyapi and http/queueapi do that,
+// and passes it on as a store.Filter.
 package service
 
 import (
