@@ -42,7 +42,7 @@ var (
 	faultTurn sync.Mutex // held by the test that uses the fault stage
 )
 
-// Tests of four stages run at once, each with a control plane; a fifth test would have all of them wait for two processors.
+// Four tests run at once: beside as many control planes, a fifth one would have all of them wait for two processors.
 func TestMain(m *testing.M) { os.Exit(harness.Run(m, "e2e", 4)) }
 
 // onStage returns the stage of all tests that do not make the control plane fail.
