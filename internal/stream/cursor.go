@@ -177,10 +177,14 @@ func (c *Cursor[O]) needsDeduplication() bool { return c.known.Some > 0 && !c.pa
 // told reports whether the client was told an event of the ring before it came back. It was in two
 // cases: its position covers the event; or the event is the only one of the version behind its
 // position, and the client was told something of that version. The second is so of a client that
-// was told a deletion last.
+// was told a deletion last. It is not if the client is told something of its position's own version
+// again: that takes back what it knew of the version behind.
 func (c *Cursor[O]) told(e *Event[O]) bool {
 	if e.floor() <= c.known.All {
 		return true
+	}
+	if e.Pos == c.knew.All {
+		c.knew = Known{}
 	}
 	if !c.knew.isNext(e.Pos) || e.relistDiff || e.tie || c.topic.continues(e) && e.seq != c.sole {
 		return false

@@ -115,6 +115,7 @@ type follower struct {
 	scope        Scope
 	next         int    // in the model's history
 	begun        int    // where its past begins
+	from         int    // what comes before this it never reads
 	start        int    // what comes before this is read from a past
 	after        uint64 // the past begins behind the first event of this version
 	known        Known
@@ -216,13 +217,24 @@ func (f *follower) expects(m *model, n int) bool {
 	case !in(f.scope, e.namespace):
 		return false
 	case n < f.start:
-		sole := f.knew.isNext(e.pos) && f.first(m, n) && (n+1 == f.start || m.history[n+1].pos > e.pos)
+		sole := f.knew.isNext(e.pos) && !f.takenBack(m, n) && f.first(m, n) && (n+1 == f.start || m.history[n+1].pos > e.pos)
 		return e.pos > f.after && !sole || e.pos == f.after && !f.first(m, n)
-	case f.knew.isNext(e.pos) && !e.tie && !e.relistDiff && (n == f.sole || n+1 == len(m.history) || m.history[n+1].pos > e.pos):
+	case f.knew.isNext(e.pos) && !f.takenBack(m, n) && !e.tie && !e.relistDiff && (n == f.sole || n+1 == len(m.history) || m.history[n+1].pos > e.pos):
 		f.sole = n // the client was told something of this version, and this is all there is
 		return false
 	}
 	return e.pos > f.known.All || e.pos == f.known.All && e.tie && f.ties
+}
+
+// takenBack reports whether, before an event, some of the very version that the client knows all of is told again.
+func (f *follower) takenBack(m *model, n int) bool {
+	for n--; n >= f.from && m.history[n].pos >= f.knew.All; n-- {
+		e := m.history[n]
+		if e.pos == f.knew.All && in(f.scope, e.namespace) && (n < f.start && !f.first(m, n) || n >= f.start && e.tie) {
+			return true
+		}
+	}
+	return false
 }
 
 // first reports whether an event is the first of its position in the past.

@@ -19,10 +19,16 @@ func (t *Topic[O]) CaughtUp(head Head, events []*Event[O], known Known, scope Sc
 	if len(events) > 0 && events[0].Pos == known.All {
 		events = events[1:]
 	}
-	events = withoutSole(events, known)
+	knew := known
+	if slices.ContainsFunc(events, func(e *Event[O]) bool {
+		return e.Pos == known.All && scope.Contains(e.Object.GetNamespace())
+	}) {
+		knew = Known{} // as in Cursor.told
+	}
+	events = withoutSole(events, knew)
 	// What the client may know beyond the head is yet to come here, and a relist may still pass over it.
 	after := Known{All: max(known.All, head.Version), Some: max(known.Some, head.Version)}
-	c := &Cursor[O]{topic: t, scope: scope, next: head.seq, joined: head.Version, generation: head.generation, known: after, knew: known}
+	c := &Cursor[O]{topic: t, scope: scope, next: head.seq, joined: head.Version, generation: head.generation, known: after, knew: knew}
 	if len(events) > 0 {
 		c.past = &past[O]{events: events}
 	}

@@ -172,6 +172,7 @@ func (p *play) follow() error {
 		for f.next < len(p.model.history) && !p.model.history[f.next].due(known.All) {
 			f.next++
 		}
+		f.from = f.next
 		if f.next < len(p.model.history) {
 			f.expects(p.model, f.next) // what is alone in its version now may not be later
 		}
@@ -191,7 +192,7 @@ func (p *play) catchUp(known Known, scope Scope) *follower {
 	}
 	return &follower{
 		sole: -1, cursor: p.topic.CaughtUp(head, events, known, scope), scope: scope, generation: m.generation,
-		next: m.begun, begun: m.begun, start: len(m.history), after: known.All,
+		next: m.begun, begun: m.begun, from: m.begun, start: len(m.history), after: known.All,
 		known: Known{All: max(known.All, head.Version), Some: max(known.Some, head.Version)}, knew: known, deduplicates: true, ahead: true, ties: true,
 	}
 }

@@ -71,7 +71,7 @@ func (t *Topic[O]) resume(known Known, scope Scope) (*Cursor[O], error) {
 		next-- // shares the version; the client may not have been told it
 	}
 	c := &Cursor[O]{topic: t, scope: scope, next: next, joined: version, generation: t.generation, known: known, knew: known}
-	if next < t.ring.next && c.told(t.ring.at(next)) {
+	if next < t.ring.next && scope.Contains(t.ring.at(next).Object.GetNamespace()) && c.told(t.ring.at(next)) {
 		c.next++ // or the client would be cut off for being overtaken by what it was told
 	}
 	return c, nil

@@ -55,7 +55,7 @@ func (w *watch) Seek(at eventstream.Place) stream.Claim {
 	place := at.(*watchPlace)
 	w.cursor.Move(place.cursor)
 	if place.known.All >= w.known.All {
-		w.known, w.open = place.known, place.open
+		w.known, w.open, w.retold = place.known, place.open, false
 	}
 	w.freshness = place.freshness
 	return w.claim()

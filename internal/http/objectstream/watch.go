@@ -38,6 +38,7 @@ type watch struct {
 	known  stream.Known  // up to which everything was told or is held, and up to which something was told
 	open   bool          // All and Some differ only because a deletion's revision may have more events
 	before uint64        // another stream, or a snapshot, may have told the client events up to this version
+	retold bool          // it was told something from before Some last, which takes back what it was told of Some
 	held   *conflator    // nil if modifications are not conflated
 
 	freshness eventstream.Freshness
@@ -142,7 +143,7 @@ func (w *watch) inScope(o *cluster.Object) bool {
 // begin moves the watch to another cursor, for a client that knows something.
 func (w *watch) begin(cursor *cache.Cursor, known stream.Known) {
 	w.end()
-	w.cursor, w.known, w.before = cursor, known, known.Some
+	w.cursor, w.known, w.before, w.retold = cursor, known, known.Some, false
 	w.open = known.All+1 == known.Some
 	if w.conflate > 0 {
 		w.held = stream.NewConflator[*cluster.Object](w.conflate)
@@ -159,10 +160,16 @@ func (w *watch) end() {
 
 // claim is the client's position. All is everything below the lowest version that the client was not told, and Some is the
 // highest version of which it was told anything.
+//
+// Who knows some of the very next version is not told the only event of it again (stream.Cursor). That is wrong for a
+// client that was told older ones since, so its position stays before the last of those.
 func (w *watch) claim() stream.Claim {
 	all := w.known.All
 	if w.held != nil {
 		all = w.held.Claim(all)
+	}
+	if w.retold && all+1 == w.known.Some {
+		all--
 	}
 	claim := stream.Claim{Known: stream.Known{All: all, Some: max(all, w.known.Some)}, Visibility: w.Visible.Name()}
 	if w.changing {
@@ -183,9 +190,10 @@ func (w *watch) Bookmark(to eventstream.Sink) {
 func (w *watch) advance(event *cache.Event, emitted bool) {
 	w.known.All = max(w.known.All, event.ID)
 	if emitted {
+		w.retold = event.Pos < w.known.Some
 		w.known.Some = max(w.known.Some, event.Pos)
 		_, found := event.FromRelist()
-		w.open = !found && w.known.All+1 == w.known.Some
+		w.open = !found && !w.retold && w.known.All+1 == w.known.Some
 	}
 }
 

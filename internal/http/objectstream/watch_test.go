@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -33,6 +34,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // told is one event that a client was told, and the position that it had with it.
 type told struct {
 	event    string
+	version  string // of its object
 	position stream.Claim
 }
 
@@ -72,7 +74,9 @@ func (c *client) Emit(e eventstream.Event, claim stream.Claim) {
 		object, _, _ = strings.Cut(object, `"`)
 		name += " " + object
 	}
-	c.told = append(c.told, told{name, claim})
+	_, version, _ := strings.Cut(data, `"resourceVersion":"`)
+	version, _, _ = strings.Cut(version, `"`)
+	c.told = append(c.told, told{name, version, claim})
 }
 
 func (c *client) events() (all []string) {
@@ -336,4 +340,79 @@ func TestWatchThatIsStoppedInTheMiddleGoesOnThere(t *testing.T) {
 		}
 	}
 	wants(t, "in pieces", c.events(), "added 0", "added 1", "added 2", "added 3", "added 4", "added 5", "added 6", "added 7", "added 8")
+}
+
+// TestWhoIsCutOffWhileBeingToldAgainEndsWithTheState: a relist elsewhere told a client some, or all, of what lies up to a
+// version. It is told that again from the beginning here, which takes what it has back, and is cut off behind any event
+// of it, and again. What it was told first is then not what it has.
+func TestWhoIsCutOffWhileBeingToldAgainEndsWithTheState(t *testing.T) {
+	w := watchedPods(t)
+	var states []map[string]string // from the beginning on, one a version
+	note := func() {
+		state := map[string]string{}
+		for key, text := range w.api.Objects("pods") {
+			_, version, _ := strings.Cut(text, `"resourceVersion":"`)
+			state[strings.TrimPrefix(key, "a/")], _, _ = strings.Cut(version, `"`)
+		}
+		states = append(states, state)
+	}
+	w.put("a/one", "1")
+	first := w.api.Version()
+	note()
+	for _, change := range []func(){
+		func() { w.put("a/two", "1") },
+		func() { w.put("a/one", "2") },
+		func() { w.api.Delete("pods", "a/two") },
+		func() { w.put("a/two", "2") },
+		func() { w.put("a/two", "3") },
+		func() { w.api.Delete("pods", "a/one") },
+		func() { w.put("a/one", "3") },
+		func() { w.api.Delete("pods", "a/one", "a/two") }, // at one version
+		func() { w.put("a/two", "4") },
+		func() { w.put("a/one", "4") },
+		func() { w.put("a/last", "1") },
+	} {
+		change()
+		note()
+	}
+	c, _ := w.begin(nil, eventstream.From{}, watchRequest{})
+	c.readUntil("added last")
+
+	for all := range states {
+		for some := all; some < len(states); some++ {
+			known := stream.Known{All: first + uint64(all), Some: first + uint64(some)}
+			end := states[len(states)-1]
+			w.cutOff(fmt.Sprintf("%d to %d", all, some), states[some], stream.Claim{Known: known}, end, 2)
+			if some != all+1 { // or it was told the only event of that version
+				w.cutOff(fmt.Sprintf("%d, some to %d", all, some), states[all], stream.Claim{Known: known}, end, 2)
+			}
+		}
+	}
+}
+
+// cutOff tells a client that has something what follows its position, and cuts it off behind each event of that.
+func (w *watched) cutOff(story string, has map[string]string, claim stream.Claim, want map[string]string, times int) {
+	c, reset := w.begin(nil, eventstream.From{Known: true, Named: true, Claim: claim}, watchRequest{})
+	c.read()
+	if reset != "" {
+		w.t.Fatalf("%s: reset %s", story, reset)
+	}
+	has = maps.Clone(has)
+	for _, t := range c.told {
+		what, name, _ := strings.Cut(t.event, " ")
+		switch what {
+		case "added", "modified":
+			has[name] = t.version
+		case "deleted":
+			delete(has, name)
+		}
+		story := fmt.Sprintf("%s, %s@%s (%d-%d)", story, t.event, t.version, t.position.All, t.position.Some)
+		if times > 0 {
+			w.cutOff(story+", cut off", has, t.position, want, times-1)
+		}
+	}
+	c.source.Close()
+	if !maps.Equal(has, want) {
+		w.t.Fatalf("%s: then it has %v, not %v", story, has, want)
+	}
 }
