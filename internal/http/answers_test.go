@@ -19,6 +19,7 @@ import (
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/reply"
+	"github.com/kubecast/kubecast/internal/visibility"
 )
 
 func (a answer) status(t testing.TB) metav1.Status {
@@ -57,7 +58,7 @@ func TestErrorsSayNothingOfTheInside(t *testing.T) {
 		"shutting down":     {wrap(cache.ErrClosed), 503, metav1.StatusReasonServiceUnavailable, true, "Retry-After"},
 		"anything":          {secret, 500, metav1.StatusReasonInternalError, false, ""},
 		"bad request":       {reply.BadRequest("limit: %q", "x"), 400, metav1.StatusReasonBadRequest, false, ""},
-		"forbidden":         {access.Forbidden(auth.Identity{Username: "u"}, access.Target{Resource: "pods", Version: "v1"}, "list"), 403, metav1.StatusReasonForbidden, false, ""},
+		"forbidden":         {access.Forbidden(auth.Identity{Username: "u"}, visibility.Target{Resource: "pods", Version: "v1"}, "list"), 403, metav1.StatusReasonForbidden, false, ""},
 		"expired":           {reply.Expired("gone", "fresh"), 410, metav1.StatusReasonExpired, false, ""},
 		"version too large": {reply.TooLarge(9, 5), 504, metav1.StatusReasonTimeout, true, "Retry-After"},
 	} {

@@ -12,8 +12,8 @@ import (
 
 	"github.com/kubecast/kubecast/internal/apitest"
 	"github.com/kubecast/kubecast/internal/auth"
-	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/rest"
+	"github.com/kubecast/kubecast/internal/visibility"
 )
 
 func TestMeTellsWhoAndUntilWhenAndWhere(t *testing.T) {
@@ -81,7 +81,7 @@ func TestNamespaceIsAskedForInItself(t *testing.T) {
 		"/api/v1/namespaces/a": "a", "/api/v1/namespaces": "", "/api/v1/namespaces/a/pods": "a", "/api/v1/nodes/a": "",
 		"/apis/example.org/v1/namespaces/a": "",
 	} {
-		target, ok := access.Parse(path)
+		target, ok := visibility.Parse(path)
 		if got := target.Request("default", "get").Namespace; !ok || got != want {
 			t.Errorf("%s: %q", path, got)
 		}

@@ -11,9 +11,9 @@ import (
 	"github.com/kubecast/kubecast/internal/apitest"
 	"github.com/kubecast/kubecast/internal/budget"
 	"github.com/kubecast/kubecast/internal/cache"
-	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/ratelimit"
 	"github.com/kubecast/kubecast/internal/http/rest"
+	"github.com/kubecast/kubecast/internal/visibility"
 )
 
 // manyPods are there before the cache begins to read.
@@ -55,7 +55,7 @@ func TestWhatClientsLeftIsNotComputedOn(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			objects := access.Part{Target: access.Target{Resource: "pods"}}.List(store.Snapshot(), selector.Stepping(step), "", "")
+			objects := visibility.Part{Target: visibility.Target{Resource: "pods"}}.List(store.Snapshot(), selector.Stepping(step), "", "")
 			switch {
 			case query.Has("countBy"):
 				by, err := cache.Paths{}.Grouping(query.Get("countBy"))

@@ -23,6 +23,7 @@ import (
 	"github.com/kubecast/kubecast/internal/http/request"
 	"github.com/kubecast/kubecast/internal/http/signin"
 	"github.com/kubecast/kubecast/internal/tracing"
+	"github.com/kubecast/kubecast/internal/visibility"
 )
 
 // identify gives each request an id, which the answer and the log carry.
@@ -93,19 +94,19 @@ func (s *Server) traced(next http.Handler) http.Handler {
 // namedBy returns what a request would have read. It is for requests that were refused before a handler looked at the
 // path.
 func namedBy(r *http.Request) (auditrecord.Read, bool) {
-	if t, ok := access.ParseLog(r.URL.Path); ok {
-		return t.Read("get"), true
+	if t, ok := visibility.ParseLog(r.URL.Path); ok {
+		return access.ReadOf(t, "get"), true
 	}
-	t, ok := access.Parse(strings.TrimPrefix(r.URL.Path, historyapi.Prefix))
+	t, ok := visibility.Parse(strings.TrimPrefix(r.URL.Path, historyapi.Prefix))
 	switch {
 	case !ok:
 		return auditrecord.Read{}, false
 	case reply.Negotiate(r.Header) == reply.FormEvents || reply.WantsWatch(r.URL.Query()):
-		return t.Read("watch"), true
+		return access.ReadOf(t, "watch"), true
 	case t.Name != "":
-		return t.Read("get"), true
+		return access.ReadOf(t, "get"), true
 	}
-	return t.Read("list"), true
+	return access.ReadOf(t, "list"), true
 }
 
 // recover turns a panic into a 500. A panic after the first byte ends the connection instead, so that the client does

@@ -7,6 +7,7 @@ import (
 	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/historyapi"
 	"github.com/kubecast/kubecast/internal/http/logstream"
+	"github.com/kubecast/kubecast/internal/visibility"
 )
 
 // Needs are what a caller must be allowed to do for the answers at an address, which may be one of /stream with several
@@ -45,10 +46,10 @@ func needsOf(path string, object, several string, stream ...string) (needs []acc
 	if t, ok := historyapi.Target(path); ok {
 		return []access.Need{{Target: t, Verb: "list"}}, "", "", nil
 	}
-	if t, ok := access.ParseLog(path); ok {
+	if t, ok := visibility.ParseLog(path); ok {
 		return []access.Need{{Target: t, Verb: "get"}}, "", "", nil
 	}
-	t, ok := access.Parse(path)
+	t, ok := visibility.Parse(path)
 	if !ok {
 		if below, found := strings.CutPrefix(path, "/clusters/"); found {
 			cluster, below, _ = strings.Cut(below, "/")

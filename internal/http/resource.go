@@ -6,13 +6,13 @@ import (
 	"strings"
 
 	"github.com/kubecast/kubecast/internal/auth"
-	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/auditrecord"
 	"github.com/kubecast/kubecast/internal/http/eventstream"
 	"github.com/kubecast/kubecast/internal/http/logstream"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/http/request"
 	"github.com/kubecast/kubecast/internal/http/rest"
+	"github.com/kubecast/kubecast/internal/visibility"
 )
 
 // resource answers a Kubernetes path: an object, a list, a stream of either, or a log.
@@ -30,13 +30,13 @@ func (s *Server) resource(w http.ResponseWriter, r *http.Request) error {
 		}
 		return s.rest.Document(w, r, id, d)
 	}
-	if t, ok := access.ParseLog(r.URL.Path); ok {
+	if t, ok := visibility.ParseLog(r.URL.Path); ok {
 		return s.logs.Answer(w, r, id, t)
 	}
 	if p, ok := rest.ParsePending(r.URL.Path); ok && id.Gateway {
 		return s.rest.Pending(w, r, id, p)
 	}
-	t, ok := access.Parse(r.URL.Path)
+	t, ok := visibility.Parse(r.URL.Path)
 	if !ok {
 		return noSuchPath(r.URL.Path)
 	}
@@ -159,7 +159,7 @@ func (s *Server) multiStream(w http.ResponseWriter, r *http.Request) error {
 func noSuchPath(path string) error {
 	path = strings.TrimSuffix(path, "/")
 	object, subresource := path[:strings.LastIndexByte(path, '/')], path[strings.LastIndexByte(path, '/')+1:]
-	if t, ok := access.Parse(object); ok && t.Name != "" && subresource != "" {
+	if t, ok := visibility.Parse(object); ok && t.Name != "" && subresource != "" {
 		return reply.NotFound(fmt.Sprintf("the gateway serves objects and logs, and no other subresources: ask the API server itself for %s/%s", t.Resource, subresource))
 	}
 	return reply.NoResource()

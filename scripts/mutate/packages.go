@@ -11,9 +11,10 @@ import (
 // meeting are the packages where users meet, below internal, and which of the tests of
 // internal/http are for them beside their own; empty: none.
 var meeting = []struct{ directory, through string }{
+	{"visibility", "Narrow|Permission|Sight|Visib|Lists|Namespace"},
 	{"http/access", "Narrow|Permission|Sight|Visib|Lists|Namespace|Discover|Kinds"},
 	{"http/eventstream", "Narrow|Permission|Sight|Stream|Watch|Resum|Replay|Held|Conflat"},
-	{"http/livequery", "Live"},
+	{"livequery", "Live"},
 	{"http/livepage", "Live"},
 	{"http/rest", "List|Page|Narrow|Count|Document|Get|Discover"},
 	{"http/historyapi", "History"},

@@ -13,6 +13,7 @@ import (
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/http/auditrecord"
 	"github.com/kubecast/kubecast/internal/http/reply"
+	"github.com/kubecast/kubecast/internal/visibility"
 )
 
 // Discovery is the path whose permission decides who may know which kinds a cluster has. By Kubernetes' default
@@ -32,8 +33,8 @@ func (a *Access) MayDo(ctx context.Context, id auth.Identity, about auth.Request
 }
 
 // CheckDo fails unless a caller may do something, and tells the audit log.
-func (a *Access) CheckDo(ctx context.Context, kinds *cache.Kinds, id auth.Identity, t Target, verb string) (err error) {
-	defer func() { auditrecord.Of(ctx).Decided(t.Read(verb), err) }()
+func (a *Access) CheckDo(ctx context.Context, kinds *cache.Kinds, id auth.Identity, t visibility.Target, verb string) (err error) {
+	defer func() { auditrecord.Of(ctx).Decided(ReadOf(t, verb), err) }()
 	allowed, err := a.MayDo(ctx, id, t.Request(kinds.Cluster().Name(), verb))
 	if err == nil && !allowed {
 		err = Forbidden(id, t, verb)

@@ -9,6 +9,7 @@ import (
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/visibility"
 )
 
 // A namespace may be deleted, and made anew by somebody else. A permission in a namespace is one in
@@ -25,37 +26,16 @@ import (
 // livingWithin is how long it may take to learn which namespaces live.
 const livingWithin = 3 * time.Second
 
-// IsBound reports whether the part, or some of it, may be seen only because of permissions in namespaces.
-func (p Part) IsBound() bool {
-	return p.Visible != nil || p.Namespace != "" || p.Name != "" && areNamespaces(p.Group, p.Resource)
-}
-
-// boundTo is the namespace in which it is permitted to see an object of the part; "" if it is permitted in all.
-func (p Part) boundTo(o *cluster.Object) (namespace string) {
-	if namespace = o.GetNamespace(); areNamespaces(p.Group, p.Resource) {
-		namespace = o.GetName()
-	}
-	if !p.IsBound() || p.Visible != nil && has(p.Visible.scope.Names[""], o.GetName()) {
-		return ""
-	}
-	return namespace
-}
-
-func has(sorted []string, s string) bool {
-	_, found := slices.BinarySearch(sorted, s)
-	return found
-}
-
 // AreTheirs reports whether a caller who may do a verb on a part may also be told of objects of it
 // that were there at one time. It asks which namespaces live, unless all of the objects are there
 // still, in a snapshot that is no older. It reports false if that cannot be known. The permission
 // must have been asked for before: then it counts in the namespaces that are found, or in later
 // ones.
-func (a *Access) AreTheirs(ctx context.Context, kinds *cache.Kinds, id *auth.Identity, p Part, verb string, now *cache.Snapshot, objects []*cluster.Object) bool {
+func (a *Access) AreTheirs(ctx context.Context, kinds *cache.Kinds, id *auth.Identity, p visibility.Part, verb string, now *cache.Snapshot, objects []*cluster.Object) bool {
 	var past []*cluster.Object
 	namespaces := map[string]bool{}
 	for _, o := range objects {
-		if namespace := p.boundTo(o); namespace != "" && !isThere(o, now) {
+		if namespace := p.BoundTo(o); namespace != "" && !isThere(o, now) {
 			past, namespaces[namespace] = append(past, o), true
 		}
 	}
@@ -78,8 +58,8 @@ func (a *Access) AreTheirs(ctx context.Context, kinds *cache.Kinds, id *auth.Ide
 		living[n.Name] = n
 	}
 	return !slices.ContainsFunc(past, func(o *cluster.Object) bool {
-		n, lives := living[p.boundTo(o)]
-		if areNamespaces(p.Group, p.Resource) {
+		n, lives := living[p.BoundTo(o)]
+		if visibility.AreNamespaces(p.Group, p.Resource) {
 			return !lives || o.UID() != n.UID
 		}
 		return !lives || o.Created() < n.Created.Unix()

@@ -12,6 +12,7 @@ import (
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/stream"
+	"github.com/kubecast/kubecast/internal/visibility"
 )
 
 // stored returns a store of a kind that runs until the test ends, with its kinds.
@@ -76,18 +77,18 @@ func TestThePastIsOfTheNamespaceThatLives(t *testing.T) {
 		}
 		return o
 	}
-	pods, namespaces := Target{Version: "v1", Resource: "pods"}, Target{Version: "v1", Resource: "namespaces"}
-	see := func(t Target, scope auth.Scope) Part {
+	pods, namespaces := visibility.Target{Version: "v1", Resource: "pods"}, visibility.Target{Version: "v1", Resource: "namespaces"}
+	see := func(t visibility.Target, scope auth.Scope) visibility.Part {
 		kind := apitest.Pods
 		if t.Resource == "namespaces" {
 			kind = cluster.Kind{Version: "v1", Resource: "namespaces", Kind: "Namespace"}
 		}
-		v, _ := VisibilityOf(scope, t, kind)
-		return Part{t, v}
+		v, _ := visibility.Of(scope, t, kind)
+		return visibility.Part{Target: t, Visible: v}
 	}
 	blue := auth.Scope{Namespaces: []string{"blue"}}
-	inBlue := Target{Version: "v1", Resource: "pods", Namespace: "blue"}
-	itself := Target{Version: "v1", Resource: "namespaces", Name: "blue"}
+	inBlue := visibility.Target{Version: "v1", Resource: "pods", Namespace: "blue"}
+	itself := visibility.Target{Version: "v1", Resource: "namespaces", Name: "blue"}
 	var many []*cluster.Object
 	for i := range 40 {
 		many = append(many, pod(fmt.Sprintf("n%02d", i), "x", at(31)))
@@ -98,7 +99,7 @@ func TestThePastIsOfTheNamespaceThatLives(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		access  *Access
-		part    Part
+		part    visibility.Part
 		objects []*cluster.Object
 		want    bool
 	}{

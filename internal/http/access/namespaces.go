@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/visibility"
 )
 
 // This file is about permissions on Namespaces. At the API server each counts as being within
@@ -15,12 +16,10 @@ import (
 // the caller may also get the Namespace: nobody is shown one that the API server would not show
 // them.
 
-func areNamespaces(group, resource string) bool { return group == "" && resource == "namespaces" }
-
 // allowed asks whether a request is allowed as a whole.
 func (a *Access) allowed(ctx context.Context, id auth.Identity, request auth.Request) (bool, error) {
 	decision, err := a.opts.Authorizer.Authorize(ctx, id, request)
-	if err != nil || !decision.Allowed || !areNamespaces(request.Group, request.Resource) || request.Name == "" || request.Verb == "get" {
+	if err != nil || !decision.Allowed || !visibility.AreNamespaces(request.Group, request.Resource) || request.Name == "" || request.Verb == "get" {
 		return decision.Allowed, err
 	}
 	cluster, get := request, request
@@ -34,7 +33,7 @@ func (a *Access) allowed(ctx context.Context, id auth.Identity, request auth.Req
 // scope asks where a request is allowed.
 func (a *Access) scope(ctx context.Context, id auth.Identity, request auth.Request) (auth.Scope, error) {
 	scope, err := a.opts.Authorizer.Scope(ctx, id, request)
-	if err != nil || scope.All || scope.Empty() || !areNamespaces(request.Group, request.Resource) || request.Verb == "get" {
+	if err != nil || scope.All || scope.Empty() || !visibility.AreNamespaces(request.Group, request.Resource) || request.Verb == "get" {
 		return scope, err
 	}
 	request.Verb = "get"

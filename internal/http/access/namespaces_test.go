@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/visibility"
 )
 
 // roles is an authorizer that knows what is allowed by verb.
@@ -47,7 +48,7 @@ func TestRolesInANamespaceDoNotListIt(t *testing.T) {
 	} {
 		a := &Access{opts: Options{Authorizer: c.roles}}
 		for _, verb := range []string{"list", "watch"} {
-			scope, err := a.scope(t.Context(), auth.Identity{}, Target{Version: "v1", Resource: "namespaces"}.Request("", verb))
+			scope, err := a.scope(t.Context(), auth.Identity{}, visibility.Target{Version: "v1", Resource: "namespaces"}.Request("", verb))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -61,7 +62,7 @@ func TestRolesInANamespaceDoNotListIt(t *testing.T) {
 				t.Errorf("%s: %s shows %v", name, verb, listed)
 			}
 		}
-		one, err := a.allowed(t.Context(), auth.Identity{}, Target{Version: "v1", Resource: "namespaces", Name: "one"}.Request("", "watch"))
+		one, err := a.allowed(t.Context(), auth.Identity{}, visibility.Target{Version: "v1", Resource: "namespaces", Name: "one"}.Request("", "watch"))
 		if err != nil || one != c.one {
 			t.Errorf("%s: watch by name: %t, %v", name, one, err)
 		}

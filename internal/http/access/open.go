@@ -15,6 +15,7 @@ import (
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/http/auditrecord"
 	"github.com/kubecast/kubecast/internal/http/reply"
+	"github.com/kubecast/kubecast/internal/visibility"
 )
 
 // Options configure an Access; all are required.
@@ -24,7 +25,7 @@ type Options struct {
 	SyncTimeout time.Duration // how long a request waits for a kind's first list
 }
 
-// Access finds what paths name, and how much of it a caller may see.
+// Access finds how much of a target a caller may see, and the store that has it.
 type Access struct {
 	opts     Options
 	clusters atomic.Pointer[clusters]
@@ -41,7 +42,7 @@ func New(opts Options) (*Access, error) {
 type Grant struct {
 	Kinds   *cache.Kinds
 	Store   *cache.Store
-	Visible *Visibility
+	Visible *visibility.Visibility
 	Release func()
 }
 
@@ -61,8 +62,10 @@ func (g Grant) History(epoch string) string {
 
 // Open authorizes a verb on a target, and finds the store that serves it. The permission is checked first: a caller
 // who may not see a kind does not learn whether it exists.
-func (a *Access) Open(ctx context.Context, id auth.Identity, t Target, verb string) (g Grant, err error) {
-	defer func() { auditrecord.Of(ctx).Decided(Part{t, g.Visible}.Read(verb), err) }()
+func (a *Access) Open(ctx context.Context, id auth.Identity, t visibility.Target, verb string) (g Grant, err error) {
+	defer func() {
+		auditrecord.Of(ctx).Decided(ReadPart(visibility.Part{Target: t, Visible: g.Visible}, verb), err)
+	}()
 	g, kind, err := a.Find(ctx, id, t, verb)
 	if err != nil {
 		return g, err
@@ -83,9 +86,9 @@ func (a *Access) Open(ctx context.Context, id auth.Identity, t Target, verb stri
 }
 
 // FindMeasured authorizes a verb on a target whose kind is measured, and finds the kind.
-func (a *Access) FindMeasured(ctx context.Context, id auth.Identity, t Target, verb string) (g Grant, kind cluster.Kind, err error) {
+func (a *Access) FindMeasured(ctx context.Context, id auth.Identity, t visibility.Target, verb string) (g Grant, kind cluster.Kind, err error) {
 	g, kind, err = a.Find(ctx, id, t, verb)
-	auditrecord.Of(ctx).Decided(Part{t, g.Visible}.Read(verb), err)
+	auditrecord.Of(ctx).Decided(ReadPart(visibility.Part{Target: t, Visible: g.Visible}, verb), err)
 	if err == nil && !kind.Measured {
 		err = cache.ErrNotWatchable
 	}
@@ -93,7 +96,7 @@ func (a *Access) FindMeasured(ctx context.Context, id auth.Identity, t Target, v
 }
 
 // Find authorizes a verb on a target, and finds its kind, but no store. Nothing of it is told to the audit log.
-func (a *Access) Find(ctx context.Context, id auth.Identity, t Target, verb string) (g Grant, kind cluster.Kind, err error) {
+func (a *Access) Find(ctx context.Context, id auth.Identity, t visibility.Target, verb string) (g Grant, kind cluster.Kind, err error) {
 	if g.Kinds, err = a.Cluster(t.Cluster); err != nil {
 		return g, kind, err
 	}
@@ -115,7 +118,7 @@ func (a *Access) Find(ctx context.Context, id auth.Identity, t Target, verb stri
 		return g, kind, reply.NoResource() // it is in a namespace
 	}
 	var ok bool
-	if g.Visible, ok = VisibilityOf(scope, t, kind); !ok {
+	if g.Visible, ok = visibility.Of(scope, t, kind); !ok {
 		return g, kind, Forbidden(id, t, verb)
 	}
 	return g, kind, nil
@@ -124,7 +127,7 @@ func (a *Access) Find(ctx context.Context, id auth.Identity, t Target, verb stri
 // FindGone is Find for a kind that the cluster no longer has, but of which the gateway still knows something. The
 // calling code must have checked that the kind is gone. It is not known whether the kind had namespaces, so it is
 // treated as if it had.
-func (a *Access) FindGone(ctx context.Context, id auth.Identity, t Target, verb string) (g Grant, err error) {
+func (a *Access) FindGone(ctx context.Context, id auth.Identity, t visibility.Target, verb string) (g Grant, err error) {
 	if g.Kinds, err = a.Cluster(t.Cluster); err != nil {
 		return g, err
 	}
@@ -133,7 +136,7 @@ func (a *Access) FindGone(ctx context.Context, id auth.Identity, t Target, verb 
 		return g, err
 	}
 	var ok bool
-	if g.Visible, ok = VisibilityOf(scope, t, cluster.Kind{Group: t.Group, Version: t.Version, Resource: t.Resource, Namespaced: true}); !ok {
+	if g.Visible, ok = visibility.Of(scope, t, cluster.Kind{Group: t.Group, Version: t.Version, Resource: t.Resource, Namespaced: true}); !ok {
 		return g, Forbidden(id, t, verb)
 	}
 	return g, nil
@@ -144,7 +147,7 @@ func (a *Access) FindGone(ctx context.Context, id auth.Identity, t Target, verb 
 const UnconfirmedFor = time.Minute
 
 // OpenSynced is Open, but waits for the store's first list. It does not wait for a cluster that is away.
-func (a *Access) OpenSynced(ctx context.Context, id auth.Identity, t Target, verb string) (Grant, error) {
+func (a *Access) OpenSynced(ctx context.Context, id auth.Identity, t visibility.Target, verb string) (Grant, error) {
 	g, err := a.Open(ctx, id, t, verb)
 	if err != nil || g.Store.Upstream().Synced {
 		return g, err
@@ -187,7 +190,7 @@ func AwaitAll(ctx context.Context, store *cache.Store, version uint64) error {
 // permitted asks on which part of a target a caller may do a verb. Exists says that the target is being served, so
 // that its existence is not checked again: when a kind is removed, its streams end with that reason, and not for lack
 // of a permission.
-func (a *Access) permitted(ctx context.Context, kinds *cache.Kinds, id auth.Identity, t Target, verb string, exists bool) (auth.Scope, error) {
+func (a *Access) permitted(ctx context.Context, kinds *cache.Kinds, id auth.Identity, t visibility.Target, verb string, exists bool) (auth.Scope, error) {
 	request := t.Request(kinds.Cluster().Name(), verb)
 	allowed, err := a.allowed(ctx, id, request)
 	switch {
@@ -207,18 +210,18 @@ func (a *Access) permitted(ctx context.Context, kinds *cache.Kinds, id auth.Iden
 
 // See asks again how much a caller may see of a target of a kind that is being served; ok is false if that is
 // nothing.
-func (a *Access) See(ctx context.Context, kinds *cache.Kinds, id auth.Identity, t Target, kind cluster.Kind, verb string) (_ *Visibility, ok bool, err error) {
+func (a *Access) See(ctx context.Context, kinds *cache.Kinds, id auth.Identity, t visibility.Target, kind cluster.Kind, verb string) (_ *visibility.Visibility, ok bool, err error) {
 	scope, err := a.permitted(ctx, kinds, id, t, verb, true)
 	if err != nil {
 		return nil, false, err
 	}
-	visible, ok := VisibilityOf(scope, t, kind)
+	visible, ok := visibility.Of(scope, t, kind)
 	return visible, ok, nil
 }
 
 // Everywhere reports whether a caller may do a verb on all of a target's kind, in all namespaces,
 // be they gone or to come.
-func (a *Access) Everywhere(ctx context.Context, kinds *cache.Kinds, id auth.Identity, t Target, verb string) (bool, error) {
+func (a *Access) Everywhere(ctx context.Context, kinds *cache.Kinds, id auth.Identity, t visibility.Target, verb string) (bool, error) {
 	t.Namespace, t.Name = "", ""
 	decision, err := a.opts.Authorizer.Authorize(ctx, id, t.Request(kinds.Cluster().Name(), verb))
 	return decision.Allowed, err
@@ -227,7 +230,7 @@ func (a *Access) Everywhere(ctx context.Context, kinds *cache.Kinds, id auth.Ide
 // May asks whether Open would show a caller anything of a target; whole says whether that is all of it. A target
 // without a version means the one that the cluster prefers, and a namespace does not count for a kind that is in none.
 // Like Open, it does not tell a caller who may not see a kind whether it exists.
-func (a *Access) May(ctx context.Context, kinds *cache.Kinds, id auth.Identity, t Target, verb string) (ok, whole bool, err error) {
+func (a *Access) May(ctx context.Context, kinds *cache.Kinds, id auth.Identity, t visibility.Target, verb string) (ok, whole bool, err error) {
 	find := func() (kind cluster.Kind, err error) {
 		if t.Version == "" {
 			kind, err = kinds.Cluster().Preferred(ctx, t.Group, t.Resource)
@@ -259,7 +262,7 @@ func (a *Access) May(ctx context.Context, kinds *cache.Kinds, id auth.Identity, 
 			return false, false, notThere(err)
 		}
 	}
-	visible, ok := VisibilityOf(scope, t, kind)
+	visible, ok := visibility.Of(scope, t, kind)
 	return ok, ok && visible == nil, nil
 }
 
@@ -285,7 +288,7 @@ func (a *Access) Scope(ctx context.Context, id auth.Identity, kinds *cache.Kinds
 		return scope, err
 	}
 	if kind, err := kinds.Cluster().Named(ctx, name); err == nil {
-		scope = applicable(scope, kind)
+		scope = visibility.Applicable(scope, kind)
 	}
 	return scope, nil
 }

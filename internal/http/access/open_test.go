@@ -22,6 +22,7 @@ import (
 	"github.com/kubecast/kubecast/internal/http/auditrecord"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/stream"
+	"github.com/kubecast/kubecast/internal/visibility"
 )
 
 // caller is an authorizer of one caller, who may do any verb within a scope.
@@ -112,30 +113,30 @@ func TestACallerFindsWhatTheyMaySee(t *testing.T) {
 	const all = "all"
 	inBubble(t, func(s *served) {
 		for _, c := range []struct {
-			target   Target
+			target   visibility.Target
 			scope    auth.Scope
 			code     int    // 0: found
 			see      string // all, or the summary of what is visible
 			mayOther bool   // May sees it all the same, since the namespace does not count there
 		}{
-			{target: Target{Version: "v1", Resource: "pods"}, scope: everything, see: all},
-			{target: Target{Version: "v1", Resource: "pods"}, scope: inA, see: "{false [a] map[]}"},
-			{target: Target{Version: "v1", Resource: "pods"}, scope: oneInA, see: "{false [] map[a:[x]]}"},
-			{target: Target{Version: "v1", Resource: "pods"}, scope: nothing, code: 403},
-			{target: Target{Version: "v1", Resource: "pods", Namespace: "a"}, scope: inA, see: all},
-			{target: Target{Version: "v1", Resource: "pods", Namespace: "b"}, scope: inA, code: 403},
-			{target: Target{Version: "v1", Resource: "pods", Namespace: "a"}, scope: oneInA, see: "{false [] map[a:[x]]}"},
-			{target: Target{Version: "v1", Resource: "pods", Namespace: "a", Name: "x"}, scope: oneInA, see: all},
-			{target: Target{Version: "v1", Resource: "pods", Namespace: "a", Name: "y"}, scope: oneInA, code: 403},
-			{target: Target{Version: "v1", Resource: "nodes"}, scope: everything, see: all},
-			{target: Target{Version: "v1", Resource: "nodes"}, scope: inA, code: 403},
-			{target: Target{Version: "v1", Resource: "nodes"}, scope: named, see: "{false [] map[:[x]]}"},
-			{target: Target{Version: "v1", Resource: "nodes", Name: "x"}, scope: named, see: all},
-			{target: Target{Version: "v1", Resource: "nodes", Namespace: "a"}, scope: everything, code: 404, mayOther: true},
-			{target: Target{Version: "v1", Resource: "namespaces"}, scope: inA, see: "{false [a] map[]}"},
-			{target: Target{Version: "v1", Resource: "namespaces", Name: "a"}, scope: inA, see: all},
-			{target: Target{Version: "v1", Resource: "namespaces", Name: "b"}, scope: inA, code: 403},
-			{target: Target{Group: "metrics.k8s.io", Version: "v1beta1", Resource: "pods"}, scope: inA, see: "{false [a] map[]}"},
+			{target: visibility.Target{Version: "v1", Resource: "pods"}, scope: everything, see: all},
+			{target: visibility.Target{Version: "v1", Resource: "pods"}, scope: inA, see: "{false [a] map[]}"},
+			{target: visibility.Target{Version: "v1", Resource: "pods"}, scope: oneInA, see: "{false [] map[a:[x]]}"},
+			{target: visibility.Target{Version: "v1", Resource: "pods"}, scope: nothing, code: 403},
+			{target: visibility.Target{Version: "v1", Resource: "pods", Namespace: "a"}, scope: inA, see: all},
+			{target: visibility.Target{Version: "v1", Resource: "pods", Namespace: "b"}, scope: inA, code: 403},
+			{target: visibility.Target{Version: "v1", Resource: "pods", Namespace: "a"}, scope: oneInA, see: "{false [] map[a:[x]]}"},
+			{target: visibility.Target{Version: "v1", Resource: "pods", Namespace: "a", Name: "x"}, scope: oneInA, see: all},
+			{target: visibility.Target{Version: "v1", Resource: "pods", Namespace: "a", Name: "y"}, scope: oneInA, code: 403},
+			{target: visibility.Target{Version: "v1", Resource: "nodes"}, scope: everything, see: all},
+			{target: visibility.Target{Version: "v1", Resource: "nodes"}, scope: inA, code: 403},
+			{target: visibility.Target{Version: "v1", Resource: "nodes"}, scope: named, see: "{false [] map[:[x]]}"},
+			{target: visibility.Target{Version: "v1", Resource: "nodes", Name: "x"}, scope: named, see: all},
+			{target: visibility.Target{Version: "v1", Resource: "nodes", Namespace: "a"}, scope: everything, code: 404, mayOther: true},
+			{target: visibility.Target{Version: "v1", Resource: "namespaces"}, scope: inA, see: "{false [a] map[]}"},
+			{target: visibility.Target{Version: "v1", Resource: "namespaces", Name: "a"}, scope: inA, see: all},
+			{target: visibility.Target{Version: "v1", Resource: "namespaces", Name: "b"}, scope: inA, code: 403},
+			{target: visibility.Target{Group: "metrics.k8s.io", Version: "v1beta1", Resource: "pods"}, scope: inA, see: "{false [a] map[]}"},
 		} {
 			a := s.as(caller{c.scope, true})
 			name := fmt.Sprintf("%+v for %+v", c.target, c.scope)
@@ -189,9 +190,9 @@ func codeOf(err error) int {
 // TestWhoMaySeeNothingDoesNotLearnWhetherAKindExists, be it by the answer or by what the cluster is asked.
 func TestWhoMaySeeNothingDoesNotLearnWhetherAKindExists(t *testing.T) {
 	inBubble(t, func(s *served) {
-		pods, madeUp := Target{Version: "v1", Resource: "pods"}, Target{Version: "v1", Resource: "ghosts"}
+		pods, madeUp := visibility.Target{Version: "v1", Resource: "pods"}, visibility.Target{Version: "v1", Resource: "ghosts"}
 		a := s.as(caller{})
-		for _, target := range []Target{pods, madeUp} {
+		for _, target := range []visibility.Target{pods, madeUp} {
 			if _, _, err := a.Find(s.Context(), ann, target, "list"); codeOf(err) != http.StatusForbidden {
 				s.Errorf("%s: %v", target.Resource, err)
 			}
@@ -218,7 +219,7 @@ func TestWhoMaySeeNothingDoesNotLearnWhetherAKindExists(t *testing.T) {
 // TestAKindThatCannotBeReadIsGivenBack: else whoever asks for such kinds would keep their watches for ever.
 func TestAKindThatCannotBeReadIsGivenBack(t *testing.T) {
 	inBubble(t, func(s *served) {
-		a, pods := s.as(caller{everything, true}), Target{Version: "v1", Resource: "pods"}
+		a, pods := s.as(caller{everything, true}), visibility.Target{Version: "v1", Resource: "pods"}
 		s.api.Hang("pods")
 		began := time.Now()
 		if g, err := a.OpenSynced(s.Context(), ann, pods, "list"); err == nil || g.Store != nil || time.Since(began) != 10*time.Second {
@@ -250,7 +251,7 @@ func TestAKindThatCannotBeReadIsGivenBack(t *testing.T) {
 func TestWhatIsMeasuredHasNoWatch(t *testing.T) {
 	inBubble(t, func(s *served) {
 		a := s.as(caller{inA, true})
-		measured, pods := Target{Group: "metrics.k8s.io", Version: "v1beta1", Resource: "pods"}, Target{Version: "v1", Resource: "pods"}
+		measured, pods := visibility.Target{Group: "metrics.k8s.io", Version: "v1beta1", Resource: "pods"}, visibility.Target{Version: "v1", Resource: "pods"}
 		g, kind, err := a.FindMeasured(s.Context(), ann, measured, "list")
 		if err != nil || !kind.Measured || g.Kinds != s.kinds || g.Visible == nil {
 			s.Errorf("%+v: %v", kind, err)
@@ -269,7 +270,7 @@ func TestWhatIsMeasuredHasNoWatch(t *testing.T) {
 				s.Errorf("%s of what is measured: %t %v", verb, ok, err)
 			}
 		}
-		if ok, _, err := a.May(s.Context(), s.kinds, ann, Target{Version: "v1", Resource: "bindings"}, "list"); ok || err != nil {
+		if ok, _, err := a.May(s.Context(), s.kinds, ann, visibility.Target{Version: "v1", Resource: "bindings"}, "list"); ok || err != nil {
 			s.Errorf("what can be neither listed nor watched: %t %v", ok, err)
 		}
 	})
@@ -342,14 +343,14 @@ func TestClustersAreReplacedAsAWhole(t *testing.T) {
 // TestWhatIsLoggedOfAPartIsAllOfIt: who may see what is found out from the audit log, too.
 func TestWhatIsLoggedOfAPartIsAllOfIt(t *testing.T) {
 	pods := cluster.Kind{Version: "v1", Resource: "pods", Kind: "Pod", Namespaced: true}
-	target := Target{Cluster: "c", Group: "g", Version: "v", Resource: "r", Namespace: "a", Name: "n", Subresource: "log"}
+	target := visibility.Target{Cluster: "c", Group: "g", Version: "v", Resource: "r", Namespace: "a", Name: "n", Subresource: "log"}
 	want := auditrecord.Read{Cluster: "c", Group: "g", Version: "v", Resource: "r", Namespace: "a", Name: "n", Subresource: "log", Verb: "list"}
-	if got := (Part{Target: target}).Read("list"); got != want {
+	if got := ReadPart(visibility.Part{Target: target}, "list"); got != want {
 		t.Errorf("%+v", got)
 	}
-	some, _ := VisibilityOf(oneInA, Target{}, pods)
+	some, _ := visibility.Of(oneInA, visibility.Target{}, pods)
 	want.Partly = true
-	if got := (Part{target, some}).Read("list"); got != want {
+	if got := ReadPart(visibility.Part{Target: target, Visible: some}, "list"); got != want {
 		t.Errorf("%+v", got)
 	}
 }

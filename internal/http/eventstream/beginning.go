@@ -10,11 +10,11 @@ import (
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/backoff"
 	"github.com/kubecast/kubecast/internal/cache"
-	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/auditrecord"
 	"github.com/kubecast/kubecast/internal/http/permission"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/stream"
+	"github.com/kubecast/kubecast/internal/visibility"
 )
 
 const (
@@ -330,7 +330,7 @@ func (b *beginning) Question() permission.Question {
 	return b.source.Question()
 }
 
-func (b *beginning) Permit(visible *access.Visibility) {
+func (b *beginning) Permit(visible *visibility.Visibility) {
 	if b.source != nil {
 		b.source.Permit(visible)
 	}

@@ -16,12 +16,12 @@ import (
 
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/budget"
-	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/auditrecord"
 	"github.com/kubecast/kubecast/internal/http/eventstream"
 	"github.com/kubecast/kubecast/internal/http/permission"
 	"github.com/kubecast/kubecast/internal/http/scheduler"
 	"github.com/kubecast/kubecast/internal/stream"
+	"github.com/kubecast/kubecast/internal/visibility"
 )
 
 // board is what the example's source tells of: lines that are written one behind the other. Positions are how many there were.
@@ -83,7 +83,7 @@ func (r *reading) Bookmark(to eventstream.Sink) {
 
 // Question is asked again and again for as long as the stream runs. Everybody may read the board.
 func (r *reading) Question() permission.Question { return permission.Question{Key: "board"} }
-func (r *reading) Permit(*access.Visibility)     {}
+func (r *reading) Permit(*visibility.Visibility) {}
 
 func (r *reading) AuditRead() auditrecord.Read { return auditrecord.Read{} }
 

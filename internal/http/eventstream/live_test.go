@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/kubecast/kubecast/internal/auth"
-	"github.com/kubecast/kubecast/internal/http/access"
+	"github.com/kubecast/kubecast/internal/visibility"
 )
 
 // told are the names of the events that a client is told until it has been told all of some, whatever else comes.
@@ -76,7 +76,7 @@ func TestWhoJoinsABroadcastIsToldThatItsSourceIsStale(t *testing.T) {
 		}
 		return c != nil && c.Take() // from here on nobody serves it
 	})
-	granted, err := r.reach.Open(t.Context(), auth.Identity{}, access.Target{Version: "v1", Resource: "pods"}, "watch")
+	granted, err := r.reach.Open(t.Context(), auth.Identity{}, visibility.Target{Version: "v1", Resource: "pods"}, "watch")
 	if err != nil {
 		t.Fatal(err)
 	}

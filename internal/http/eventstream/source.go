@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"github.com/kubecast/kubecast/internal/auth"
-	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/auditrecord"
 	"github.com/kubecast/kubecast/internal/http/permission"
 	"github.com/kubecast/kubecast/internal/stream"
+	"github.com/kubecast/kubecast/internal/visibility"
 )
 
 // Source is one thing that a stream tells of: the objects that a path names, a history, logs, or anything
@@ -55,7 +55,7 @@ type Source interface {
 	// Question is what is asked again and again as long as the stream runs.
 	Question() permission.Question
 	// Permit says what the caller may see from now on. The next Read tells the client, if that has changed.
-	Permit(visible *access.Visibility)
+	Permit(visible *visibility.Visibility)
 	// AuditRead is the source as the audit log names it.
 	AuditRead() auditrecord.Read
 	// Close ends the reading: nothing wakes the session any more.

@@ -1,22 +1,22 @@
 package eventstream
 
 import (
-	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/stream"
+	"github.com/kubecast/kubecast/internal/visibility"
 )
 
 // VisibilityTracker knows what the client of a source was told that its caller may see, and whether
 // that has changed. A source that can go over from one visibility to another at once embeds it, and
 // Source.Permit with it. A watch cannot: it has objects to tell.
 type VisibilityTracker struct {
-	Visible *access.Visibility // what the client was told
+	Visible *visibility.Visibility // what the client was told
 
-	next     *access.Visibility // what may be seen, if that is to become another
-	outdated bool               // it is
+	next     *visibility.Visibility // what may be seen, if that is to become another
+	outdated bool                   // it is
 }
 
-func (t *VisibilityTracker) Permit(visible *access.Visibility) {
+func (t *VisibilityTracker) Permit(visible *visibility.Visibility) {
 	t.next, t.outdated = visible, !visible.Same(t.Visible)
 }
 
@@ -24,7 +24,7 @@ func (t *VisibilityTracker) Permit(visible *access.Visibility) {
 func (t *VisibilityTracker) Outdated() bool { return t.outdated }
 
 // Next is what may be seen instead of what the client was told, if it is Outdated.
-func (t *VisibilityTracker) Next() *access.Visibility { return t.next }
+func (t *VisibilityTracker) Next() *visibility.Visibility { return t.next }
 
 // Adopt goes over to what may be seen now. It returns the event that says so.
 func (t *VisibilityTracker) Adopt() (event string) {

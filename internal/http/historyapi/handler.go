@@ -25,6 +25,7 @@ import (
 	"github.com/kubecast/kubecast/internal/jobs/service"
 	"github.com/kubecast/kubecast/internal/jobs/store"
 	"github.com/kubecast/kubecast/internal/jobs/wire"
+	"github.com/kubecast/kubecast/internal/visibility"
 )
 
 // Options configure a Handler; all are required unless they say otherwise.
@@ -53,12 +54,12 @@ func New(opts Options) *Handler { return &Handler{opts} }
 const Prefix = "/history"
 
 // Target is what a path of the history names.
-func Target(path string) (access.Target, bool) {
+func Target(path string) (visibility.Target, bool) {
 	rest, ok := strings.CutPrefix(path, Prefix)
 	if !ok || !utf8.ValidString(rest) || strings.IndexByte(rest, 0) >= 0 { // databases refuse such texts, and no object has such a name
-		return access.Target{}, false
+		return visibility.Target{}, false
 	}
-	return access.Parse(rest)
+	return visibility.Parse(rest)
 }
 
 // awayFor is after how long clients may ask again while the history's database is away.
@@ -132,7 +133,7 @@ func (h *Handler) Answer(w http.ResponseWriter, r *http.Request, id auth.Identit
 }
 
 // now is the time of the cluster that a target is in, as its history's times are.
-func (h *Handler) now(t access.Target) time.Time {
+func (h *Handler) now(t visibility.Target) time.Time {
 	if kinds, err := h.opts.Access.Cluster(t.Cluster); err == nil {
 		return kinds.Cluster().Now()
 	}
@@ -141,9 +142,9 @@ func (h *Handler) now(t access.Target) time.Time {
 
 // grant decides what a caller may see. Own says that callers are shown their own jobs in all namespaces. For that they
 // have to ask for their own.
-func (h *Handler) grant(ctx context.Context, id auth.Identity, t access.Target, verb string, asksForOwn bool) (g access.Grant, kind cluster.Kind, own bool, err error) {
+func (h *Handler) grant(ctx context.Context, id auth.Identity, t visibility.Target, verb string, asksForOwn bool) (g access.Grant, kind cluster.Kind, own bool, err error) {
 	g, kind, own, err = h.permit(ctx, id, t, verb, asksForOwn)
-	auditrecord.Of(ctx).Decided(access.Part{Target: t, Visible: g.Visible}.Read(verb), err)
+	auditrecord.Of(ctx).Decided(access.ReadPart(visibility.Part{Target: t, Visible: g.Visible}, verb), err)
 	if err == nil {
 		g.Visible, err = h.narrow(ctx, g.Kinds, id, t, kind, verb, g.Visible)
 	}
@@ -152,7 +153,7 @@ func (h *Handler) grant(ctx context.Context, id auth.Identity, t access.Target, 
 
 // permit is grant, but nothing of it is told to the audit log, and permissions in a namespace count
 // for former ones of its name, too.
-func (h *Handler) permit(ctx context.Context, id auth.Identity, t access.Target, verb string, asksForOwn bool) (g access.Grant, kind cluster.Kind, own bool, err error) {
+func (h *Handler) permit(ctx context.Context, id auth.Identity, t visibility.Target, verb string, asksForOwn bool) (g access.Grant, kind cluster.Kind, own bool, err error) {
 	own = h.opts.SeeTheirOwn && asksForOwn && !id.Anonymous // all anonymous callers have the same name
 	g, kind, err = h.opts.Access.Find(ctx, id, t, verb)
 	if id.Cluster != "" && (g.Kinds == nil || id.Cluster != g.Kinds.Cluster().Name()) {
@@ -162,13 +163,13 @@ func (h *Handler) permit(ctx context.Context, id auth.Identity, t access.Target,
 		g, err = h.opts.Access.FindGone(ctx, id, t, verb)
 	}
 	if failed := reply.To(err); err != nil && own && failed.Code == http.StatusForbidden {
-		g.Visible, err = access.Nothing(), nil
+		g.Visible, err = visibility.Nothing(), nil
 	}
 	return g, kind, own, err
 }
 
 // find decides what the caller may see, and completes the question's filter with it.
-func (h *Handler) find(ctx context.Context, id auth.Identity, t access.Target, q *question) (g access.Grant, err error) {
+func (h *Handler) find(ctx context.Context, id auth.Identity, t visibility.Target, q *question) (g access.Grant, err error) {
 	verb := "list"
 	if t.Name != "" {
 		verb = "get"
@@ -188,7 +189,7 @@ func (h *Handler) find(ctx context.Context, id auth.Identity, t access.Target, q
 }
 
 // isKnown reports whether there is a history of a kind that the cluster does not have any more.
-func (h *Handler) isKnown(ctx context.Context, id auth.Identity, g access.Grant, t access.Target) bool {
+func (h *Handler) isKnown(ctx context.Context, id auth.Identity, g access.Grant, t visibility.Target) bool {
 	if g.Kinds == nil {
 		return false
 	}
@@ -200,7 +201,7 @@ func (h *Handler) isKnown(ctx context.Context, id auth.Identity, g access.Grant,
 }
 
 // jobs makes a page of jobs.
-func (h *Handler) jobs(ctx context.Context, p *page, id auth.Identity, g access.Grant, t access.Target, q question, now jobs.Time) error {
+func (h *Handler) jobs(ctx context.Context, p *page, id auth.Identity, g access.Grant, t visibility.Target, q question, now jobs.Time) error {
 	var creations *seal.Numbers // nil: none is told that needs them
 	if p.seeks {
 		var err error
@@ -267,7 +268,7 @@ func (h *Handler) jobs(ctx context.Context, p *page, id auth.Identity, g access.
 const mostPods = 100
 
 // podsOf are the newest pods of the one job that is asked for, and behind them those of which a log is kept.
-func (h *Handler) podsOf(ctx context.Context, p *page, g access.Grant, t access.Target, q question, kept store.Keeping) ([]wire.Run, error) {
+func (h *Handler) podsOf(ctx context.Context, p *page, g access.Grant, t visibility.Target, q question, kept store.Keeping) ([]wire.Run, error) {
 	numbers, err := p.from.Numbers(ctx, g.Kinds.Cluster(), service.Runs.Numbering(t.Qualified()))
 	if err != nil {
 		return nil, err
@@ -291,7 +292,7 @@ func (h *Handler) podsOf(ctx context.Context, p *page, g access.Grant, t access.
 }
 
 // runs makes a page of runs.
-func (h *Handler) runs(ctx context.Context, p *page, g access.Grant, t access.Target, q question) error {
+func (h *Handler) runs(ctx context.Context, p *page, g access.Grant, t visibility.Target, q question) error {
 	numbers, err := p.from.Numbers(ctx, g.Kinds.Cluster(), service.Runs.Numbering(t.Qualified()))
 	if err != nil {
 		return err
@@ -306,7 +307,7 @@ func (h *Handler) runs(ctx context.Context, p *page, g access.Grant, t access.Ta
 }
 
 // transitions makes a page of transitions.
-func (h *Handler) transitions(ctx context.Context, p *page, g access.Grant, t access.Target, q question) error {
+func (h *Handler) transitions(ctx context.Context, p *page, g access.Grant, t visibility.Target, q question) error {
 	numbers, err := p.from.Numbers(ctx, g.Kinds.Cluster(), t.Qualified())
 	if err != nil {
 		return err

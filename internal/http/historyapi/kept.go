@@ -11,6 +11,7 @@ import (
 	"github.com/kubecast/kubecast/internal/http/auditrecord"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/jobs/store"
+	"github.com/kubecast/kubecast/internal/visibility"
 )
 
 // isOfOneJob reports whether the question is for what is kept of one job.
@@ -18,7 +19,7 @@ func (q *question) isOfOneJob() bool { return q.view == viewSpec || q.view == vi
 
 // job reads which job is asked about. There is no owner=me: callers are shown what the object said
 // if they may get it, whoever is named as its owner.
-func (q *question) job(query url.Values, t access.Target) (err error) {
+func (q *question) job(query url.Values, t visibility.Target) (err error) {
 	for name := range query {
 		if name != "view" && name != "uid" && (name != "pod" || q.view != viewLog) {
 			return reply.BadRequest("%s: has no meaning with view=%s, which is of one job", name, q.view)
@@ -49,7 +50,7 @@ func (q *question) keptKind() store.KeptKind {
 }
 
 // kept answers what is kept of a job, if the caller may see the job; of a log, if they may also read logs where it is.
-func (h *Handler) kept(ctx context.Context, p *page, id auth.Identity, g access.Grant, t access.Target, q question) error {
+func (h *Handler) kept(ctx context.Context, p *page, id auth.Identity, g access.Grant, t visibility.Target, q question) error {
 	asked := []store.Filter{q.filter}
 	if q.view == viewLog {
 		readable, err := h.withLogs(ctx, id, t, q.filter)
@@ -86,14 +87,14 @@ func notKept(q question) error {
 // withLogs completes a filter with what the caller may see of jobs who may read the logs of all
 // pods in their namespace. As with jobs, a permission in a namespace is one in the namespace that
 // lives: it shows nothing that was written in a former one of its name.
-func (h *Handler) withLogs(ctx context.Context, id auth.Identity, t access.Target, f store.Filter) (store.Filter, error) {
-	logs := access.Target{Cluster: t.Cluster, Version: "v1", Resource: "pods", Namespace: t.Namespace, Subresource: "log"}
+func (h *Handler) withLogs(ctx context.Context, id auth.Identity, t visibility.Target, f store.Filter) (store.Filter, error) {
+	logs := visibility.Target{Cluster: t.Cluster, Version: "v1", Resource: "pods", Namespace: t.Namespace, Subresource: "log"}
 	g, kind, err := h.opts.Access.Find(ctx, id, logs, "get")
 	if err == nil && g.Visible != nil {
 		err = access.Forbidden(id, logs, "get") // which pod it was is not told to callers who may read the logs of some
 	}
 	if err != nil {
-		auditrecord.Of(ctx).Decided(logs.Read("get"), err)
+		auditrecord.Of(ctx).Decided(access.ReadOf(logs, "get"), err)
 		return f, err
 	}
 	visible, err := h.narrow(ctx, g.Kinds, id, logs, kind, "get", nil)

@@ -12,6 +12,7 @@ import (
 	"github.com/kubecast/kubecast/internal/jobs"
 	"github.com/kubecast/kubecast/internal/jobs/store"
 	"github.com/kubecast/kubecast/internal/jobs/wire"
+	"github.com/kubecast/kubecast/internal/visibility"
 )
 
 // What a job is a part of, and what its parts are, are jobs of other kinds. A caller is told of
@@ -23,7 +24,7 @@ type links struct {
 	page     *page
 	caller   auth.Identity
 	in       access.Grant
-	target   access.Target            // of the page
+	target   visibility.Target        // of the page
 	own      bool                     // the caller asks for their own jobs
 	sees     map[string]*store.Filter // by kind: what of it the caller may see; nil: nothing
 	parents  map[string]bool          // by uid: those that the caller may see
@@ -99,7 +100,7 @@ func (l *links) look(ctx context.Context, kind string) (*store.Filter, error) {
 		return nil, nil
 	}
 	resource, group, _ := strings.Cut(kind, ".")
-	t := access.Target{Cluster: l.target.Cluster, Group: group, Resource: resource, Namespace: l.target.Namespace}
+	t := visibility.Target{Cluster: l.target.Cluster, Group: group, Resource: resource, Namespace: l.target.Namespace}
 	if there, err := l.in.Kinds.Cluster().Preferred(ctx, group, resource); err == nil {
 		t.Version = there.Version
 	}

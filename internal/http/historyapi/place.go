@@ -4,11 +4,11 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/eventstream"
 	"github.com/kubecast/kubecast/internal/jobs/seal"
 	"github.com/kubecast/kubecast/internal/jobs/wire"
 	"github.com/kubecast/kubecast/internal/stream"
+	"github.com/kubecast/kubecast/internal/visibility"
 )
 
 // Numbers count the transitions of all callers. So they are told as they are to those only who may
@@ -18,9 +18,9 @@ import (
 
 // place is where a client stands in a log.
 type place struct {
-	numbers *seal.Numbers      // nil before Ready
-	visible *access.Visibility // nil: the caller sees all, and so numbers
-	shared  bool               // numbers count also what is of other kinds, so nobody sees them
+	numbers *seal.Numbers          // nil before Ready
+	visible *visibility.Visibility // nil: the caller sees all, and so numbers
+	shared  bool                   // numbers count also what is of other kinds, so nobody sees them
 
 	placed bool   // seq is a position: all transitions up to it were told, or are not for this client
 	seq    uint64 // of which the client is told only as much as claimed says, if that is not ""
@@ -28,7 +28,7 @@ type place struct {
 }
 
 // seen says what the caller may see from now on.
-func (p *place) seen(visible *access.Visibility) {
+func (p *place) seen(visible *visibility.Visibility) {
 	if p.visible = visible; p.placed {
 		p.mark()
 	}

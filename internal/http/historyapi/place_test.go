@@ -7,16 +7,16 @@ import (
 
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/cluster"
-	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/eventstream"
 	"github.com/kubecast/kubecast/internal/jobs/seal"
 	"github.com/kubecast/kubecast/internal/stream"
+	"github.com/kubecast/kubecast/internal/visibility"
 )
 
 // part is what a caller sees who sees one namespace.
-func part(t testing.TB) *access.Visibility {
+func part(t testing.TB) *visibility.Visibility {
 	t.Helper()
-	visible, ok := access.VisibilityOf(auth.Scope{Namespaces: []string{"a"}}, access.Target{}, cluster.Kind{Namespaced: true})
+	visible, ok := visibility.Of(auth.Scope{Namespaces: []string{"a"}}, visibility.Target{}, cluster.Kind{Namespaced: true})
 	if !ok {
 		t.Fatal("nothing can be seen")
 	}
@@ -26,7 +26,7 @@ func part(t testing.TB) *access.Visibility {
 // A client that comes back with an id goes on where it was, whichever source's event had the id.
 func TestPlacesComeBackThroughEventIDs(t *testing.T) {
 	numbers := seal.New(seal.NewKey(), "c", "jobs.batch")
-	for name, visible := range map[string]*access.Visibility{"all": nil, "a part": part(t), "nothing": access.Nothing()} {
+	for name, visible := range map[string]*visibility.Visibility{"all": nil, "a part": part(t), "nothing": visibility.Nothing()} {
 		for _, seq := range []uint64{0, 1, 1 << 40} {
 			for how, move := range map[string]func(*place){"told": func(p *place) { p.tell(seq) }, "marked": func(p *place) { p.placed, p.seq = true, seq; p.mark() }} {
 				p := &place{numbers: numbers, visible: visible}
@@ -94,7 +94,7 @@ func FuzzPlace(f *testing.F) {
 			return
 		}
 		claim := position.Claims["h"]
-		for _, visible := range []*access.Visibility{nil, visible} {
+		for _, visible := range []*visibility.Visibility{nil, visible} {
 			p := &place{numbers: numbers, visible: visible}
 			switch reset := p.take(claim); reset {
 			case "":

@@ -13,11 +13,11 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/jobs"
 	"github.com/kubecast/kubecast/internal/jobs/seal"
 	"github.com/kubecast/kubecast/internal/jobs/store"
+	"github.com/kubecast/kubecast/internal/visibility"
 )
 
 // question is what a request asks for.
@@ -53,7 +53,7 @@ const (
 const me = "me"
 
 // parse reads a question. Username is the caller's.
-func parse(query url.Values, t access.Target, username string, now time.Time) (q question, err error) {
+func parse(query url.Values, t visibility.Target, username string, now time.Time) (q question, err error) {
 	for name := range query {
 		if !slices.Contains(parameters, name) {
 			return q, reply.BadRequest("%s: there is no such parameter; there are %s", reply.Shortened(name), strings.Join(parameters, ", "))
@@ -133,7 +133,7 @@ func parse(query url.Values, t access.Target, username string, now time.Time) (q
 }
 
 // parseStream reads what a stream asks for. The owner me stays as it is.
-func parseStream(query url.Values, t access.Target, now time.Time) (q question, err error) {
+func parseStream(query url.Values, t visibility.Target, now time.Time) (q question, err error) {
 	limit := defaultLimit
 	switch text := query.Get("limit"); text {
 	case "":
@@ -244,7 +244,7 @@ func timeOf(name string, given []string, now time.Time) (jobs.Time, error) {
 }
 
 // digest is the same for two questions if the pages of one may follow those of the other.
-func digest(query url.Values, t access.Target) string {
+func digest(query url.Values, t visibility.Target) string {
 	asked := url.Values{"": {t.Cluster, t.Qualified(), t.Namespace, t.Name}}
 	for name, values := range query {
 		if name != "limit" && name != "continue" {

@@ -6,15 +6,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/jobs"
 	"github.com/kubecast/kubecast/internal/jobs/seal"
 	"github.com/kubecast/kubecast/internal/jobs/service"
 	"github.com/kubecast/kubecast/internal/jobs/store"
+	"github.com/kubecast/kubecast/internal/visibility"
 )
 
-var jobsOfAll = access.Target{Group: "batch", Version: "v1", Resource: "jobs"}
+var jobsOfAll = visibility.Target{Group: "batch", Version: "v1", Resource: "jobs"}
 
 // A time that is given as how long ago it was is the same on all pages, or the last ones would lack what the first had.
 func TestPagesAreOfOneSpanOfTime(t *testing.T) {

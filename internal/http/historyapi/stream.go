@@ -19,6 +19,7 @@ import (
 	"github.com/kubecast/kubecast/internal/jobs/store"
 	"github.com/kubecast/kubecast/internal/jobs/wire"
 	"github.com/kubecast/kubecast/internal/stream"
+	"github.com/kubecast/kubecast/internal/visibility"
 )
 
 // Stream is an eventstream.Parser: it reads what is asked of a stream of transitions, or of runs.
@@ -45,7 +46,7 @@ func (h *Handler) Stream(name, path string, query url.Values) (eventstream.Opene
 }
 
 // target is what a path of the history names, if its history is kept.
-func (h *Handler) target(path string) (access.Target, error) {
+func (h *Handler) target(path string) (visibility.Target, error) {
 	t, ok := Target(path)
 	switch {
 	case !ok:
@@ -71,7 +72,7 @@ type changes struct {
 	event      string       // the name of what is told
 	in         access.Grant // no store
 	kind       cluster.Kind
-	target     access.Target
+	target     visibility.Target
 	own        bool // the caller's own are shown wherever they are
 	quotaOwner string
 	name       string // in event ids
@@ -90,7 +91,7 @@ type changes struct {
 }
 
 // open opens the source for a caller.
-func (h *Handler) open(ctx context.Context, id auth.Identity, name string, t access.Target, q question) (eventstream.Source, error) {
+func (h *Handler) open(ctx context.Context, id auth.Identity, name string, t visibility.Target, q question) (eventstream.Source, error) {
 	granted, kind, own, err := h.grant(ctx, id, t, "watch", q.me)
 	if err != nil {
 		return nil, err
@@ -394,13 +395,13 @@ func (s *changes) Question() permission.Question {
 	kinds, target, kind, own, h := s.in.Kinds, s.target, s.kind, s.own, s.handler
 	return permission.Question{
 		Key: fmt.Sprintf("history %p %#v %t", kinds, target, own),
-		See: func(ctx context.Context, id auth.Identity) (*access.Visibility, bool, error) {
+		See: func(ctx context.Context, id auth.Identity) (*visibility.Visibility, bool, error) {
 			visible, ok, err := h.opts.Access.See(ctx, kinds, id, target, kind, "watch")
 			if err == nil && ok {
 				visible, err = h.narrow(ctx, kinds, id, target, kind, "watch", visible)
 			}
 			if err == nil && !ok && own {
-				visible, ok = access.Nothing(), true
+				visible, ok = visibility.Nothing(), true
 			}
 			return visible, ok, err
 		},
@@ -409,7 +410,7 @@ func (s *changes) Question() permission.Question {
 }
 
 func (s *changes) AuditRead() auditrecord.Read {
-	read := access.Part{Target: s.target, Visible: s.Visible}.Read("watch")
+	read := access.ReadPart(visibility.Part{Target: s.target, Visible: s.Visible}, "watch")
 	read.Partly = !isWhole(s.Visible, s.target)
 	if s.prefix != "" {
 		read.Watch = s.name

@@ -11,6 +11,7 @@ import (
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/jobs"
 	"github.com/kubecast/kubecast/internal/jobs/store"
+	"github.com/kubecast/kubecast/internal/visibility"
 )
 
 const (
@@ -96,7 +97,7 @@ func tooManyGroups() error {
 }
 
 // usageOf makes the answer to a question for usage.
-func (h *Handler) usageOf(ctx context.Context, p *page, g access.Grant, t access.Target, q question, now jobs.Time) error {
+func (h *Handler) usageOf(ctx context.Context, p *page, g access.Grant, t visibility.Target, q question, now jobs.Time) error {
 	usage := jobs.NewUsage(q.span())
 	err := p.from.Lives(ctx, g.Kinds.Cluster(), t.Qualified(), q.filter, q.by, q.span(), now, func(batch []jobs.Lived) error {
 		for _, l := range batch {
@@ -134,7 +135,7 @@ type ended struct {
 }
 
 // endsOf makes the answer to a question for ends.
-func (h *Handler) endsOf(ctx context.Context, p *page, g access.Grant, t access.Target, q question) error {
+func (h *Handler) endsOf(ctx context.Context, p *page, g access.Grant, t visibility.Target, q question) error {
 	ends, all := jobs.NewEnds(q.span()), 0
 	err := p.from.Ends(ctx, g.Kinds.Cluster(), t.Qualified(), q.filter, func(batch []*jobs.Transition) error {
 		for _, tr := range batch {

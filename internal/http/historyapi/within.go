@@ -6,10 +6,10 @@ import (
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
-	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/jobs"
 	"github.com/kubecast/kubecast/internal/jobs/store"
+	"github.com/kubecast/kubecast/internal/visibility"
 )
 
 // A permission in a namespace is one in the namespace that lives. What was in one of the same name
@@ -18,7 +18,7 @@ import (
 
 // narrow is what a caller may see of a target, who may see so much of it now. It is nil only for
 // callers who may see all of the kind: all of a namespace, or of a name, is less than that.
-func (h *Handler) narrow(ctx context.Context, kinds *cache.Kinds, id auth.Identity, t access.Target, kind cluster.Kind, verb string, visible *access.Visibility) (*access.Visibility, error) {
+func (h *Handler) narrow(ctx context.Context, kinds *cache.Kinds, id auth.Identity, t visibility.Target, kind cluster.Kind, verb string, visible *visibility.Visibility) (*visibility.Visibility, error) {
 	if visible != nil || t.Namespace == "" && t.Name == "" {
 		return visible, nil
 	}
@@ -30,12 +30,12 @@ func (h *Handler) narrow(ctx context.Context, kinds *cache.Kinds, id auth.Identi
 	if kind.Namespaced = t.Namespace != ""; !kind.Namespaced {
 		scope = auth.Scope{Names: map[string][]string{"": {t.Name}}}
 	}
-	visible, _ = access.VisibilityOf(scope, access.Target{}, kind)
+	visible, _ = visibility.Of(scope, visibility.Target{}, kind)
 	return visible, nil
 }
 
 // isWhole reports whether all is visible that a target names, in the namespaces that live.
-func isWhole(visible *access.Visibility, t access.Target) bool {
+func isWhole(visible *visibility.Visibility, t visibility.Target) bool {
 	shows := visible.Shows()
 	return shows.All || shows.SeesNamespace(t.Namespace) || t.Namespace == "" && t.Name != "" && shows.Sees("", t.Name)
 }
@@ -47,7 +47,7 @@ const maxWithin = 8_000
 // restrict completes a filter, which says which namespace is asked about, with what may be seen of
 // that. It asks which namespaces live, and so has to come after the permission: then these are the
 // ones in which it counts, or later ones.
-func restrict(ctx context.Context, f *store.Filter, c *cluster.Cluster, visible *access.Visibility) (err error) {
+func restrict(ctx context.Context, f *store.Filter, c *cluster.Cluster, visible *visibility.Visibility) (err error) {
 	if f.Within, err = within(visible.Shows(), f.Namespace); err != nil || f.Within == nil {
 		return err
 	}

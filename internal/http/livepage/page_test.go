@@ -18,8 +18,9 @@ import (
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/eventstream"
-	"github.com/kubecast/kubecast/internal/http/livequery"
+	"github.com/kubecast/kubecast/internal/livequery"
 	"github.com/kubecast/kubecast/internal/stream"
+	"github.com/kubecast/kubecast/internal/visibility"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -145,7 +146,7 @@ func onPods(t *testing.T, test func(*apitest.API, *page)) {
 			t.Fatal(err)
 		}
 		p := &page{source: source{
-			request: request{target: access.Target{Version: "v1", Resource: "pods"}, order: order, limit: 1},
+			request: request{target: visibility.Target{Version: "v1", Resource: "pods"}, order: order, limit: 1},
 			queries: b, in: access.Grant{Kinds: kinds, Store: store, Release: release}, quotaOwner: "user",
 		}}
 		defer p.Close()

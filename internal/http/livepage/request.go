@@ -15,8 +15,9 @@ import (
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/eventstream"
-	"github.com/kubecast/kubecast/internal/http/livequery"
 	"github.com/kubecast/kubecast/internal/http/reply"
+	"github.com/kubecast/kubecast/internal/livequery"
+	"github.com/kubecast/kubecast/internal/visibility"
 )
 
 // Options configure a Handler; all are required.
@@ -33,7 +34,7 @@ func New(opts Options) *Handler { return &Handler{opts} }
 
 // request is what a client asks for.
 type request struct {
-	target   access.Target
+	target   visibility.Target
 	selector cache.Selector
 	order    cache.Order
 	by       cache.Grouping // of counts
@@ -63,7 +64,7 @@ func (h *Handler) Stream(name, path string, query url.Values) (eventstream.Opene
 }
 
 func parse(path string, query url.Values) (req request, err error) {
-	t, ok := access.Parse(path)
+	t, ok := visibility.Parse(path)
 	switch {
 	case !ok:
 		return req, reply.BadRequest("%q is not the path of a Kubernetes resource", path)
@@ -136,7 +137,7 @@ func (req *request) parsePage(query url.Values) (err error) {
 
 // mark names what is asked, and what of it may be seen, in event ids: a position says nothing of
 // another page. It has the form of a visibility's name.
-func (req *request) mark(visible *access.Visibility) string {
+func (req *request) mark(visible *visibility.Visibility) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %d %d %q %q", req.target, req.selector.Key(), req.order, req.offset, req.limit, req.fields, visible.Tag()))
 	seen := markAll
 	if visible != nil {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/http/eventstream"
-	"github.com/kubecast/kubecast/internal/http/livequery"
+	"github.com/kubecast/kubecast/internal/livequery"
 	"github.com/kubecast/kubecast/internal/stream"
 )
 

@@ -13,10 +13,11 @@ import (
 	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/auditrecord"
 	"github.com/kubecast/kubecast/internal/http/eventstream"
-	"github.com/kubecast/kubecast/internal/http/livequery"
 	"github.com/kubecast/kubecast/internal/http/permission"
 	"github.com/kubecast/kubecast/internal/http/reply"
+	"github.com/kubecast/kubecast/internal/livequery"
 	"github.com/kubecast/kubecast/internal/stream"
+	"github.com/kubecast/kubecast/internal/visibility"
 )
 
 // source is what counts and pages have in common: the question that they ask for their caller, and
@@ -40,12 +41,12 @@ type source struct {
 	announce    string            // the event that says so
 	told        livequery.Ref     // of the view of which the client was told all; zero: of none
 	claim       stream.Claim
-	queryDigest string             // what is asked and may be seen, as positions name it; "": not known yet
-	digestFor   *access.Visibility // the visibility of which queryDigest is
-	anew        bool               // the client is to be told again, though it may be the same
-	last        bool               // the kind is gone: this is the last to be told
-	notBefore   time.Time          // when the client wants to be told again
-	due         time.Time          // the same, if there may be something to tell then; zero: a change wakes the session
+	queryDigest string                 // what is asked and may be seen, as positions name it; "": not known yet
+	digestFor   *visibility.Visibility // the visibility of which queryDigest is
+	anew        bool                   // the client is to be told again, though it may be the same
+	last        bool                   // the kind is gone: this is the last to be told
+	notBefore   time.Time              // when the client wants to be told again
+	due         time.Time              // the same, if there may be something to tell then; zero: a change wakes the session
 }
 
 // open opens counts or a page for a caller.
@@ -74,7 +75,7 @@ func (h *Handler) open(ctx context.Context, id auth.Identity, name string, req r
 // ask asks the question for what may be seen now.
 func (s *source) ask() (*livequery.Reader, error) {
 	reader, err := s.queries.Ask(s.in.Kinds, s.in.Store, livequery.Query{
-		Part: access.Part{Target: s.target, Visible: s.Visible}, Selector: s.selector, Order: s.order, By: s.by, Places: s.offset + s.limit,
+		Part: visibility.Part{Target: s.target, Visible: s.Visible}, Selector: s.selector, Order: s.order, By: s.by, Places: s.offset + s.limit,
 	}, s.quotaOwner)
 	switch {
 	case errors.Is(err, livequery.ErrFull):
@@ -254,7 +255,7 @@ func (s *source) Question() permission.Question {
 	kinds, store, target, a := s.in.Kinds, s.in.Store, s.target, s.access
 	return permission.Question{
 		Key: fmt.Sprintf("%p %p %#v", kinds, store, target),
-		See: func(ctx context.Context, id auth.Identity) (*access.Visibility, bool, error) {
+		See: func(ctx context.Context, id auth.Identity) (*visibility.Visibility, bool, error) {
 			return a.See(ctx, kinds, id, target, store.Kind(), "watch")
 		},
 		Live: func() bool { return store.Upstream().Live },
@@ -262,7 +263,7 @@ func (s *source) Question() permission.Question {
 }
 
 func (s *source) AuditRead() auditrecord.Read {
-	read := access.Part{Target: s.target, Visible: s.Visible}.Read("watch")
+	read := access.ReadPart(visibility.Part{Target: s.target, Visible: s.Visible}, "watch")
 	read.Watch = s.name
 	return read
 }

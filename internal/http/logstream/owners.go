@@ -9,6 +9,7 @@ import (
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/ownerref"
+	"github.com/kubecast/kubecast/internal/visibility"
 )
 
 // ownerTree knows which pods belong to an object: those that name it as an owner, or whose owners
@@ -18,7 +19,7 @@ type ownerTree struct {
 	access    *access.Access
 	kinds     *cache.Kinds
 	id        auth.Identity
-	head      access.Target
+	head      visibility.Target
 	headKind  cluster.Kind
 	headStore *cache.Store
 	release   func()
@@ -33,13 +34,13 @@ type ownerKind struct {
 	kind    cluster.Kind
 	store   *cache.Store // nil: the caller may see none of them, or there is no such kind
 	release func()
-	visible *access.Visibility
+	visible *visibility.Visibility
 	asked   time.Time // when it was asked what the caller may see
 	unknown error     // why there was no answer; nil: there was one
 }
 
 // newOwnerTree returns the owner tree of an object that a caller may get.
-func newOwnerTree(a *access.Access, kinds *cache.Kinds, id auth.Identity, head access.Target, kind cluster.Kind) (*ownerTree, error) {
+func newOwnerTree(a *access.Access, kinds *cache.Kinds, id auth.Identity, head visibility.Target, kind cluster.Kind) (*ownerTree, error) {
 	t := &ownerTree{access: a, kinds: kinds, id: id, head: head, headKind: kind, between: map[kindName]*ownerKind{}}
 	var err error
 	t.headStore, t.release, err = kinds.Use(kind, id.QuotaOwner())
@@ -54,7 +55,7 @@ func (t *ownerTree) belongs(ctx context.Context, o *cluster.Object) (yes, known 
 	known = true
 	ownerref.Above(ownerref.Owners(o), func(up ownerref.ID) ([]ownerref.ID, bool) {
 		isHead := up.Group == t.headKind.Group && up.Kind == t.headKind.Kind && up.Name == t.head.Name
-		store, visible := t.headStore, (*access.Visibility)(nil)
+		store, visible := t.headStore, (*visibility.Visibility)(nil)
 		if !isHead {
 			k := t.of(ctx, up)
 			if how := k.unread(); how != nil {
@@ -130,7 +131,7 @@ func (t *ownerTree) ask(ctx context.Context, name kindName, k *ownerKind) error 
 	if k.kind.Kind == "" {
 		return nil
 	}
-	target := access.Target{Cluster: t.head.Cluster, Group: k.kind.Group, Version: k.kind.Version, Resource: k.kind.Resource, Namespace: t.head.Namespace}
+	target := visibility.Target{Cluster: t.head.Cluster, Group: k.kind.Group, Version: k.kind.Version, Resource: k.kind.Resource, Namespace: t.head.Namespace}
 	visible, may, err := t.access.See(ctx, t.kinds, t.id, target, k.kind, "get")
 	if err != nil {
 		return err

@@ -11,15 +11,15 @@ import (
 
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
-	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/logs"
+	"github.com/kubecast/kubecast/internal/visibility"
 )
 
 // question is what a request asks for.
 type question struct {
-	pods     access.Target // pods/log: what the caller must be allowed to get
-	owner    access.Target // whose pods; no resource: nobody's, but those that are selected
+	pods     visibility.Target // pods/log: what the caller must be allowed to get
+	owner    visibility.Target // whose pods; no resource: nobody's, but those that are selected
 	selector cache.Selector
 	only     []string // containers' names; empty: all
 	start    logs.Start
@@ -108,9 +108,9 @@ func (q *question) parseStart(query url.Values) error {
 }
 
 // targets reads a path: of a pod, of all pods of a namespace or of all, or of an object to which pods belong.
-func targets(path string) (pods, owner access.Target, err error) {
+func targets(path string) (pods, owner visibility.Target, err error) {
 	rest, _ := strings.CutPrefix(path, Prefix)
-	t, ok := access.Parse(rest)
+	t, ok := visibility.Parse(rest)
 	switch {
 	case !ok || !utf8.ValidString(rest):
 		return pods, owner, reply.NotFound("below /logs stands the path of a pod, of pods or of what owns pods, such as /logs/apis/batch/v1/namespaces/default/jobs/train")
@@ -120,7 +120,7 @@ func targets(path string) (pods, owner access.Target, err error) {
 		return pods, owner, reply.NotFound("below /logs stands the path of one owner of pods in its namespace, or of pods")
 	default:
 		owner = t
-		pods = access.Target{Cluster: t.Cluster, Version: "v1", Resource: "pods", Namespace: t.Namespace}
+		pods = visibility.Target{Cluster: t.Cluster, Version: "v1", Resource: "pods", Namespace: t.Namespace}
 	}
 	if pods.Name != "" && pods.Namespace == "" {
 		return pods, owner, reply.NotFound("the server could not find the requested resource: pods are in namespaces")

@@ -8,6 +8,7 @@ import (
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/auditrecord"
+	"github.com/kubecast/kubecast/internal/visibility"
 )
 
 // Needs are what a caller must be allowed to do to be told what a path names.
@@ -55,16 +56,16 @@ func (h *Handler) find(ctx context.Context, id auth.Identity, q question) (grant
 	}
 	if err == nil {
 		var ok bool
-		if granted.Visible, ok = access.VisibilityOf(shows, q.pods, pods); !ok {
+		if granted.Visible, ok = visibility.Of(shows, q.pods, pods); !ok {
 			err = access.Forbidden(id, q.pods, "get")
 		}
 	}
-	auditrecord.Of(ctx).Decided(access.Part{Target: told.Target, Visible: granted.Visible}.Read(told.Verb), err)
+	auditrecord.Of(ctx).Decided(access.ReadPart(visibility.Part{Target: told.Target, Visible: granted.Visible}, told.Verb), err)
 	return granted, pods, owner, err
 }
 
 // see asks again which pods a caller may see; ok is false if that is none, or one of the needs is not met any more.
-func (q *question) see(ctx context.Context, a *access.Access, kinds *cache.Kinds, id auth.Identity, pods, owner cluster.Kind) (_ *access.Visibility, ok bool, err error) {
+func (q *question) see(ctx context.Context, a *access.Access, kinds *cache.Kinds, id auth.Identity, pods, owner cluster.Kind) (_ *visibility.Visibility, ok bool, err error) {
 	shows := auth.Scope{All: true}
 	for _, n := range q.needs() {
 		kind := pods
@@ -79,6 +80,6 @@ func (q *question) see(ctx context.Context, a *access.Access, kinds *cache.Kinds
 			shows = shows.And(visible.Shows())
 		}
 	}
-	visible, ok := access.VisibilityOf(shows, q.pods, pods)
+	visible, ok := visibility.Of(shows, q.pods, pods)
 	return visible, ok, nil
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/logs"
 	"github.com/kubecast/kubecast/internal/stream"
+	"github.com/kubecast/kubecast/internal/visibility"
 )
 
 // maxContainers is how many are followed on one stream: the client's position names each of them.
@@ -151,10 +152,10 @@ func (s *source) tooMany() error {
 }
 
 // part is what the caller may see of what is asked for.
-func (s *source) part() access.Part {
+func (s *source) part() visibility.Part {
 	pods := s.pods
 	pods.Subresource = ""
-	return access.Part{Target: pods, Visible: s.Visible}
+	return visibility.Part{Target: pods, Visible: s.Visible}
 }
 
 func (s *source) Name() string { return s.name }
@@ -230,7 +231,7 @@ func (s *source) Question() permission.Question {
 	q, kinds, store, pods, owner, a := s.question, s.in.Kinds, s.in.Store, s.kind, s.ownerKind, s.access
 	return permission.Question{
 		Key: fmt.Sprintf("log %p %#v %#v", kinds, q.pods, q.owner),
-		See: func(ctx context.Context, id auth.Identity) (*access.Visibility, bool, error) {
+		See: func(ctx context.Context, id auth.Identity) (*visibility.Visibility, bool, error) {
 			return q.see(ctx, a, kinds, id, pods, owner)
 		},
 		Live: func() bool { return store.Upstream().Live },
@@ -238,7 +239,7 @@ func (s *source) Question() permission.Question {
 }
 
 func (s *source) AuditRead() auditrecord.Read {
-	read := access.Part{Target: s.pods, Visible: s.Visible}.Read("get")
+	read := access.ReadPart(visibility.Part{Target: s.pods, Visible: s.Visible}, "get")
 	if s.prefix != "" {
 		read.Watch = s.name
 	}

@@ -8,13 +8,13 @@ import (
 	"strconv"
 
 	"github.com/kubecast/kubecast/internal/auth"
-	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/auditrecord"
 	"github.com/kubecast/kubecast/internal/http/eventstream"
 	"github.com/kubecast/kubecast/internal/http/permission"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/jobs/inbox"
 	"github.com/kubecast/kubecast/internal/stream"
+	"github.com/kubecast/kubecast/internal/visibility"
 )
 
 // Stream is an eventstream.Parser: it reads what is asked of a stream of notifications.
@@ -180,7 +180,7 @@ func (s *source) read() eventstream.Progress {
 const batch = 128
 
 // after are the changes behind a position, as far as may be seen.
-func (s *source) after(ctx context.Context, visible *access.Visibility, seq uint64, limit int) (found []inbox.Change, err error) {
+func (s *source) after(ctx context.Context, visible *visibility.Visibility, seq uint64, limit int) (found []inbox.Change, err error) {
 	err = s.handler.inTurn(ctx, s.id, func() error {
 		sees, err := s.handler.seesOf(ctx, visible)
 		if err != nil {
@@ -286,7 +286,7 @@ func (s *source) Question() permission.Question {
 	h := s.handler
 	return permission.Question{
 		Key: "notifications",
-		See: func(ctx context.Context, id auth.Identity) (*access.Visibility, bool, error) {
+		See: func(ctx context.Context, id auth.Identity) (*visibility.Visibility, bool, error) {
 			visible, err := h.see(ctx, id)
 			return visible, err == nil, err
 		},

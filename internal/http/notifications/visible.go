@@ -12,10 +12,10 @@ import (
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
-	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/jobs"
 	"github.com/kubecast/kubecast/internal/jobs/inbox"
+	"github.com/kubecast/kubecast/internal/visibility"
 )
 
 // What callers may see of their notifications is about several clusters and kinds. It is put into
@@ -34,7 +34,7 @@ const questionsAtOnce = 4
 
 // see decides what a caller may see: the kinds whose history is kept, where the caller may get
 // them. What a cluster that cannot be reached would have to decide may not be seen meanwhile.
-func (h *Handler) see(ctx context.Context, id auth.Identity) (*access.Visibility, error) {
+func (h *Handler) see(ctx context.Context, id auth.Identity) (*visibility.Visibility, error) {
 	if h.opts.SeeTheirOwn {
 		return nil, nil
 	}
@@ -64,9 +64,9 @@ func (h *Handler) see(ctx context.Context, id auth.Identity) (*access.Visibility
 		}
 	}
 	slices.Sort(whole.Namespaces)
-	visible, ok := access.VisibilityOf(whole, access.Target{}, cluster.Kind{Namespaced: true})
+	visible, ok := visibility.Of(whole, visibility.Target{}, cluster.Kind{Namespaced: true})
 	if !ok {
-		visible = access.Nothing()
+		visible = visibility.Nothing()
 	}
 	return visible, nil
 }
@@ -105,7 +105,7 @@ const oneTime = jobs.Time(time.Minute / time.Millisecond)
 // seesOf says of places whether they may be seen. A permission in a namespace counts for the one
 // that lives, which is asked for now: after the permission. What was in one of its name before is
 // somebody else's.
-func (h *Handler) seesOf(ctx context.Context, visible *access.Visibility) (inbox.Sees, error) {
+func (h *Handler) seesOf(ctx context.Context, visible *visibility.Visibility) (inbox.Sees, error) {
 	scope := visible.Shows()
 	if scope.All {
 		return func(inbox.Place) bool { return true }, nil

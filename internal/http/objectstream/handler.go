@@ -16,6 +16,7 @@ import (
 	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/eventstream"
 	"github.com/kubecast/kubecast/internal/http/reply"
+	"github.com/kubecast/kubecast/internal/visibility"
 )
 
 // Options configure a Handler.
@@ -64,7 +65,7 @@ func asksLiveQuery(query url.Values) bool {
 
 // parse reads a watch of the objects that a path names.
 func parse(path string, query url.Values) (watchRequest, error) {
-	t, ok := access.Parse(path)
+	t, ok := visibility.Parse(path)
 	if !ok {
 		return watchRequest{}, reply.BadRequest("%q is not the path of a Kubernetes resource", path)
 	}

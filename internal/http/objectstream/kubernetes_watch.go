@@ -21,6 +21,7 @@ import (
 	"github.com/kubecast/kubecast/internal/http/request"
 	"github.com/kubecast/kubecast/internal/shards"
 	"github.com/kubecast/kubecast/internal/stream"
+	"github.com/kubecast/kubecast/internal/visibility"
 )
 
 // watchEvents is the form for kubectl and client-go: Kubernetes' watch events, one JSON object a
@@ -122,7 +123,7 @@ func appendWatchEvent(buf []byte, kind string, object []byte) []byte {
 }
 
 // Watch answers a list or an object that is watched in Kubernetes' own form, as one of the streams of a Hub.
-func (h *Handler) Watch(streams *eventstream.Hub, w http.ResponseWriter, r *http.Request, id auth.Identity, t access.Target, accepted reply.Form) error {
+func (h *Handler) Watch(streams *eventstream.Hub, w http.ResponseWriter, r *http.Request, id auth.Identity, t visibility.Target, accepted reply.Form) error {
 	query, err := request.Query(r)
 	if err != nil {
 		return err
@@ -212,7 +213,7 @@ type kubernetesWatchRequest struct {
 
 // parseKubernetesWatch reads a watch's parameters as Kubernetes defines them (API concepts, "Efficient detection of
 // changes" and "Streaming lists"). As at the API server, unknown parameters are ignored.
-func parseKubernetesWatch(t access.Target, query url.Values, accepted reply.Form) (req kubernetesWatchRequest, err error) {
+func parseKubernetesWatch(t visibility.Target, query url.Values, accepted reply.Form) (req kubernetesWatchRequest, err error) {
 	req.watch.target = t
 	if req.view, err = render.ParseView(t.Paths(), query, accepted); err != nil {
 		return req, err

@@ -7,10 +7,10 @@ import (
 
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
-	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/eventstream"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/stream"
+	"github.com/kubecast/kubecast/internal/visibility"
 )
 
 var batches = sync.Pool{New: func() any { return new([eventstream.BatchSize]*cache.Event) }}
@@ -228,7 +228,7 @@ func (w *watch) miss(reason string) eventstream.Progress {
 }
 
 // emitVisible tells what the watch's caller may see.
-func (w *watch) emitVisible(to eventstream.Sink, name string, now *access.Visibility) {
+func (w *watch) emitVisible(to eventstream.Sink, name string, now *visibility.Visibility) {
 	w.announced = now
 	to.Emit(eventstream.Event{Prefix: w.prefix, Name: name, Data: reply.MustJSON(now.Summary())}, w.claim())
 }

@@ -6,15 +6,15 @@ import (
 
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
-	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/eventstream"
 	"github.com/kubecast/kubecast/internal/http/reply"
+	"github.com/kubecast/kubecast/internal/visibility"
 )
 
 // watchRequest is one watch that a client asks for.
 type watchRequest struct {
 	name     string // "" on a stream of a single one
-	target   access.Target
+	target   visibility.Target
 	selector cache.Selector
 	// after is resourceVersion=: start after this version, without a snapshot; 0: not asked for.
 	after uint64
@@ -29,7 +29,7 @@ type watchRequest struct {
 	conflate time.Duration
 }
 
-func parseWatch(t access.Target, query url.Values) (w watchRequest, err error) {
+func parseWatch(t visibility.Target, query url.Values) (w watchRequest, err error) {
 	w.target = t
 	if w.selector, err = t.Paths().Selector(query.Get("labelSelector"), query.Get("fieldSelector")); err != nil {
 		return w, reply.BadRequest("%s", err)

@@ -9,16 +9,17 @@ import (
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/reply"
+	"github.com/kubecast/kubecast/internal/visibility"
 )
 
 // TestOtherThingsAreOtherQuestions: watches of different things must not share an answer to what may be seen of them.
 func TestOtherThingsAreOtherQuestions(t *testing.T) {
-	pod := access.Target{Version: "v1", Resource: "pods", Namespace: "a"}
-	key := func(store *cache.Store, target access.Target) string {
+	pod := visibility.Target{Version: "v1", Resource: "pods", Namespace: "a"}
+	key := func(store *cache.Store, target visibility.Target) string {
 		return newWatch(nil, nil, watchRequest{target: target}, access.Grant{Store: store}).Question().Key
 	}
 	base := key(nil, pod)
-	if other := key(nil, access.Target{Version: "v1", Resource: "pods", Name: "a"}); other == base {
+	if other := key(nil, visibility.Target{Version: "v1", Resource: "pods", Name: "a"}); other == base {
 		t.Error("another target is taken for the same")
 	}
 	if other := key(new(cache.Store), pod); other == base {

@@ -5,12 +5,13 @@ import (
 	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/eventstream"
 	"github.com/kubecast/kubecast/internal/stream"
+	"github.com/kubecast/kubecast/internal/visibility"
 )
 
 // watchShareKey is the ShareKey of watches.
 type watchShareKey struct {
 	store    *cache.Store
-	part     access.PartKey
+	part     visibility.PartKey
 	selector string
 	view     string
 	stale    bool // what the client was told of it

@@ -5,10 +5,10 @@ import (
 
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
-	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/eventstream"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/stream"
+	"github.com/kubecast/kubecast/internal/visibility"
 )
 
 // changingVisibility stands in positions for the visibility of a watch whose client is just being told that its
@@ -62,7 +62,7 @@ func (w *watch) changeVisibility(to eventstream.Sink) eventstream.Progress {
 type visibilityChange struct {
 	to       eventstream.Sink
 	watch    *watch
-	next     *access.Visibility
+	next     *visibility.Visibility
 	events   []*cache.Event // events up to the snapshot that the client has not been told
 	snapshot *cache.Snapshot
 }
@@ -172,7 +172,7 @@ func (c *visibilityChange) emitNew() eventstream.Outcome {
 		return eventstream.GoOn
 	}
 	w.emitVisible(c.to, "widened", c.next)
-	for o := range (access.Part{Target: w.target, Visible: c.next}).List(c.snapshot, w.selector.Stepping(c.to.Step), "", "") {
+	for o := range (visibility.Part{Target: w.target, Visible: c.next}).List(c.snapshot, w.selector.Stepping(c.to.Step), "", "") {
 		if w.Visible.Sees(o) {
 			continue
 		}

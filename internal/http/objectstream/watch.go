@@ -13,6 +13,7 @@ import (
 	"github.com/kubecast/kubecast/internal/http/eventstream"
 	"github.com/kubecast/kubecast/internal/http/permission"
 	"github.com/kubecast/kubecast/internal/stream"
+	"github.com/kubecast/kubecast/internal/visibility"
 )
 
 type conflator = stream.Conflator[*cluster.Object]
@@ -43,10 +44,10 @@ type watch struct {
 
 	freshness eventstream.Freshness
 
-	announced *access.Visibility // what the client was last told that its caller may see
-	permitted *access.Visibility // what its caller may see now; it counts only if outdated is set
-	outdated  bool               // announced is not what the caller may see now
-	changing  bool               // the client is just being told of that, so its position is of neither visibility
+	announced *visibility.Visibility // what the client was last told that its caller may see
+	permitted *visibility.Visibility // what its caller may see now; it counts only if outdated is set
+	outdated  bool                   // announced is not what the caller may see now
+	changing  bool                   // the client is just being told of that, so its position is of neither visibility
 }
 
 func newWatch(a *access.Access, id *auth.Identity, req watchRequest, granted access.Grant) *watch {
@@ -85,7 +86,7 @@ func (w *watch) Upstream() cache.Upstream { return w.Store.Upstream() }
 func (w *watch) Name() string { return w.name }
 
 func (w *watch) AuditRead() auditrecord.Read {
-	read := w.part().Read("watch")
+	read := access.ReadPart(w.part(), "watch")
 	read.Watch = w.name
 	return read
 }
@@ -94,14 +95,14 @@ func (w *watch) Question() permission.Question {
 	kinds, store, target := w.Kinds, w.Store, w.target
 	return permission.Question{
 		Key: fmt.Sprintf("%p %p %#v", kinds, store, target),
-		See: func(ctx context.Context, id auth.Identity) (*access.Visibility, bool, error) {
+		See: func(ctx context.Context, id auth.Identity) (*visibility.Visibility, bool, error) {
 			return w.access.See(ctx, kinds, id, target, store.Kind(), "watch")
 		},
 		Live: func() bool { return store.Upstream().Live },
 	}
 }
 
-func (w *watch) Permit(visible *access.Visibility) {
+func (w *watch) Permit(visible *visibility.Visibility) {
 	w.permitted, w.outdated = visible, !visible.Same(w.Visible)
 }
 
@@ -132,7 +133,7 @@ func (w *watch) objects(snapshot *cache.Snapshot, step func(bytes int) bool) ite
 }
 
 // part is what the caller may see of what the path names, whatever the selectors are.
-func (w *watch) part() access.Part { return access.Part{Target: w.target, Visible: w.Visible} }
+func (w *watch) part() visibility.Part { return visibility.Part{Target: w.target, Visible: w.Visible} }
 
 // inScope reports whether an object is one that the path names, whatever its labels and fields.
 func (w *watch) inScope(o *cluster.Object) bool {

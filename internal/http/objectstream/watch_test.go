@@ -22,6 +22,7 @@ import (
 	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/eventstream"
 	"github.com/kubecast/kubecast/internal/stream"
+	"github.com/kubecast/kubecast/internal/visibility"
 )
 
 var pods = cluster.Kind{Version: "v1", Resource: "pods", Kind: "Pod", Namespaced: true, Watchable: true}
@@ -145,13 +146,13 @@ func (w *watched) put(name, value string) {
 }
 
 // visible is what a caller sees who may see some namespaces; none means all.
-func visible(namespaces ...string) *access.Visibility {
-	v, _ := access.VisibilityOf(auth.Scope{All: len(namespaces) == 0, Namespaces: namespaces}, access.Target{}, pods)
+func visible(namespaces ...string) *visibility.Visibility {
+	v, _ := visibility.Of(auth.Scope{All: len(namespaces) == 0, Namespaces: namespaces}, visibility.Target{}, pods)
 	return v
 }
 
 // begin puts a client where it comes from.
-func (w *watched) begin(v *access.Visibility, from eventstream.From, request watchRequest) (c *client, reset string) {
+func (w *watched) begin(v *visibility.Visibility, from eventstream.From, request watchRequest) (c *client, reset string) {
 	w.t.Helper()
 	c = w.open(v, request)
 	c.source.Find(w.t.Context(), from)
@@ -160,13 +161,13 @@ func (w *watched) begin(v *access.Visibility, from eventstream.From, request wat
 }
 
 // open opens a watch that can be read.
-func (w *watched) open(v *access.Visibility, request watchRequest) *client {
+func (w *watched) open(v *visibility.Visibility, request watchRequest) *client {
 	w.t.Helper()
 	store, release, err := w.kinds.Use(pods, "alice")
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	request.target = access.Target{Version: "v1", Resource: "pods"}
+	request.target = visibility.Target{Version: "v1", Resource: "pods"}
 	s := newWatch(nil, &auth.Identity{}, request, access.Grant{Kinds: w.kinds, Store: store, Visible: v, Release: release})
 	w.t.Cleanup(s.Close)
 	if err := s.Ready(w.t.Context()); err != nil {

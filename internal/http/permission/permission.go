@@ -20,6 +20,7 @@ import (
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/scheduler"
+	"github.com/kubecast/kubecast/internal/visibility"
 )
 
 // Options configure Permissions; all are required unless they say otherwise.
@@ -37,7 +38,7 @@ type Question struct {
 	// Key identifies the question. Of the same caller, questions with the same key are asked once.
 	Key string
 	// See answers; ok is false if the caller may see nothing. It is nil if there is nothing to ask.
-	See func(ctx context.Context, id auth.Identity) (visible *access.Visibility, ok bool, err error)
+	See func(ctx context.Context, id auth.Identity) (visible *visibility.Visibility, ok bool, err error)
 	// Live reports whether an error of See counts. It does not while the cluster is away, since
 	// permissions do not change there.
 	Live func() bool
@@ -146,11 +147,11 @@ type Answer struct {
 
 type visible struct {
 	known   bool
-	visible *access.Visibility
+	visible *visibility.Visibility
 }
 
 // Visible is the answer to the question of a number; ok is false if it is not known.
-func (a *Answer) Visible(question int) (_ *access.Visibility, ok bool) {
+func (a *Answer) Visible(question int) (_ *visibility.Visibility, ok bool) {
 	return a.visible[question].visible, a.visible[question].known
 }
 

@@ -8,8 +8,8 @@ import (
 
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/cluster"
-	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/scheduler"
+	"github.com/kubecast/kubecast/internal/visibility"
 )
 
 // member is one that does nothing when it is woken.
@@ -33,11 +33,11 @@ func TestAnswerFromBeforeAStreamBeganIsNotForIt(t *testing.T) {
 			asking.members = append(asking.members, m)
 			return m
 		}
-		answered := func(asked time.Time, what *access.Visibility) (told []Member) {
+		answered := func(asked time.Time, what *visibility.Visibility) (told []Member) {
 			return asking.answered(&Answer{asked: asked, visible: []visible{{known: true, visible: what}}})
 		}
-		of := func(namespaces ...string) *access.Visibility {
-			visible, _ := access.VisibilityOf(auth.Scope{Namespaces: namespaces}, access.Target{}, cluster.Kind{Namespaced: true})
+		of := func(namespaces ...string) *visibility.Visibility {
+			visible, _ := visibility.Of(auth.Scope{Namespaces: namespaces}, visibility.Target{}, cluster.Kind{Namespaced: true})
 			return visible
 		}
 		wide, narrow := of("a", "b"), of("a")

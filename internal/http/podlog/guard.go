@@ -12,6 +12,7 @@ import (
 	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/permission"
 	"github.com/kubecast/kubecast/internal/http/reply"
+	"github.com/kubecast/kubecast/internal/visibility"
 )
 
 // Why an answer ended, as the log, the audit log and metrics say it.
@@ -53,7 +54,7 @@ func reasonOf(err, cause error) string {
 type guard struct {
 	h          *Handler
 	id         auth.Identity
-	target     access.Target
+	target     visibility.Target
 	end        context.CancelCauseFunc
 	permission permission.Holder
 	woken      chan struct{} // holds a token once there is something to look at
@@ -61,7 +62,7 @@ type guard struct {
 }
 
 // newGuard returns a guard that is told of changes from now on.
-func newGuard(h *Handler, id auth.Identity, t access.Target, end context.CancelCauseFunc) *guard {
+func newGuard(h *Handler, id auth.Identity, t visibility.Target, end context.CancelCauseFunc) *guard {
 	g := &guard{h: h, id: id, target: t, end: end, woken: make(chan struct{}, 1)}
 	h.opts.Permissions.Follow(g, id)
 	g.unheard = h.opts.Permissions.Revocations(g.Wake)
@@ -92,7 +93,7 @@ func (g *guard) question(kinds *cache.Kinds) permission.Question {
 	request := g.target.Request(kinds.Cluster().Name(), "get")
 	return permission.Question{
 		Key: fmt.Sprintf("podlog %p %#v", kinds, request),
-		See: func(ctx context.Context, id auth.Identity) (*access.Visibility, bool, error) {
+		See: func(ctx context.Context, id auth.Identity) (*visibility.Visibility, bool, error) {
 			decision, err := g.h.opts.Authorizer.Authorize(ctx, id, request)
 			if err != nil {
 				return nil, false, fmt.Errorf("get pods/log: %w", err)

@@ -31,6 +31,7 @@ import (
 	"github.com/kubecast/kubecast/internal/http/permission"
 	"github.com/kubecast/kubecast/internal/http/request"
 	"github.com/kubecast/kubecast/internal/tracing"
+	"github.com/kubecast/kubecast/internal/visibility"
 )
 
 // Options configure a Handler; all are required unless they say otherwise.
@@ -85,8 +86,8 @@ var parameters = []string{
 	"container", "follow", "insecureSkipTLSVerifyBackend", "limitBytes", "pretty", "previous", "sinceSeconds", "sinceTime", "stream", "tailLines", "timestamps",
 }
 
-// Answer answers the log of a container, as access.ParseLog names it.
-func (h *Handler) Answer(w http.ResponseWriter, r *http.Request, id auth.Identity, t access.Target) error {
+// Answer answers the log of a container, as visibility.ParseLog names it.
+func (h *Handler) Answer(w http.ResponseWriter, r *http.Request, id auth.Identity, t visibility.Target) error {
 	given, err := request.Query(r)
 	if err != nil {
 		return err
@@ -111,7 +112,7 @@ func (h *Handler) Answer(w http.ResponseWriter, r *http.Request, id auth.Identit
 }
 
 // pass passes on what the API server answers, for as long as the caller may read it.
-func (h *Handler) pass(w http.ResponseWriter, r *http.Request, id auth.Identity, t access.Target, query url.Values) error {
+func (h *Handler) pass(w http.ResponseWriter, r *http.Request, id auth.Identity, t visibility.Target, query url.Values) error {
 	began := time.Now()
 	ctx, end := context.WithCancelCause(r.Context())
 	defer end(nil)
@@ -119,7 +120,7 @@ func (h *Handler) pass(w http.ResponseWriter, r *http.Request, id auth.Identity,
 	defer g.stop() // it follows the permission before it is asked for the first time, so that no change is missed
 	granted, _, err := h.opts.Access.Find(ctx, id, t, "get")
 	if err != nil {
-		auditrecord.Of(ctx).Decided(t.Read("get"), err)
+		auditrecord.Of(ctx).Decided(access.ReadOf(t, "get"), err)
 		return err
 	}
 	var guarding sync.WaitGroup
@@ -131,15 +132,15 @@ func (h *Handler) pass(w http.ResponseWriter, r *http.Request, id auth.Identity,
 		if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
 			err = cause
 		}
-		auditrecord.Of(ctx).Decided(t.Read("get"), err)
+		auditrecord.Of(ctx).Decided(access.ReadOf(t, "get"), err)
 		return err
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
-		auditrecord.Of(ctx).Decided(t.Read("get"), nil)
+		auditrecord.Of(ctx).Decided(access.ReadOf(t, "get"), nil)
 		return h.refused(w, answer)
 	}
-	auditrecord.Of(ctx).Began([]auditrecord.Read{t.Read("get")}, false)
+	auditrecord.Of(ctx).Began([]auditrecord.Read{access.ReadOf(t, "get")}, false)
 	span := tracing.Of(ctx) // which ends here: a log that is followed may last for hours
 	span.Keep()
 	span.End()

@@ -30,6 +30,7 @@ import (
 	"github.com/kubecast/kubecast/internal/queues"
 	"github.com/kubecast/kubecast/internal/queues/pending"
 	"github.com/kubecast/kubecast/internal/stream"
+	"github.com/kubecast/kubecast/internal/visibility"
 )
 
 // Options configure a Handler; all are required unless they say otherwise.
@@ -243,7 +244,7 @@ func isRefusal(err error) bool {
 
 // find is what is read of the queue that is asked for, and what may be seen of it. It notes of which kind the queue
 // is. A caller who may not see it is told that there is none.
-func (h *Handler) find(ctx context.Context, id auth.Identity, kinds *cache.Kinds, q *question) (queue pending.Queue, visible *access.Visibility, err error) {
+func (h *Handler) find(ctx context.Context, id auth.Identity, kinds *cache.Kinds, q *question) (queue pending.Queue, visible *visibility.Visibility, err error) {
 	if q.kind != volcanos {
 		queue, visible, err = h.findAsked(ctx, id, kinds, *q)
 		if err == nil || q.kind != "" || q.name == "" || q.namespace != "" || reply.To(err).Code != http.StatusNotFound {
@@ -259,7 +260,7 @@ func (h *Handler) find(ctx context.Context, id auth.Identity, kinds *cache.Kinds
 }
 
 // findAsked is find of a queue whose kind is known.
-func (h *Handler) findAsked(ctx context.Context, id auth.Identity, kinds *cache.Kinds, q question) (queue pending.Queue, visible *access.Visibility, err error) {
+func (h *Handler) findAsked(ctx context.Context, id auth.Identity, kinds *cache.Kinds, q question) (queue pending.Queue, visible *visibility.Visibility, err error) {
 	visible, seen, err := h.see(ctx, id, kinds, q, nil)
 	switch {
 	case err != nil:

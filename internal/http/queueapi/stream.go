@@ -11,7 +11,6 @@ import (
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
-	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/auditrecord"
 	"github.com/kubecast/kubecast/internal/http/eventstream"
 	"github.com/kubecast/kubecast/internal/http/permission"
@@ -19,6 +18,7 @@ import (
 	"github.com/kubecast/kubecast/internal/queues"
 	"github.com/kubecast/kubecast/internal/queues/pending"
 	"github.com/kubecast/kubecast/internal/stream"
+	"github.com/kubecast/kubecast/internal/visibility"
 )
 
 // usualConflate is how often a client is told at most that does not say so.
@@ -202,7 +202,7 @@ func (s *source) lookAgain(to eventstream.Sink, jobs []cluster.Kind) eventstream
 		return eventstream.Progress{Outcome: eventstream.WouldBlock}
 	}
 	s.asking = true
-	var visible *access.Visibility
+	var visible *visibility.Visibility
 	var ok bool
 	return s.Ask(to, func(ctx context.Context) (err error) {
 		visible, ok, err = s.handler.see(ctx, s.id, s.kinds, s.asked, jobs)
@@ -213,7 +213,7 @@ func (s *source) lookAgain(to eventstream.Sink, jobs []cluster.Kind) eventstream
 		case err != nil:
 			return eventstream.FailureOf(err, s.prefix)
 		case !ok: // it is asked about that anyway
-			visible, s.notLook = access.Nothing(), time.Now().Add(looksAgain)
+			visible, s.notLook = visibility.Nothing(), time.Now().Add(looksAgain)
 		}
 		s.Permit(visible)
 		return eventstream.Progress{More: true}
@@ -274,7 +274,7 @@ func (s *source) Question() permission.Question {
 	h, kinds, q, reader := s.handler, s.kinds, s.asked, s.reader
 	return permission.Question{
 		Key: fmt.Sprintf("queues %p %q %q %q", kinds, q.namespace, q.name, q.kind),
-		See: func(ctx context.Context, id auth.Identity) (*access.Visibility, bool, error) {
+		See: func(ctx context.Context, id auth.Identity) (*visibility.Visibility, bool, error) {
 			return h.see(ctx, id, kinds, q, reader.Kinds())
 		},
 		Live: func() bool { return kinds.Cluster().Away() == nil },

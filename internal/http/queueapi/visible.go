@@ -9,10 +9,10 @@ import (
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
-	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/queues"
 	"github.com/kubecast/kubecast/internal/queues/pending"
 	"github.com/kubecast/kubecast/internal/stream"
+	"github.com/kubecast/kubecast/internal/visibility"
 )
 
 // What a stream of a queue shows depends on what its caller may see of several kinds. It is put into one
@@ -49,7 +49,7 @@ const (
 // see decides what a caller may see of what is asked for: queues that they may list, and jobs of some
 // kinds that they may list or get. What of jobs cannot be decided is not seen: whoever makes Workloads may
 // name any kind. It is not ok if the queue that is asked for may not be seen.
-func (h *Handler) see(ctx context.Context, id auth.Identity, kinds *cache.Kinds, q question, jobs []cluster.Kind) (_ *access.Visibility, ok bool, err error) {
+func (h *Handler) see(ctx context.Context, id auth.Identity, kinds *cache.Kinds, q question, jobs []cluster.Kind) (_ *visibility.Visibility, ok bool, err error) {
 	whole := auth.Scope{Names: map[string][]string{}}
 	for _, named := range []string{localKind, wholeKind, volcanoKind} {
 		switch {
@@ -88,16 +88,16 @@ func (h *Handler) see(ctx context.Context, id auth.Identity, kinds *cache.Kinds,
 	default:
 		ok = true
 	}
-	visible, some := access.VisibilityOf(whole, access.Target{}, cluster.Kind{Namespaced: true})
+	visible, some := visibility.Of(whole, visibility.Target{}, cluster.Kind{Namespaced: true})
 	if !some {
-		visible = access.Nothing()
+		visible = visibility.Nothing()
 	}
 	return visible, ok, nil
 }
 
 // add adds what a caller may do with a kind.
 func (h *Handler) add(ctx context.Context, to *auth.Scope, id auth.Identity, kinds *cache.Kinds, q question, kind cluster.Kind, verb string) error {
-	t := access.Target{Cluster: q.cluster, Group: kind.Group, Version: kind.Version, Resource: kind.Resource}
+	t := visibility.Target{Cluster: q.cluster, Group: kind.Group, Version: kind.Version, Resource: kind.Resource}
 	if kind.Namespaced {
 		t.Namespace = q.namespace
 	}

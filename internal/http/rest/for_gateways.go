@@ -20,6 +20,7 @@ import (
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/reply"
+	"github.com/kubecast/kubecast/internal/visibility"
 )
 
 // This file answers what only other gateways are answered, whose API server this one is: reviews of others, and the order of
@@ -34,7 +35,7 @@ var reviewsOfOthers = map[schema.GroupVersionResource]schema.GroupVersionKind{
 
 // IsReviewOfOthers reports whether a review of others is posted to a path.
 func IsReviewOfOthers(path string) bool {
-	t, ok := access.Parse(path)
+	t, ok := visibility.Parse(path)
 	_, isReview := reviewsOfOthers[resourceOf(t)]
 	return ok && isReview && t.Namespace == "" && t.Name == ""
 }
@@ -54,7 +55,7 @@ const forGatewaysWithin = 10 * time.Second
 // PostReviewOfOthers answers a review of others, which another gateway has posted, as the API server does. The calling code must
 // have checked that it is one.
 func (h *Handler) PostReviewOfOthers(w http.ResponseWriter, r *http.Request, id auth.Identity) error {
-	t, _ := access.Parse(r.URL.Path)
+	t, _ := visibility.Parse(r.URL.Path)
 	kinds, err := h.access.Cluster(t.Cluster)
 	if err != nil {
 		return err
@@ -89,7 +90,7 @@ func ask(ctx context.Context, kinds *cache.Kinds, review runtime.Object) (runtim
 }
 
 // ofAPIServer is the error of what the API server did not answer as it was asked.
-func ofAPIServer(id auth.Identity, t access.Target, err error) error {
+func ofAPIServer(id auth.Identity, t visibility.Target, err error) error {
 	var status apierrors.APIStatus
 	switch {
 	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err): // this gateway itself
@@ -102,13 +103,13 @@ func ofAPIServer(id auth.Identity, t access.Target, err error) error {
 
 // Pending is a path of Kueue's visibility API that says who waits in a ClusterQueue.
 type Pending struct {
-	target access.Target
+	target visibility.Target
 }
 
 // ParsePending reads such a path; ok is false for any other.
 func ParsePending(path string) (p Pending, ok bool) {
 	object, is := strings.CutSuffix(path, "/pendingworkloads")
-	t, ok := access.Parse(object)
+	t, ok := visibility.Parse(object)
 	t.Subresource = "pendingworkloads"
 	return Pending{t}, is && ok && t.Group == cluster.VisibilityGroup && t.Resource == "clusterqueues" && t.Name != "" && t.Namespace == ""
 }
@@ -134,7 +135,7 @@ func (h *Handler) Pending(w http.ResponseWriter, r *http.Request, id auth.Identi
 	return h.write(w, r, id, string(body))
 }
 
-func (h *Handler) pending(ctx context.Context, id auth.Identity, t access.Target) (order cluster.PendingOrder, err error) {
+func (h *Handler) pending(ctx context.Context, id auth.Identity, t visibility.Target) (order cluster.PendingOrder, err error) {
 	kinds, err := h.access.Cluster(t.Cluster)
 	if err != nil {
 		return order, err
@@ -168,7 +169,7 @@ func (h *Handler) servesPending(kinds *cache.Kinds) bool {
 
 // mayReadPending says whether Pending would answer.
 func (h *Handler) mayReadPending(ctx context.Context, kinds *cache.Kinds, id auth.Identity, of authorizationv1.ResourceAttributes) (allowed bool, reason string, err error) {
-	t := access.Target{Group: of.Group, Version: of.Version, Resource: of.Resource, Name: of.Name, Subresource: of.Subresource}
+	t := visibility.Target{Group: of.Group, Version: of.Version, Resource: of.Resource, Name: of.Name, Subresource: of.Subresource}
 	if !h.servesPending(kinds) {
 		return false, notShown, nil
 	}

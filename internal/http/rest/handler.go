@@ -10,9 +10,10 @@ import (
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/coding"
-	"github.com/kubecast/kubecast/internal/http/livequery"
 	"github.com/kubecast/kubecast/internal/http/ratelimit"
 	"github.com/kubecast/kubecast/internal/http/reply"
+	"github.com/kubecast/kubecast/internal/livequery"
+	"github.com/kubecast/kubecast/internal/visibility"
 )
 
 // Options configure a Handler; all are required.
@@ -52,7 +53,7 @@ func (h *Handler) Kept() (snapshots, stores int) {
 }
 
 // Resource answers a get or a list, once it is its user's turn.
-func (h *Handler) Resource(w http.ResponseWriter, r *http.Request, id auth.Identity, t access.Target, accepted reply.Form) error {
+func (h *Handler) Resource(w http.ResponseWriter, r *http.Request, id auth.Identity, t visibility.Target, accepted reply.Form) error {
 	release, err := h.opts.Turns.Take(r.Context(), id.QuotaOwner())
 	if err != nil {
 		return err

@@ -20,10 +20,11 @@ import (
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/http/request"
 	"github.com/kubecast/kubecast/internal/stream"
+	"github.com/kubecast/kubecast/internal/visibility"
 )
 
 // get answers one object.
-func (h *Handler) get(w http.ResponseWriter, r *http.Request, id auth.Identity, t access.Target, accepted reply.Form) error {
+func (h *Handler) get(w http.ResponseWriter, r *http.Request, id auth.Identity, t visibility.Target, accepted reply.Form) error {
 	query, err := request.Query(r)
 	if err != nil {
 		return err
@@ -81,7 +82,7 @@ func (h *Handler) isTheirs(ctx context.Context, granted access.Grant, id *auth.I
 }
 
 // noObject is a 404 in the API server's own words.
-func noObject(t access.Target) error {
+func noObject(t visibility.Target) error {
 	return &reply.Error{
 		Code:    http.StatusNotFound,
 		Reason:  metav1.StatusReasonNotFound,
@@ -106,7 +107,7 @@ func (h *Handler) write(w http.ResponseWriter, r *http.Request, id auth.Identity
 const lineEnd = "\n"
 
 // list answers the objects that the selectors select, all or a page of them, or how many there are.
-func (h *Handler) list(w http.ResponseWriter, r *http.Request, id auth.Identity, t access.Target, accepted reply.Form) error {
+func (h *Handler) list(w http.ResponseWriter, r *http.Request, id auth.Identity, t visibility.Target, accepted reply.Form) error {
 	query, err := request.Query(r)
 	if err != nil {
 		return err
@@ -120,7 +121,7 @@ func (h *Handler) list(w http.ResponseWriter, r *http.Request, id auth.Identity,
 		return err
 	}
 	defer granted.Release()
-	store, visible := granted.Store, access.Part{Target: t, Visible: granted.Visible}
+	store, visible := granted.Store, visibility.Part{Target: t, Visible: granted.Visible}
 	if err := access.AwaitVersion(r.Context(), store, req.asked.version); err != nil {
 		return err
 	}

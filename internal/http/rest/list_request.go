@@ -10,9 +10,9 @@ import (
 
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
-	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/render"
 	"github.com/kubecast/kubecast/internal/http/reply"
+	"github.com/kubecast/kubecast/internal/visibility"
 )
 
 // listRequest is what a client asks for in a list.
@@ -28,7 +28,7 @@ type listRequest struct {
 	countBy  cache.Grouping
 }
 
-func parseList(t access.Target, query url.Values, accepted reply.Form) (req listRequest, err error) {
+func parseList(t visibility.Target, query url.Values, accepted reply.Form) (req listRequest, err error) {
 	if req.View, err = render.ParseView(t.Paths(), query, accepted); err != nil {
 		return req, err
 	}

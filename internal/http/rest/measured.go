@@ -8,16 +8,16 @@ import (
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/budget"
 	"github.com/kubecast/kubecast/internal/cluster"
-	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/render"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/http/request"
+	"github.com/kubecast/kubecast/internal/visibility"
 )
 
 // measured answers a get or a list of a kind that is measured, from a list that all callers share
 // for a moment. Such objects have no versions, so there are no pages and no ETag: limit, continue
 // and resourceVersion are passed over, as metrics-server does.
-func (h *Handler) measured(w http.ResponseWriter, r *http.Request, id auth.Identity, t access.Target, accepted reply.Form) error {
+func (h *Handler) measured(w http.ResponseWriter, r *http.Request, id auth.Identity, t visibility.Target, accepted reply.Form) error {
 	query, err := request.Query(r)
 	if err != nil {
 		return err

@@ -12,9 +12,9 @@ import (
 	"github.com/kubecast/kubecast/internal/budget"
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
-	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/stream"
+	"github.com/kubecast/kubecast/internal/visibility"
 )
 
 // A continue token may come from a stranger. One that is accepted must continue at one definite place.
@@ -24,7 +24,7 @@ func FuzzContinueToken(f *testing.F) {
 	}
 	store := syncedStore(f)
 	f.Fuzz(func(t *testing.T, text string) {
-		page, err := newPages(budget.NewMemory(1<<20), nil).open(store, access.Part{}, "", listRequest{token: text}, func(page) bool { return true })
+		page, err := newPages(budget.NewMemory(1<<20), nil).open(store, visibility.Part{}, "", listRequest{token: text}, func(page) bool { return true })
 		switch {
 		case err == nil && page.snapshot == nil:
 			t.Errorf("%q: no snapshot", text)

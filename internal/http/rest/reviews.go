@@ -27,16 +27,17 @@ import (
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/reply"
+	"github.com/kubecast/kubecast/internal/visibility"
 )
 
 // IsReview reports whether a review is posted to a path.
 func IsReview(path string) bool {
-	t, ok := access.Parse(path)
+	t, ok := visibility.Parse(path)
 	_, isReview := cluster.SelfReviews[resourceOf(t)]
 	return ok && isReview && t.Namespace == "" && t.Name == ""
 }
 
-func resourceOf(t access.Target) schema.GroupVersionResource {
+func resourceOf(t visibility.Target) schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: t.Group, Version: t.Version, Resource: t.Resource}
 }
 
@@ -47,7 +48,7 @@ const maxReview = 16 << 10
 // authentication.k8s.io/v1). The gateway's own rules decide, and so does what the gateway serves:
 // it says yes where it would show the caller something.
 func (h *Handler) PostReview(w http.ResponseWriter, r *http.Request, id auth.Identity) error {
-	t, _ := access.Parse(r.URL.Path)
+	t, _ := visibility.Parse(r.URL.Path)
 	kinds, err := h.access.Cluster(t.Cluster)
 	if err != nil {
 		return err
@@ -182,7 +183,7 @@ func (h *Handler) mayRead(ctx context.Context, kinds *cache.Kinds, id auth.Ident
 	case of.Resource == "*" || of.Group == "*":
 		return false, "the gateway answers for one resource at a time", nil
 	}
-	t := access.Target{Group: of.Group, Version: of.Version, Resource: of.Resource, Namespace: of.Namespace, Name: of.Name, Subresource: of.Subresource}
+	t := visibility.Target{Group: of.Group, Version: of.Version, Resource: of.Resource, Namespace: of.Namespace, Name: of.Name, Subresource: of.Subresource}
 	allowed, whole, err := h.access.May(ctx, kinds, id, t, of.Verb)
 	switch {
 	case err != nil:

@@ -8,8 +8,8 @@ import (
 
 	"github.com/kubecast/kubecast/internal/budget"
 	"github.com/kubecast/kubecast/internal/cache"
-	"github.com/kubecast/kubecast/internal/http/access"
-	"github.com/kubecast/kubecast/internal/http/livequery"
+	"github.com/kubecast/kubecast/internal/livequery"
+	"github.com/kubecast/kubecast/internal/visibility"
 )
 
 // sortedLists remembers lists that were sorted recently, so that they are not sorted again for the next page, or for
@@ -25,7 +25,7 @@ type sortedLists struct {
 
 type sortedKey struct {
 	snapshot *cache.Snapshot
-	of       access.PartKey
+	of       visibility.PartKey
 	selector string
 	order    string
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/kubecast/kubecast/internal/budget"
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
-	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/stream"
+	"github.com/kubecast/kubecast/internal/visibility"
 )
 
 // Options configure a Registry; all are required.
@@ -38,7 +38,7 @@ var (
 
 // Query is what a registry keeps the answer to: counts by a grouping, or an order.
 type Query struct {
-	Part     access.Part
+	Part     visibility.Part
 	Selector cache.Selector
 	Order    cache.Order
 	By       cache.Grouping // counts by it are asked for, unless it is the zero value
@@ -48,7 +48,7 @@ type Query struct {
 // key identifies a query.
 type key struct {
 	store               *cache.Store
-	part                access.PartKey
+	part                visibility.PartKey
 	selector, order, by string
 }
 

@@ -1,11 +1,8 @@
-package access
+package visibility
 
 import (
-	"net/http"
 	"strings"
 	"testing"
-
-	"github.com/kubecast/kubecast/internal/http/reply"
 )
 
 func TestPathsNameResources(t *testing.T) {
@@ -70,23 +67,6 @@ func TestPathsNameLogs(t *testing.T) {
 		if got, ok := ParseLog(path); ok != (want != Target{}) || got != want {
 			t.Errorf("%s: %+v, %t", path, got, ok)
 		}
-	}
-}
-
-// TestRefusalsAreInTheAPIServersWords: clients show them, and tools look for them.
-func TestRefusalsAreInTheAPIServersWords(t *testing.T) {
-	for want, target := range map[string]Target{
-		`pods is forbidden: User "ann" cannot list resource "pods" in API group "" at the cluster scope`:                {Resource: "pods"},
-		`jobs.batch "x" is forbidden: User "ann" cannot list resource "jobs" in API group "batch" in the namespace "a"`: {Group: "batch", Resource: "jobs", Namespace: "a", Name: "x"},
-		`pods "x" is forbidden: User "ann" cannot list resource "pods/log" in API group "" in the namespace "a"`:        {Resource: "pods", Namespace: "a", Name: "x", Subresource: "log"},
-	} {
-		refused := reply.To(Forbidden(ann, target, "list"))
-		if refused.Message != want || refused.Code != http.StatusForbidden || refused.Details.Name != target.Name || refused.Details.Group != target.Group || refused.Details.Kind != target.Resource {
-			t.Errorf("%+v: %+v", target, refused)
-		}
-	}
-	if refused := reply.To(ForbiddenPath(ann, "/apis")); refused.Message != `forbidden: User "ann" cannot get path "/apis"` || refused.Code != http.StatusForbidden {
-		t.Errorf("%+v", refused)
 	}
 }
 

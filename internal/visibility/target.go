@@ -1,18 +1,13 @@
-package access
+package visibility
 
 import (
-	"fmt"
-	"net/http"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/validate/content"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/cache"
-	"github.com/kubecast/kubecast/internal/http/auditrecord"
-	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/objectstatus"
 )
 
@@ -27,12 +22,6 @@ type Target struct {
 	Name      string // "" for all
 
 	Subresource string // "log", of one object; else ""
-}
-
-// Need is something that a caller must be allowed to do.
-type Need struct {
-	Target
-	Verb string
 }
 
 // Parse reads /api/VERSION/… and /apis/GROUP/VERSION/…, with or without /clusters/NAME before it. It reports false
@@ -100,7 +89,7 @@ func (t Target) Request(cluster, verb string) auth.Request {
 	}
 	// As at the API server, a Namespace counts as being within itself: a role in a namespace may allow to see the
 	// Namespace, too.
-	if areNamespaces(t.Group, t.Resource) && t.Name != "" {
+	if AreNamespaces(t.Group, t.Resource) && t.Name != "" {
 		req.Namespace = t.Name
 	}
 	return req
@@ -117,42 +106,10 @@ func (t Target) Paths() cache.Paths {
 	return cache.Paths{Resource: kind, Status: objectstatus.Of(kind), Requests: objectstatus.Requests(kind), Numbers: objectstatus.Numbers(kind)}
 }
 
-// Read is the target in the form of the audit log.
-func (t Target) Read(verb string) auditrecord.Read {
-	return auditrecord.Read{
-		Cluster: t.Cluster, Group: t.Group, Version: t.Version, Resource: t.Resource, Namespace: t.Namespace, Name: t.Name, Verb: verb,
-		Subresource: t.Subresource,
-	}
-}
-
 // Qualified is the resource with its group, as in Kubernetes' messages: jobs.batch.
 func (t Target) Qualified() string {
 	if t.Group == "" {
 		return t.Resource
 	}
 	return t.Resource + "." + t.Group
-}
-
-// Forbidden is a 403 in the API server's own words.
-func Forbidden(id auth.Identity, t Target, verb string) error {
-	message := t.Qualified()
-	if t.Name != "" {
-		message += fmt.Sprintf(" %q", t.Name)
-	}
-	resource := t.Resource
-	if t.Subresource != "" {
-		resource += "/" + t.Subresource
-	}
-	message += fmt.Sprintf(" is forbidden: User %q cannot %s resource %q in API group %q", id.Username, verb, resource, t.Group)
-	if t.Namespace != "" {
-		message += fmt.Sprintf(" in the namespace %q", t.Namespace)
-	} else {
-		message += " at the cluster scope"
-	}
-	return &reply.Error{
-		Code:    http.StatusForbidden,
-		Reason:  metav1.StatusReasonForbidden,
-		Message: message,
-		Details: &metav1.StatusDetails{Name: t.Name, Group: t.Group, Kind: t.Resource},
-	}
 }

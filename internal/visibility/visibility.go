@@ -1,8 +1,9 @@
-package access
+package visibility
 
 import (
 	"crypto/sha256"
 	"encoding/base32"
+	"encoding/json"
 	"iter"
 	"maps"
 	"slices"
@@ -11,8 +12,6 @@ import (
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
-	"github.com/kubecast/kubecast/internal/http/auditrecord"
-	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
@@ -29,6 +28,14 @@ type Visibility struct {
 // of them: a user who can choose names that they may see could search for a match with a short part of another's.
 type visibilityKey [sha256.Size]byte
 
+func keyOf(scope auth.Scope) visibilityKey {
+	text, err := json.Marshal(scope)
+	if err != nil {
+		panic(err) // it has only texts
+	}
+	return sha256.Sum256(text)
+}
+
 // text is the key in the form in which tags and tokens contain it.
 func (k visibilityKey) text() string {
 	return strings.ToLower(base32.HexEncoding.WithPadding(base32.NoPadding).EncodeToString(k[:]))
@@ -38,33 +45,33 @@ func (k visibilityKey) text() string {
 // read, and what the caller may not see is skipped.
 const maxNarrow = 64
 
-// VisibilityOf returns what a scope shows of a target of a kind; ok is false if that is nothing.
-func VisibilityOf(scope auth.Scope, t Target, kind cluster.Kind) (_ *Visibility, ok bool) {
+// Of returns what a scope shows of a target of a kind; ok is false if that is nothing.
+func Of(scope auth.Scope, t Target, kind cluster.Kind) (_ *Visibility, ok bool) {
 	if scope.All {
 		return nil, true
 	}
-	s := &Visibility{scope: applicable(scope, kind), itself: areNamespaces(kind.Group, kind.Resource)}
+	v := &Visibility{scope: Applicable(scope, kind), itself: AreNamespaces(kind.Group, kind.Resource)}
 	switch {
 	case t.Namespace != "" && scope.SeesNamespace(t.Namespace):
 		return nil, true
-	case s.scope.Empty():
+	case v.scope.Empty():
 		return nil, false
 	}
 	namespaces := slices.AppendSeq(slices.Clone(scope.Namespaces), maps.Keys(scope.Names))
 	switch {
 	case t.Namespace != "":
-		s.where = stream.Namespaces(t.Namespace)
+		v.where = stream.Namespaces(t.Namespace)
 	case kind.Namespaced && len(scope.Names[""]) == 0 && len(namespaces) <= maxNarrow:
-		s.where = stream.Namespaces(namespaces...)
+		v.where = stream.Namespaces(namespaces...)
 	}
-	s.key = sha256.Sum256([]byte(reply.MustJSON(s.scope)))
-	return s, true
+	v.key = keyOf(v.scope)
+	return v, true
 }
 
-// applicable is the part of a scope that says something of a kind. What is in no namespace is not
+// Applicable is the part of a scope that says something of a kind. What is in no namespace is not
 // shown by a role in one. Namespaces are the exception, since each counts as being within itself.
-func applicable(scope auth.Scope, kind cluster.Kind) auth.Scope {
-	if kind.Namespaced || areNamespaces(kind.Group, kind.Resource) {
+func Applicable(scope auth.Scope, kind cluster.Kind) auth.Scope {
+	if kind.Namespaced || AreNamespaces(kind.Group, kind.Resource) {
 		return scope
 	}
 	scope.Namespaces, scope.Names = nil, maps.Clone(scope.Names)
@@ -75,7 +82,7 @@ func applicable(scope auth.Scope, kind cluster.Kind) auth.Scope {
 // Nothing is the visibility of a caller who may see nothing.
 func Nothing() *Visibility {
 	v := &Visibility{}
-	v.key = sha256.Sum256([]byte(reply.MustJSON(v.scope)))
+	v.key = keyOf(v.scope)
 	return v
 }
 
@@ -173,13 +180,6 @@ type PartKey struct {
 	narrow  bool // not all of the target is visible; visible says what is
 }
 
-// Read is the part in the form of the audit log.
-func (p Part) Read(verb string) auditrecord.Read {
-	read := p.Target.Read(verb)
-	read.Partly = p.Visible != nil
-	return read
-}
-
 func (p Part) Key() PartKey {
 	if p.Visible == nil {
 		return PartKey{target: p.Target}
@@ -212,3 +212,27 @@ func (p Part) List(snapshot *cache.Snapshot, selector cache.Selector, afterNames
 		}
 	}
 }
+
+// IsBound reports whether the part, or some of it, may be seen only because of permissions in namespaces.
+func (p Part) IsBound() bool {
+	return p.Visible != nil || p.Namespace != "" || p.Name != "" && AreNamespaces(p.Group, p.Resource)
+}
+
+// BoundTo is the namespace in which it is permitted to see an object of the part; "" if it is permitted in all.
+func (p Part) BoundTo(o *cluster.Object) (namespace string) {
+	if namespace = o.GetNamespace(); AreNamespaces(p.Group, p.Resource) {
+		namespace = o.GetName()
+	}
+	if !p.IsBound() || p.Visible != nil && has(p.Visible.scope.Names[""], o.GetName()) {
+		return ""
+	}
+	return namespace
+}
+
+func has(sorted []string, s string) bool {
+	_, found := slices.BinarySearch(sorted, s)
+	return found
+}
+
+// AreNamespaces reports whether a resource is Kubernetes' own namespaces, each of which counts as being within itself.
+func AreNamespaces(group, resource string) bool { return group == "" && resource == "namespaces" }

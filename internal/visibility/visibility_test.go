@@ -1,4 +1,4 @@
-package access
+package visibility
 
 import (
 	"fmt"
@@ -38,7 +38,7 @@ func TestVisibilityIsWhatMayBeSeen(t *testing.T) {
 		"a namespace is in itself": {
 			scope: some, kind: namespaces, see: []*cluster.Object{object("", "a"), object("", "b"), object("", "y")}, not: []*cluster.Object{object("", "c"), object("", "x")}},
 	} {
-		s, ok := VisibilityOf(c.scope, c.t, c.kind)
+		s, ok := Of(c.scope, c.t, c.kind)
 		if ok != (c.see != nil) {
 			t.Errorf("%s: %t", name, ok)
 		}
@@ -63,7 +63,7 @@ func TestVisibilityIsWhatMayBeSeen(t *testing.T) {
 	for i := range maxNarrow + 1 {
 		many.Namespaces = append(many.Namespaces, fmt.Sprintf("n%03d", i))
 	}
-	if s, ok := VisibilityOf(many, Target{}, pods); !ok || !s.where.All() || s.Sees(object("m", "x")) || !s.Sees(object("n001", "x")) {
+	if s, ok := Of(many, Target{}, pods); !ok || !s.where.All() || s.Sees(object("m", "x")) || !s.Sees(object("n001", "x")) {
 		t.Error("of many namespaces")
 	}
 }
@@ -71,7 +71,7 @@ func TestVisibilityIsWhatMayBeSeen(t *testing.T) {
 func TestVisibilitiesCoverEachOther(t *testing.T) {
 	pods := cluster.Kind{Version: "v1", Resource: "pods", Kind: "Pod", Namespaced: true}
 	of := func(scope auth.Scope) *Visibility {
-		s, _ := VisibilityOf(scope, Target{}, pods)
+		s, _ := Of(scope, Target{}, pods)
 		return s
 	}
 	all := of(auth.Scope{All: true})
@@ -95,8 +95,8 @@ func TestVisibilitiesCoverEachOther(t *testing.T) {
 // with the same 40 bits. Only the names are the same, and nothing else.
 func TestShortNamesOfVisibilitiesTellNobodyApart(t *testing.T) {
 	pods := cluster.Kind{Version: "v1", Resource: "pods", Kind: "Pod", Namespaced: true}
-	hers, _ := VisibilityOf(auth.Scope{Namespaces: []string{"team-1458946"}}, Target{}, pods)
-	his, _ := VisibilityOf(auth.Scope{Namespaces: []string{"team-1840343"}}, Target{}, pods)
+	hers, _ := Of(auth.Scope{Namespaces: []string{"team-1458946"}}, Target{}, pods)
+	his, _ := Of(auth.Scope{Namespaces: []string{"team-1840343"}}, Target{}, pods)
 	if hers.Name() != his.Name() || hers.Same(his) || hers.Tag() == his.Tag() {
 		t.Fatalf("%s %s", hers.Name(), his.Name())
 	}

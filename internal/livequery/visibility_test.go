@@ -11,7 +11,7 @@ import (
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
-	"github.com/kubecast/kubecast/internal/http/access"
+	"github.com/kubecast/kubecast/internal/visibility"
 )
 
 // TestNobodyIsGivenTheAnswerToAnotherQuestion: queries differ in what may be seen, in the target,
@@ -19,10 +19,10 @@ import (
 // once something has changed.
 func TestNobodyIsGivenTheAnswerToAnotherQuestion(t *testing.T) {
 	inBubble(t, 20, 1<<20, func(a *asked) {
-		target := access.Target{Version: "v1", Resource: "pods"}
+		target := visibility.Target{Version: "v1", Resource: "pods"}
 		sees := func(scope auth.Scope) Query {
-			visible, _ := access.VisibilityOf(scope, target, pods)
-			return Query{Part: access.Part{Target: target, Visible: visible}}
+			visible, _ := visibility.Of(scope, target, pods)
+			return Query{Part: visibility.Part{Target: target, Visible: visible}}
 		}
 		all := sees(auth.Scope{All: true})
 		within, selected, sorted, labelled := all, all, all, all
@@ -41,7 +41,7 @@ func TestNobodyIsGivenTheAnswerToAnotherQuestion(t *testing.T) {
 			"another":          {sees(auth.Scope{Namespaces: []string{"b"}}), []string{"b/1"}, []string{"b/1", "b/3"}},
 			"two namespaces":   {sees(auth.Scope{Namespaces: []string{"b", "c"}}), []string{"b/1"}, []string{"b/1", "b/3"}},
 			"one object":       {sees(auth.Scope{Names: map[string][]string{"a": {"3"}}}), nil, []string{"a/3"}},
-			"nothing":          {Query{Part: access.Part{Target: target, Visible: access.Nothing()}}, nil, nil},
+			"nothing":          {Query{Part: visibility.Part{Target: target, Visible: visibility.Nothing()}}, nil, nil},
 			"the path's":       {within, []string{"a/1", "a/2"}, []string{"a/1", "a/2", "a/3"}},
 			"a field":          {selected, []string{"a/1", "b/1"}, []string{"a/1", "b/1"}},
 			"a label":          {labelled, nil, []string{"a/3", "b/3"}},

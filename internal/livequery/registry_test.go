@@ -20,8 +20,8 @@ import (
 	"github.com/kubecast/kubecast/internal/budget"
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
-	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/stream"
+	"github.com/kubecast/kubecast/internal/visibility"
 )
 
 var pods = cluster.Kind{Version: "v1", Resource: "pods", Kind: "Pod", Namespaced: true, Watchable: true}
@@ -78,7 +78,7 @@ func (a *asked) places(places int, sort, user string) (*Reader, error) {
 	if err != nil {
 		a.Fatal(err)
 	}
-	return a.registry.Ask(a.kinds, a.store, Query{Part: access.Part{Target: access.Target{Version: "v1", Resource: "pods"}}, Order: order, Places: places}, user)
+	return a.registry.Ask(a.kinds, a.store, Query{Part: visibility.Part{Target: visibility.Target{Version: "v1", Resource: "pods"}}, Order: order, Places: places}, user)
 }
 
 func (a *asked) snapshot(r *Reader, w stream.Waiter) *Snapshot {

@@ -12,8 +12,8 @@ import (
 	"github.com/kubecast/kubecast/internal/budget"
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
-	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/stream"
+	"github.com/kubecast/kubecast/internal/visibility"
 )
 
 // BenchmarkChange is what a change costs each of the queries about many pods, with the snapshot that is made after so many
@@ -52,7 +52,7 @@ func change(b *testing.B, pods, queries, size, each, keep int) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		q := newQuery(Query{Part: access.Part{Target: access.Target{Resource: "pods"}}, Selector: selector, Order: order}, nil, keep, nil)
+		q := newQuery(Query{Part: visibility.Part{Target: visibility.Target{Resource: "pods"}}, Selector: selector, Order: order}, nil, keep, nil)
 		q.ownership.Store(&ownership{charge: registry.memory.Enter("ann", time.Hour, func() {})})
 		q.ranking = order.Ranking(func(yield func(*cluster.Object) bool) {
 			for _, o := range all {

@@ -1,0 +1,19 @@
+package access
+
+import (
+	"github.com/kubecast/kubecast/internal/http/auditrecord"
+	"github.com/kubecast/kubecast/internal/visibility"
+)
+
+// ReadOf is a target in the form of the audit log.
+func ReadOf(t visibility.Target, verb string) auditrecord.Read {
+	return ReadPart(visibility.Part{Target: t}, verb)
+}
+
+// ReadPart is a part in the form of the audit log.
+func ReadPart(p visibility.Part, verb string) auditrecord.Read {
+	return auditrecord.Read{
+		Cluster: p.Cluster, Group: p.Group, Version: p.Version, Resource: p.Resource, Namespace: p.Namespace, Name: p.Name,
+		Verb: verb, Subresource: p.Subresource, Partly: p.Visible != nil,
+	}
+}
