@@ -13,15 +13,12 @@ import { Conditions } from '../object/Conditions.tsx';
 import { Facts, ObjectFrame } from '../object/ObjectFrame.tsx';
 import { podFields } from '../pods/fields.ts';
 import { podRow, type Pod } from '../pods/pod.ts';
-import type { Unwritten } from '../pods/unwritten.ts';
 import { WhyUnwritten } from '../pods/WhyUnwritten.tsx';
 import { JobPlace } from '../queues/JobPlace.tsx';
 import { useShows } from '../inbox/seen.ts';
 import { inWords } from '../jobs/State.tsx';
 import { causeName } from '../state/causes.ts';
 import { StateMark } from '../state/StateMark.tsx';
-import { stateName } from '../state/texts.ts';
-import { whyNow } from '../state/why.ts';
 import { linkTo, type View } from '../view/view.ts';
 import { Events, eventFields, eventsName, ofJob } from './Events.tsx';
 import { KeptLogs, KeptSpec, lostPods, PastLogs, usePastJob } from './Kept.tsx';
@@ -31,11 +28,12 @@ import { OwnerTree } from './OwnerTree.tsx';
 import { PodsEver, PodsNow } from './Pods.tsx';
 import { Runs, useOtherRuns } from './Runs.tsx';
 import { Timeline } from './Timeline.tsx';
-import { ends, latestLife, withCause } from './life.ts';
+import { latestLife, withCause } from './life.ts';
 import { page, Waiting } from '../pages/page.tsx';
 import { events, jobs, pods } from './resources.ts';
 import { Yaml } from './Yaml.tsx';
 import { t } from './texts.ts';
+import { unwrittenOf } from './unwritten.ts';
 import { WaitedLately } from './WaitedLately.tsx';
 
 const ofRuns = [...podFields, 'metadata.labels.batch\\.kubernetes\\.io/controller-uid'];
@@ -162,13 +160,6 @@ export function JobPage({ view, namespace, name, uid: asked, token }: JobPagePro
       ]}
     />
   );
-}
-
-/** Why a job that has no pods has no log. */
-function unwrittenOf(past: PastJob | undefined, there: boolean): Unwritten {
-  if (past && ends.has(past.state)) return { text: past.startedAt === undefined ? t.unwritten.never : t.unwritten.lost };
-  if (past?.state === 'Running') return { text: t.unwritten.noPods };
-  return past ? { text: t.unwritten.waits(stateName(past.state)), why: whyNow(past) } : { text: there ? t.unwritten.noPods : t.unwritten.noJob };
 }
 
 /** As the history says; without one, and where that is away, what the object says of itself. */
