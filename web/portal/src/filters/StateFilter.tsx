@@ -24,9 +24,11 @@ interface StateFilterProps {
 
 /** How many there are in each state, and at a click only those. */
 export function StateFilter({ states, counts, total, selected, loading }: StateFilterProps): ReactNode {
+  // None so far is not none.
+  const none = loading ? undefined : 0;
   return (
     <div className="state-filter" role="group" aria-label={t.byState} data-loading={loading || undefined}>
-      <Chip label={t.all} count={total} pressed={selected === ''} onClick={() => setView({ state: '' })} />
+      <Chip label={t.all} count={total === 0 ? none : total} pressed={selected === ''} onClick={() => setView({ state: '' })} />
       {(states ?? byUrgency(counts, selected))
         .filter((state) => state === selected || !counts || counts.has(state))
         .map((state) => (
@@ -34,7 +36,7 @@ export function StateFilter({ states, counts, total, selected, loading }: StateF
             key={state}
             label={stateName(state)}
             foreign={!isNamed(state)}
-            count={counts?.get(state) ?? (states && counts ? 0 : undefined)}
+            count={counts?.get(state) ?? (states && counts ? none : undefined)}
             icon={<StateIcon state={state} />}
             pressed={state === selected}
             onClick={() => setView({ state: state === selected ? '' : state })}

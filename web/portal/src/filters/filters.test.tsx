@@ -50,6 +50,16 @@ test('states that no row is in take no room, but the one chosen stays, to be let
   expect(location.hash).not.toContain('state');
 });
 
+test('while rows are still to come it is not said that there are none', () => {
+  const shown = (loading: boolean): (string | null)[] => {
+    page = render(<StateFilter states={['Failed', 'Running']} counts={new Map()} total={0} selected="Failed" loading={loading} />);
+    return chips();
+  };
+  expect(shown(true)).toEqual(['All', 'Failed']);
+  page.unmount();
+  expect(shown(false)).toEqual(['All 0', 'Failed 0']);
+});
+
 test('of states that nobody listed those that need somebody come first, and the chosen one stays', () => {
   const counts = new Map([['Running', 15_000], ['', 3], ['CrashLoopBackOff', 800], ['OOMKilled', 1], ['ImagePullBackOff', 801]]);
   page = render(<StateFilter counts={counts} total={16_605} selected="Evicted" loading={false} />);

@@ -147,7 +147,8 @@ export function JobPage({ view, namespace, name, uid: asked, token }: JobPagePro
         {
           id: 'pods',
           title: tabs.pods,
-          count: Math.max(podRows.length, kept?.podCount ?? 0),
+          // None so far is not none.
+          count: Math.max(podRows.length, kept?.podCount ?? 0) || (ofPods.status === 'loading' || past.status === 'loading' ? undefined : 0),
           content: () => {
             const now = { rows: podRows, status: ofPods.status, message: ofPods.error?.message, view };
             return kept ? <PodsEver key={kept.uid} of={jobs} past={kept} {...now} /> : <PodsNow {...now} />;

@@ -46,6 +46,16 @@ test('it is not said that there is no such object before that is known', async (
   expect(page.element.textContent).toContain('There is no such object');
 });
 
+test('it is not said that a job has no pods before that is known', async () => {
+  await show('#jobs/n/j');
+  const tab = (): string | undefined => [...page.element.querySelectorAll('[role=tab]')].map(({ textContent }) => textContent.trim()).find((text) => text.startsWith('Pods'));
+  expect(tab()).toBe('Pods');
+  const watched = [...new URL(server.last.url, 'http://x').searchParams.keys()].filter((name) => /^w\d+$/.test(name));
+  server.last.accept(...watched.map((name, n) => frame(`${name}.synced`, `e.${watched.slice(0, n + 1).map((one) => `${one}-7`).join('.')}`, { resourceVersion: '7', seq: '7', count: 0 })));
+  await pass(100);
+  expect(tab()).toBe('Pods 0');
+});
+
 test('no command is offered for what can be no name: a shell would take it for more', async () => {
   await show('#jobs/n/j');
   expect(page.element.textContent).toContain('kubectl -n n describe job j');
