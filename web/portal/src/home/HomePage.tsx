@@ -4,6 +4,7 @@ import { AskedError, inboxOf, transitions, type PastJob, type Transition, type W
 import { useConnection, useKubecast } from '@kubecast/sdk/react';
 import { useEffect, useMemo, useState, useSyncExternalStore, type ReactNode } from 'react';
 import { Age } from '../age/Age.tsx';
+import { Lasted, ranLonger } from '../age/Elapsed.tsx';
 import { formatNumber, formatTime } from '../texts/format.ts';
 import { Forbidden, Notice } from '../app/Notice.tsx';
 import { inCluster } from '../clusters/inCluster.ts';
@@ -123,7 +124,7 @@ export function HomePage({ view }: { view: View }): ReactNode {
             </Section>
             <Section title={t.running} count={mine.running.length} none={t.noneRuns}>
               {mine.running.map((job) => (
-                <Job key={keyOf(job)} job={job} view={view} at={job.since} />
+                <Job key={keyOf(job)} job={job} view={view} at={job.since} least={ranLonger(job)} />
               ))}
             </Section>
             <Section title={fresh.length > 0 ? t.endedBefore : t.endedLately} count={before.length} none={fresh.length > 0 ? t.noneElse : t.noneEnded}>
@@ -185,11 +186,13 @@ interface JobProps {
   readonly view: View;
   /** Since when it has been so. */
   readonly at: number;
+  /** It may have been so for longer. */
+  readonly least?: boolean;
   readonly fresh?: boolean;
   readonly onOpen?: () => void;
 }
 
-function Job({ job, view, at, fresh, onOpen }: JobProps): ReactNode {
+function Job({ job, view, at, least = false, fresh, onOpen }: JobProps): ReactNode {
   const served = useServed();
   const state = outcomeOf(job);
   const why = whyNow(job);
@@ -206,7 +209,7 @@ function Job({ job, view, at, fresh, onOpen }: JobProps): ReactNode {
         </span>
       </span>
       <span className="mine-age">
-        <Age since={at} in={job.endedAt === undefined && job.state !== 'Deleted' ? undefined : t.ago} />
+        {least ? <Lasted of={{ over: 0, since: at }} least /> : <Age since={at} in={job.endedAt === undefined && job.state !== 'Deleted' ? undefined : t.ago} />}
       </span>
       {job.state === 'Queued' && job.place && (
         <span className="mine-why">

@@ -208,3 +208,14 @@ test('of what was removed before it ran it is told how long ago, as of all that 
   const ages = [...page.element.querySelectorAll('li')].map((one) => `${one.dataset['name']} ${one.querySelector('.mine-age')?.textContent}`);
   expect(ages).toEqual([expect.stringMatching(/^\w+ \d+s ago$/), expect.stringMatching(/^\w+ \d+s ago$/)]);
 });
+
+test('a run that was found late is not said to be as young as the finding', async () => {
+  past.record('seen', 'Running', { waited: { seconds: 4, since: null } });
+  past.record('late', 'Running', { waited: null });
+  await show();
+  await answer();
+  await pass(8_000);
+  const age = (name: string): string => page.element.querySelector(`li[data-name="${name}"] .mine-age`)?.textContent ?? '';
+  expect(age('seen')).toMatch(/^\d+s$/);
+  expect(age('late')).toMatch(/^≥ \d+s$/);
+});
