@@ -20,7 +20,7 @@ import { isForbidden } from '../polling/polling.ts';
 import { PlaceHint } from '../queues/Starts.tsx';
 import { StateIcon } from '../state/StateMark.tsx';
 import { whyNow } from '../state/why.ts';
-import { linkTo, linkToRun, setView, type View } from '../view/view.ts';
+import { formatView, linkTo, linkToRun, setView, viewAt, type View } from '../view/view.ts';
 import { HowTo, HowToSubmit } from './HowTo.tsx';
 import { joined, readingOf } from './jobs.ts';
 import { stateName } from '../state/texts.ts';
@@ -134,7 +134,7 @@ export function HomePage({ view }: { view: View }): ReactNode {
             </Section>
             <p className="mine-more">
               {mine.more && `${t.more} `}
-              <a href={linkTo('jobs', view)}>{t.allJobs}</a>
+              <a href={formatView({ ...viewAt('#history', view), owner: 'me' })}>{t.older}</a> <a href={linkTo('jobs', view)}>{t.allJobs}</a>
             </p>
             <HowToSubmit />
           </>

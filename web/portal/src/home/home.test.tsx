@@ -219,3 +219,11 @@ test('a run that was found late is not said to be as young as the finding', asyn
   expect(age('seen')).toMatch(/^\d+s$/);
   expect(age('late')).toMatch(/^≥ \d+s$/);
 });
+
+test('whoever looks for a run of theirs that ended before the last week is led to their own in the history', async () => {
+  past.record('train', 'Running');
+  await show();
+  await answer();
+  const older = [...page.element.querySelectorAll('a')].find(({ textContent }) => textContent === 'Your history');
+  expect(parseView(older?.getAttribute('href') ?? '')).toMatchObject({ page: 'history', owner: 'me' });
+});
