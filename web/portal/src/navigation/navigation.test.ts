@@ -59,6 +59,17 @@ test('Back returns to the row by which the page was left, and to where it was sc
   expect([focused(), document.activeElement?.getAttribute('href'), scroller().scrollTop]).toEqual(['b', '#jobs/n/b', 800]);
 });
 
+test("Back to a user's own jobs returns to the one that was opened, also when it stands elsewhere by then", async () => {
+  const of = (name: string): string => `<li><span class="mine-name"><a href="#jobs/n/${name}@${name}">${name}</a></span></li>`;
+  go('#mine', false);
+  await render(`<h1>Your jobs</h1><ul>${of('a')}${of('b')}</ul>`);
+  go('#jobs/n/b@b', false);
+  await render(job);
+  go('#mine', true);
+  await render(`<h1>Your jobs</h1><ul>${of('a')}</ul><ul>${of('b')}</ul>`);
+  expect(document.activeElement?.getAttribute('href')).toBe('#jobs/n/b@b');
+});
+
 test('a row that is gone does not keep the focus from the heading for ever', async () => {
   go('#jobs/n/b', false);
   await render(job);

@@ -17,10 +17,13 @@ const patience = 5_000;
 /** Whoever does one of these looks at something else already. */
 const taken = ['wheel', 'pointerdown', 'touchstart', 'keydown'] as const;
 
+/** The links that are rows: of tables, and of the user's own jobs. */
+const rows = 'a.row-link, .mine-name a';
+
 const pathOf = (hash: string): string => hash.split('?')[0] ?? '';
 const classOf = (element: Element): string => element.classList[0] ?? '';
 const rowTo = (main: HTMLElement, address: string | undefined): HTMLElement | undefined =>
-  address === undefined ? undefined : [...main.querySelectorAll<HTMLElement>('a.row-link')].find((link) => link.getAttribute('href') === address);
+  address === undefined ? undefined : [...main.querySelectorAll<HTMLElement>(rows)].find((link) => link.getAttribute('href') === address);
 
 /** Looks after the pages within `main` until it is told to stop. `of` tells when another one is gone to. */
 export function followNavigation(main: HTMLElement, of: EventTarget = window): () => void {
@@ -55,7 +58,7 @@ export function followNavigation(main: HTMLElement, of: EventTarget = window): (
 
 function placeOn(main: HTMLElement, to: string): Place {
   const scrolled = [...main.querySelectorAll('[tabindex]')].filter(({ scrollTop }) => scrollTop > 0);
-  const focused = document.activeElement?.closest('a.row-link');
+  const focused = document.activeElement?.closest(rows);
   return { tops: scrolled.map((one) => [classOf(one), one.scrollTop]), row: rowTo(main, to) ? to : (focused?.getAttribute('href') ?? undefined) };
 }
 
