@@ -13,6 +13,9 @@ export function Lasted({ of, least = false }: { readonly of: Elapsed | undefined
   return least ? <span title={t.least}>≥ {lasted}</span> : lasted;
 }
 
+/** Where the answer is still coming. */
+export const NotYet = (): ReactNode => <span className="none">…</span>;
+
 /** Nobody saw when it began, so it may have run for longer than the history knows. */
 export const ranLonger = (past: Times | undefined): boolean => past?.ran !== undefined && past.waited === undefined;
 

@@ -7,7 +7,7 @@ import { Lasted, ranLonger } from '../age/Elapsed.tsx';
 import { Choice } from '../filters/Choice.tsx';
 import { endOf, outcomeOf } from '../history/outcome.ts';
 import { ends } from '../job/life.ts';
-import { exactSpec, useReadPastJob } from '../job/Kept.tsx';
+import { exactSpec, usePastJob } from '../job/Kept.tsx';
 import { jobs } from '../job/resources.ts';
 import { useExact } from '../job/Yaml.tsx';
 import { changedLines } from '../job/yaml.ts';
@@ -39,7 +39,7 @@ export function Compare({ here, others, named, view }: CompareProps): ReactNode 
   const uid = view.compare || before(here, others)?.uid;
   const listed = others.find((one) => one.uid === uid);
   // It may be older than those that are listed.
-  const asked = useReadPastJob(jobs, here.namespace, here.name, listed ? undefined : uid, uid);
+  const asked = usePastJob(jobs, here.namespace, here.name, listed ? undefined : uid, uid);
   const there = listed ?? asked.data;
   const waits = !listed && asked.at === undefined && !asked.error;
   // On a narrow screen it is far below the link that opened it.

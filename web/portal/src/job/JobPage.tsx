@@ -4,7 +4,7 @@ import { isFinal, type PastJob, transitions } from '@kubecast/sdk';
 import { useFollow, useWatch } from '@kubecast/sdk/react';
 import { useMemo, type ReactNode } from 'react';
 import { Age } from '../age/Age.tsx';
-import { Lasted, ranLonger } from '../age/Elapsed.tsx';
+import { Lasted, NotYet, ranLonger } from '../age/Elapsed.tsx';
 import { timesOf } from '../jobs/RunTime.tsx';
 import { outcomeOf } from '../history/outcome.ts';
 import { jobRow, type JobRow } from '../jobs/job.ts';
@@ -67,7 +67,10 @@ export function JobPage({ view, namespace, name, uid: asked, token }: JobPagePro
   const uid = asked ?? life.transitions[0]?.uid;
   // A pod's end changes what is known of its job, whatever the job's own state.
   const ended = podRows.filter(({ phase }) => phase === 'Succeeded' || phase === 'Failed').length;
-  const kept = usePastJob(jobs, namespace, name, uid, uid && `${life.transitions.at(-1)?.seq} ${ended} ${podRows.length}`);
+  const readPast = usePastJob(jobs, namespace, name, uid, uid && `${life.transitions.at(-1)?.seq} ${ended} ${podRows.length}`);
+  const kept = readPast.data;
+  // What the object says may be taken back by the history.
+  const coming = kept === undefined && ((past.status === 'loading' && !past.error) || (readPast.at === undefined && !readPast.error));
   const states = useMemo(() => withCause(life, kept), [life, kept]);
   const about = useMemo(
     () => ofJob(said.data, name, uid ?? job?.metadata.uid, [...podRows, ...(kept?.pods ?? [])].map((pod) => pod.uid)),
@@ -85,7 +88,7 @@ export function JobPage({ view, namespace, name, uid: asked, token }: JobPagePro
       namespace={namespace}
       name={name}
       table={{ href: linkTo('jobs', view), title: t.jobs }}
-      mark={row ? <StateMark {...inWords(row)} {...(row.state === 'Failed' && kept?.cause?.reason && { detail: causeName(kept.cause.reason) })} /> : kept && <PastMark past={kept} />}
+      mark={row ? <StateMark {...inWords(row)} {...(row.state === 'Failed' && (coming ? { detail: '' } : kept?.cause?.reason && { detail: causeName(kept.cause.reason) }))} /> : kept && <PastMark past={kept} />}
       standing={state ? { state, cause: state === 'Failed' ? (kept?.cause?.reason ?? '') : '' } : undefined}
       command={job || (asked === undefined && watched.status === 'loading') ? 'describe job' : undefined}
       watched={watched}
@@ -110,7 +113,7 @@ export function JobPage({ view, namespace, name, uid: asked, token }: JobPagePro
                 [t.owner, <span key="owner" translate="no">{kept?.owner || row?.owner || '–'}</span>],
                 Boolean(kept?.queue || row?.queue) && [t.queue, <span key="queue" translate="no">{kept?.queue || row?.queue}</span>],
                 [t.created, <Age key="created" since={row?.created ?? kept?.createdAt} in={t.ago} />],
-                ...times(kept, row),
+                ...times(kept, row, coming),
                 ...pastFacts(kept, view),
               ]}
             />
@@ -164,7 +167,8 @@ export function JobPage({ view, namespace, name, uid: asked, token }: JobPagePro
 }
 
 /** As the history says; without one, and where that is away, what the object says of itself. */
-function times(kept: PastJob | undefined, row: JobRow | undefined): readonly (readonly [string, ReactNode])[] {
+function times(kept: PastJob | undefined, row: JobRow | undefined, coming: boolean): readonly (readonly [string, ReactNode])[] {
+  if (coming) return [[t.runTime, <NotYet key="ran" />]];
   const { waited, ran } = row ? timesOf(row, kept) : (kept ?? { waited: undefined, ran: undefined });
   return [...(kept ? [[t.waited, <span key="waited" title={t.waitedSince}><Lasted of={waited} /></span>] as const] : []), [t.runTime, <Lasted key="ran" of={ran} least={(!row || kept?.uid === row.uid) && ranLonger(kept)} />]];
 }

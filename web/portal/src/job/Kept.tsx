@@ -24,10 +24,7 @@ interface Of {
  * The job of a uid as the history has it; it is read again with each other `signal`, which says that it may have changed, and now and then while it goes on.
  * Without a uid nothing is read.
  */
-export const usePastJob = (of: Resource<KubeObject>, namespace: string, name: string, uid: string | undefined, signal: string | undefined): PastJob | undefined => useReadPastJob(of, namespace, name, uid, signal).data;
-
-/** The same, with when it was asked for, and why it could not be read. */
-export function useReadPastJob(of: Resource<KubeObject>, namespace: string, name: string, uid: string | undefined, signal: string | undefined): Read<PastJob | undefined> {
+export function usePastJob(of: Resource<KubeObject>, namespace: string, name: string, uid: string | undefined, signal: string | undefined): Read<PastJob | undefined> {
   const kc = useKubecast();
   const read = useMemo(
     () => (): Promise<PastJob | undefined> => (uid === undefined ? Promise.resolve(undefined) : pastJobs(kc, of, { namespace, name, uid }).then(({ items }) => items[0])),

@@ -333,7 +333,7 @@ test('why nothing is shown of what is kept is said', async () => {
 
 test('of jobs that had one name, that with the uid is asked for, however many came after it', async () => {
   function Page(): ReactNode {
-    return usePastJob(jobs, 'n', 'j', 'u/1', 'seq')?.state;
+    return usePastJob(jobs, 'n', 'j', 'u/1', 'seq').data?.state;
   }
   expect(await shows(<Page />, 200, '{"items":[{"uid":"u/1","state":"Failed"}]}')).toBe('Failed');
   expect(server.requests.map(({ url }) => url)).toEqual(['/history/apis/batch/v1/namespaces/n/jobs/j?uid=u%2F1']);
@@ -383,6 +383,16 @@ test.each(['denied', 'loading', [runOf('new')]] as const)("a run's page follows 
   await show('#jobs/n/train@old');
   const followed = await answerAll((path) => (path.startsWith('/apis/batch/') ? theJobs : path.startsWith('/api/v1/namespaces/n/pods') ? [owned('train-x', 'new')] : []));
   expect(followed).toEqual([]);
+});
+
+test.each([['loading', '…', 'Failed'], [[], '60s', 'FailedNo retries left']] as const)("neither a job's run time nor why it failed is shown before the history has answered: %j", async (history, ran, state) => {
+  const began = Date.now() - 120_000;
+  const at = (ms: number): string => new Date(began + ms).toISOString();
+  const failed = { ...runOf('old'), status: { failed: 1, startTime: at(0), conditions: [{ type: 'Failed', status: 'True', reason: 'BackoffLimitExceeded', lastTransitionTime: at(60_000) }] } };
+  await show('#jobs/n/train');
+  await answerAll((path) => (path.startsWith('/history/') ? history : path.startsWith('/apis/batch/') ? [failed] : []));
+  const fact = [...page.element.querySelectorAll('.fact')].find((one) => one.querySelector('dt')?.textContent === 'Run time');
+  expect([fact?.querySelector('dd')?.textContent, page.element.querySelector('.state-mark')?.textContent]).toEqual([ran, state]);
 });
 
 test("a run's page follows the log of its job while that has the name", async () => {

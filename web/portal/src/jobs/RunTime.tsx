@@ -3,7 +3,7 @@
 
 import type { Elapsed, PastJob } from '@kubecast/sdk';
 import type { ReactNode } from 'react';
-import { Lasted, ranLonger, timesUntil } from '../age/Elapsed.tsx';
+import { Lasted, NotYet, ranLonger, timesUntil } from '../age/Elapsed.tsx';
 import { ranSince, type JobRow } from './job.ts';
 import { usePast } from './past.tsx';
 
@@ -30,6 +30,7 @@ function claimed(row: JobRow<string>): Elapsed | undefined {
 }
 
 export function RunTime({ row }: { readonly row: JobRow<string> }): ReactNode {
-  const past = usePast(row);
+  const { past, coming } = usePast(row);
+  if (coming && !past) return <NotYet />;
   return <Lasted of={timesOf(row, past).ran} least={past?.uid === row.uid && ranLonger(past)} />;
 }

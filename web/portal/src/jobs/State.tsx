@@ -1,6 +1,5 @@
 // A job's state in a table whose rows are the cluster's objects, and why it came to that, as the history knows it.
 
-import type { PastJob } from '@kubecast/sdk';
 import type { ReactNode } from 'react';
 import { PlaceOf } from '../queues/places.tsx';
 import { causeName } from '../state/causes.ts';
@@ -19,10 +18,14 @@ export function inWords<R extends Pick<JobRow<string>, 'state' | 'detail' | 'mes
   return words === row.detail ? row : { ...row, detail: words, message: inFull(row.detail, row.message) };
 }
 
-/** All failures have one of three reasons in the words of their controller, so what the history says comes first. */
-function withWhy(row: JobRow<string>, past: PastJob | undefined): Pick<JobRow<string>, 'state' | 'detail' | 'message'> {
+/**
+ * All failures have one of three reasons in the words of their controller, so what the history says
+ * comes first. Until it has answered, no reason is said: it would be taken back.
+ */
+function withWhy(row: JobRow<string>, { past, coming }: ReturnType<typeof usePast>): Pick<JobRow<string>, 'state' | 'detail' | 'message'> {
   const { state, detail, message } = row;
   const why = past?.state === state && explained.has(state) ? whyNow(past) : '';
+  if (coming && state === 'Failed' && !why) return { state, detail: '', message: inFull(detail, message) };
   if (!why) return inWords(row);
   if (state !== 'Failed') return { state, detail: [detail, why].filter(Boolean).join(' · '), message };
   return past?.cause ? { state, detail: why, message: inFull(detail, message) } : inWords(row);

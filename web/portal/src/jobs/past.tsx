@@ -7,9 +7,15 @@ import { jobs } from '../job/resources.ts';
 import { Reading } from '../polling/polling.ts';
 import type { JobRow } from './job.ts';
 
-type Known = ReadonlyMap<string, PastJob>;
+interface Known {
+  readonly jobs: ReadonlyMap<string, PastJob>;
+  /** In which state each job was when it was asked for, whether or not the history knows it. */
+  readonly answered: ReadonlyMap<string, string>;
+  /** No history is kept. */
+  readonly none?: boolean;
+}
 
-const none: Known = new Map();
+const nothingYet: Known = { jobs: new Map(), answered: new Map() };
 
 /** So many jobs are asked for at once; the gateway takes no more. */
 const most = 100;
@@ -23,44 +29,54 @@ const again = 10_000;
 class InSight {
   readonly #kc: Kubecast;
   readonly #namespace: string;
-  /** No history is kept. */
-  #none = false;
-  /** How many cells show each. */
-  readonly #shown = new Map<string, number>();
+  /** How many cells show each, and the state in which it is. */
+  readonly #shown = new Map<string, { readonly cells: number; readonly state: string }>();
   readonly reading: Reading<Known>;
 
   constructor(kc: Kubecast, namespace: string) {
     this.#kc = kc;
     this.#namespace = namespace;
-    this.reading = new Reading(() => this.#read(), gap, () => (this.#none ? undefined : again));
+    this.reading = new Reading(() => this.#read(), gap, ({ none }) => (none ? undefined : again));
   }
 
-  show(uid: string): () => void {
-    this.#shown.set(uid, (this.#shown.get(uid) ?? 0) + 1);
+  show(uid: string, state: string): () => void {
+    this.#shown.set(uid, { cells: (this.#shown.get(uid)?.cells ?? 0) + 1, state });
     return () => {
-      const left = (this.#shown.get(uid) ?? 0) - 1;
-      if (left > 0) this.#shown.set(uid, left);
+      const left = this.#shown.get(uid);
+      if (left && left.cells > 1) this.#shown.set(uid, { ...left, cells: left.cells - 1 });
       else this.#shown.delete(uid);
     };
   }
 
   async #read(): Promise<Known> {
-    const before = this.reading.getSnapshot().data ?? none;
-    if (this.#none) return before;
-    const uids = [...this.#shown.keys()];
+    const before = this.reading.getSnapshot().data ?? nothingYet;
+    if (before.none) return before;
+    const asked = [...this.#shown];
+    const uids = asked.map(([uid]) => uid);
     const questions = Array.from({ length: Math.ceil(uids.length / most) }, (_, n) => uids.slice(n * most, (n + 1) * most).join());
+    let noHistory = false;
     const pages = await Promise.all(questions.map((uid) => pastJobs(this.#kc, jobs, { namespace: this.#namespace, uid, limit: most }))).catch((error: unknown) => {
       if (!(error instanceof AskedError && error.status === 404)) throw error;
-      this.#none = true;
+      noHistory = true;
       return [];
     });
-    const now = new Map(before);
-    for (const job of pages.flatMap(({ items }) => items)) {
-      now.delete(job.uid); // it comes last
-      now.set(job.uid, job);
-    }
-    return now.size > remembered ? new Map([...now].slice(-remembered / 2)) : now;
+    const items = pages.flatMap((page) => page.items);
+    return {
+      jobs: added(before.jobs, items.map((job) => [job.uid, job])),
+      answered: added(before.answered, asked.map(([uid, { state }]) => [uid, state])),
+      none: noHistory,
+    };
   }
+}
+
+/** The newest come last; of too many the oldest are forgotten. */
+function added<T>(before: ReadonlyMap<string, T>, more: readonly (readonly [string, T])[]): ReadonlyMap<string, T> {
+  const now = new Map(before);
+  for (const [uid, one] of more) {
+    now.delete(uid);
+    now.set(uid, one);
+  }
+  return now.size > remembered ? new Map([...now].slice(-remembered / 2)) : now;
 }
 
 const Sight = createContext<InSight | undefined>(undefined);
@@ -74,11 +90,19 @@ export function WithPast({ namespace, children }: { readonly namespace: string; 
 const never = (): (() => void) => () => undefined;
 const nothing = (): undefined => undefined;
 
-/** What the history says of a job that is in sight; undefined: nothing yet, or it does not know it. */
-export function usePast({ uid, state, finished }: Pick<JobRow<string>, 'uid' | 'state' | 'finished'>): PastJob | undefined {
+interface Past {
+  /** Undefined: nothing yet, or the history does not know it. */
+  readonly past: PastJob | undefined;
+  /** It is asked for in the state in which it is, and that is not answered yet. */
+  readonly coming: boolean;
+}
+
+/** What the history says of a job that is in sight. */
+export function usePast({ uid, state, finished }: Pick<JobRow<string>, 'uid' | 'state' | 'finished'>): Past {
   const sight = useContext(Sight);
-  const known = useSyncExternalStore(sight?.reading.subscribe ?? never, sight?.reading.getSnapshot ?? nothing)?.data;
-  useEffect(() => sight?.show(uid), [sight, uid]);
+  const read = useSyncExternalStore(sight?.reading.subscribe ?? never, sight?.reading.getSnapshot ?? nothing);
+  useEffect(() => sight?.show(uid, state), [sight, uid, state]);
   useEffect(() => sight?.reading.ask(), [sight, uid, state, finished]);
-  return known?.get(uid);
+  const coming = read !== undefined && !read.error && !read.data?.none && read.data?.answered.get(uid) !== state;
+  return { past: read?.data?.jobs.get(uid), coming };
 }

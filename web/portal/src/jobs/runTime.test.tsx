@@ -64,6 +64,22 @@ test("a table's run times are the history's, which is asked for the jobs in sigh
   expect([shown('a'), shown('b'), shown('c')]).toEqual(['61m', '–', '60s']); // nobody has recorded c
 });
 
+test('no run time is shown that the answer takes back: until it comes there is none', async () => {
+  const become = await show([row('late'), row('waits', { startTime: undefined }), row('unknown')]);
+  expect([shown('late'), shown('waits'), shown('unknown')]).toEqual(['…', '…', '…']);
+  await answer({ uid: 'late', state: 'Running', waited: null, ran: { seconds: 0, since: ago(5_000) } });
+  expect([shown('late'), shown('waits'), shown('unknown')]).toEqual(['≥ 5s', '–', '60s']);
+  become([row('late'), row('new')]);
+  expect([shown('late'), shown('new')]).toEqual(['≥ 5s', '…']);
+});
+
+test('where the history does not answer, the object is believed', async () => {
+  await show([row('a')]);
+  server.last.refuse(503, {}, '{}');
+  await pass();
+  expect(shown('a')).toBe('60s');
+});
+
 test('a job that has changed is asked for again, and ends in the table when its object says so', async () => {
   const become = await show([row('a')]);
   await answer({ uid: 'a', state: 'Running', ran: { seconds: 600, since: ago(60_000) } });

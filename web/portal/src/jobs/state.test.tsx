@@ -17,6 +17,12 @@ eachPage((made) => ({ server, kc } = made));
 afterEach(() => page.unmount());
 
 const show = async (status: Job['status'], ...items: object[]): Promise<void> => {
+  await ask(status);
+  server.last.refuse(200, {}, JSON.stringify({ items }));
+  await pass();
+};
+const pass = (): Promise<unknown> => act(() => vi.advanceTimersByTimeAsync(0));
+const ask = async (status: Job['status']): Promise<void> => {
   const row = jobRow({ metadata: { uid: 'a', name: 'a', namespace: 'n' }, ...(status && { status }) });
   page = render(
     <KubecastProvider client={kc}>
@@ -25,9 +31,6 @@ const show = async (status: Job['status'], ...items: object[]): Promise<void> =>
       </WithPast>
     </KubecastProvider>,
   );
-  const pass = (): Promise<unknown> => act(() => vi.advanceTimersByTimeAsync(0));
-  await pass();
-  server.last.refuse(200, {}, JSON.stringify({ items }));
   await pass();
 };
 const detail = (): string | undefined => page.element.querySelector('.state-detail')?.textContent ?? undefined;
@@ -40,6 +43,14 @@ test('a job that failed says in the table why, and what its controller makes of 
   await show(gaveUp, { uid: 'a', state: 'Failed', reason: 'BackoffLimitExceeded', cause: outOfMemory });
   expect(detail()).toBe(outOfMemory.text);
   expect(pointedAt()).toBe(`Failed · ${outOfMemory.text} · BackoffLimitExceeded · Job has reached the specified backoff limit`);
+});
+
+test('no reason of a failure is shown that the answer takes back: until it comes there is none', async () => {
+  await ask(gaveUp);
+  expect([detail(), page.element.textContent]).toEqual([undefined, 'Failed']);
+  server.last.refuse(503, {}, '{}');
+  await pass();
+  expect(detail()).toBe('No retries left');
 });
 
 test('until the history knows why, and where it knows nothing of the job, it is what the object says, in words, and in its own when it is pointed at', async () => {
