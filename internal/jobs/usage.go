@@ -50,7 +50,7 @@ type Lived struct {
 	HasRun  bool
 	Ran     time.Duration // as Job.Ran says; it counts of jobs that have run
 	Waited  time.Duration // as Job.Waited says; it counts of jobs that have run
-	Late    bool          // how long it waited is not known
+	Late    bool          // nobody saw it begin: how long it waited is not known, and Ran is the least that it ran
 	Unended bool          // how long it ran is not known; Ran is up to when that was found
 	Unknown bool          // it may have held something of which nobody knows
 	Holds   []Hold        // in any order
@@ -107,11 +107,11 @@ func (u *Usage) Add(l Lived) (changed int) {
 		if l.Unknown {
 			s.unknown++
 		}
-		if l.HasRun && !l.Unended {
-			s.ran = append(s.ran, hundredths(l.Ran))
-		}
 		if l.HasRun && !l.Late {
 			s.waited = append(s.waited, hundredths(l.Waited))
+			if !l.Unended {
+				s.ran = append(s.ran, hundredths(l.Ran))
+			}
 		}
 	}
 	for _, held := range l.Holds {

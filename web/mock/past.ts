@@ -301,7 +301,8 @@ function endsOf(rows: readonly Row[]): object {
 
 function usageOf(rows: readonly Row[]): object {
   const lasted = (elapsed: unknown): number => secondsOf(elapsed) + ((elapsed as Elapsed)?.since ? Math.max(0, (Date.now() - Date.parse(text((elapsed as Elapsed)?.since))) / 1_000) : 0);
-  const ran = rows.filter((row) => row.ran !== null);
+  // Of one whose beginning nobody saw, neither is known.
+  const ran = rows.filter((row) => row.ran !== null && row.waited !== null);
   const spread = (of: 'waited' | 'ran'): object | null => {
     const all = ran.flatMap((row) => (row[of] ? [lasted(row[of])] : [])).sort((a, b) => a - b);
     const at = (share: number): number => all[Math.max(0, Math.ceil(all.length * share) - 1)] ?? 0;

@@ -93,7 +93,7 @@ func simply(lives []life, span jobs.Span, now int, key func(life) string) map[st
 	inside := func(at int) bool { return jobs.Time(at*second) >= span.From && jobs.Time(at*second) < span.Until }
 	for _, l := range lives {
 		first, running := -1, 0
-		succeeded := false // before it was seen to run, so it is not known how long it waited
+		succeeded := false // before it was seen to run, so it is not known how long it waited and ran
 		for at := l.created; at < now; at++ {
 			succeeded = succeeded || first < 0 && l.at(at) == jobs.Succeeded
 			if l.at(at) != jobs.Running {
@@ -120,10 +120,8 @@ func simply(lives []life, span jobs.Span, now int, key func(life) string) map[st
 			sum.Unknown++
 		}
 		sums[of] = sum
-		if first >= 0 {
-			ran[of] = append(ran[of], float64(running))
-		}
 		if first >= 0 && !succeeded {
+			ran[of] = append(ran[of], float64(running))
 			waited[of] = append(waited[of], float64(first-l.created))
 		}
 	}
@@ -242,9 +240,9 @@ func TestEndsAreTheTransitionsThatLedToThem(t *testing.T) {
 	})
 }
 
-// How long a job waited that was found running is not known, in no percentile and not counted as if it were; how long it ran since
-// it was seen is.
-func TestWaitsThatNobodySawAreInNoPercentile(t *testing.T) {
+// Of a job that was found running it is not known how long it waited, and it may have run for longer
+// than since it was seen: neither is in a percentile, nor counted as if it were known.
+func TestBeginningsThatNobodySawAreInNoPercentile(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		log := take(t, s, "a")
 		b := Batch{To: 1}
@@ -270,7 +268,7 @@ func TestWaitsThatNobodySawAreInNoPercentile(t *testing.T) {
 			t.Fatal(err)
 		}
 		sums := usage.Sum()
-		if len(sums) != 1 || sums[0].Jobs != 3 || !gocmp.Equal(sums[0].Waited, &jobs.Spread{Count: 1, P50: 3, P90: 3, Max: 3}) || !gocmp.Equal(sums[0].Ran, &jobs.Spread{Count: 3, P50: 1, P90: 1, Max: 1}) {
+		if len(sums) != 1 || sums[0].Jobs != 3 || !gocmp.Equal(sums[0].Waited, &jobs.Spread{Count: 1, P50: 3, P90: 3, Max: 3}) || !gocmp.Equal(sums[0].Ran, &jobs.Spread{Count: 1, P50: 1, P90: 1, Max: 1}) {
 			t.Errorf("%+v: waited %+v, ran %+v", sums, sums[0].Waited, sums[0].Ran)
 		}
 		found, err := s.Jobs(t.Context(), log, Filter{}, JobAfter{}, 10)

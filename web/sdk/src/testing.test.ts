@@ -296,6 +296,8 @@ test('what is past of a job is what it went through, by filters and pages, and a
   expect((await pastRuns(kc, jobs, { job: 'train' })).items).toMatchObject([{ name: 'train-0', exitCode: 137 }]);
   expect(await pastEnds(kc, jobs, { by: 'namespace' })).toMatchObject([{ key: 'team-a', failed: 1 }]);
   expect(await pastUsage(kc, jobs, { by: 'cause', causes: ['OOMKilled'] })).toMatchObject([{ key: 'OOMKilled', jobs: 1, waitedSeconds: { count: 1, max: 10 }, ranSeconds: { count: 1, max: 60 } }]);
+  past.record('found', 'Running', { namespace: 'team-c', at: '2026-01-01T00:00:10Z', waited: null });
+  expect(await pastUsage(kc, jobs, { namespace: 'team-c' })).toMatchObject([{ key: 'team-c', jobs: 1, waitedSeconds: null, ranSeconds: null }]);
   const stream = kc.follow(transitions(jobs, { namespace: 'team-a', limit: 2 }));
   stream.subscribe(() => undefined);
   await soon(() => stream.getSnapshot().data.map(({ to }) => to)).toEqual(['Running', 'Failed']);
