@@ -53,9 +53,9 @@ export function Teams({ view, since, signal }: { view: View; since: string; sign
                     {row.key === '' ? (by === 'cause' ? t.uncaused : t.nobody) : by === 'cause' ? <a href={formatView({ ...viewAt('#history', view), namespace, since, cause: row.key })} translate={isCauseNamed(row.key) ? undefined : 'no'}>{causeName(row.key)}</a> : <span translate="no">{row.key}</span>}
                   </th>
                   <td data-numeric>{formatNumber(row.jobs)}</td>
-                  <td data-numeric>{seconds(row.waitedSeconds?.p50)}</td>
-                  <td data-numeric>{seconds(row.waitedSeconds?.p90)}</td>
-                  <td data-numeric>{seconds(row.ranSeconds?.p50)}</td>
+                  <Spread of={row.waitedSeconds} which="p50" jobs={row.jobs} />
+                  <Spread of={row.waitedSeconds} which="p90" jobs={row.jobs} />
+                  <Spread of={row.ranSeconds} which="p50" jobs={row.jobs} />
                   <td>
                     <Bar value={row.cpuHours} most={mostCpu} unknown={row.hoursUnknown} />
                   </td>
@@ -76,7 +76,15 @@ export function Teams({ view, since, signal }: { view: View; since: string; sign
   );
 }
 
-const seconds = (value: Usage['jobs'] | undefined): string => (value === undefined ? '–' : formatDuration(value * 1_000));
+/** Jobs that have not run, and those whose beginning nobody saw, are not among the known. */
+function Spread({ of, which, jobs }: { of: Usage['ranSeconds']; which: 'p50' | 'p90'; jobs: number }): ReactNode {
+  const known = of?.count ?? 0;
+  return (
+    <td data-numeric title={known < jobs ? t.knownOf(known, jobs) : undefined}>
+      {of ? formatDuration(of[which] * 1_000) : '–'}
+    </td>
+  );
+}
 
 /** Of jobs of which nobody knows what they used, nothing that is known is not nothing. */
 function Bar({ value, most, unknown }: { value: number; most: number; unknown: number }): ReactNode {

@@ -92,6 +92,20 @@ test('of jobs of which nobody knows what they used, it is not said that they use
   expect(page.element.querySelector('.overview-teams > .none')?.textContent).toContain('What 3 jobs used is not known');
 });
 
+test('how long half of the jobs ran is said with of how many of them it is known', async () => {
+  page = render(
+    <KubecastProvider client={kc}>
+      <Teams view={parseView('#overview')} since="24h" signal={undefined} />
+    </KubecastProvider>,
+  );
+  await pass(20);
+  const row = { key: 'n', from: null, jobs: 3, waitedSeconds: { count: 3, p50: 1, p90: 1, max: 1 }, ranSeconds: { count: 2, p50: 60, p90: 60, max: 60 }, cpuHours: 0, memoryHours: 0, gpuHours: 0, hoursUnknown: 0 };
+  server.last.refuse(200, {}, JSON.stringify({ items: [row, { ...row, key: 'o', ranSeconds: null }], continue: '' }));
+  await pass(20);
+  const cells = [...page.element.querySelectorAll('tbody td')].filter((_, n) => [1, 3].includes(n % 7)).map((cell) => [cell.textContent, cell.getAttribute('title')]);
+  expect(cells).toEqual([['1s', null], ['60s', 'Known of 2 of 3 jobs'], ['1s', null], ['–', 'Known of 0 of 3 jobs']]);
+});
+
 const gpuNode = { metadata: { name: 'node-1', uid: 'node-1' }, status: { allocatable: { 'nvidia.com/gpu': '64' } } };
 const showGpus = async (hash: string): Promise<void> => {
   page = render(
