@@ -1,6 +1,7 @@
 package http
 
 import (
+	"fmt"
 	"testing"
 
 	clientrest "k8s.io/client-go/rest"
@@ -17,19 +18,29 @@ func TestAnotherGatewayIsToldHowItIsNow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	many := []string{"blue"}
+	for i := range 40 { // more than are asked for one by one
+		many = append(many, fmt.Sprint("none-", i))
+	}
 	former := g.api.UID("namespaces", "blue")
-	if found, err := edge.Namespaces(t.Context(), []string{"blue"}); err != nil || len(found) != 1 || found[0].UID != former {
-		t.Fatal(found, err)
+	for _, names := range [][]string{many[:1], many} {
+		if found, err := edge.Namespaces(t.Context(), names); err != nil || len(found) != 1 || found[0].UID != former {
+			t.Fatal(found, err)
+		}
 	}
 	g.api.Hold("namespaces", true)
 	g.api.Delete("namespaces", "blue")
 	g.api.Put("namespaces", "blue")
-	if found, err := edge.Namespaces(t.Context(), []string{"blue"}); err == nil && len(found) == 1 && found[0].UID == former {
-		t.Error("a namespace that is gone is told to live")
+	for _, names := range [][]string{many[:1], many} {
+		if found, err := edge.Namespaces(t.Context(), names); err == nil && len(found) == 1 && found[0].UID == former {
+			t.Errorf("a namespace that is gone is told to live, to whoever asks for %d", len(names))
+		}
 	}
 	g.api.Hold("namespaces", false)
-	g.eventually("the new one", func() bool {
-		found, err := edge.Namespaces(t.Context(), []string{"blue"})
-		return err == nil && len(found) == 1 && found[0].UID == g.api.UID("namespaces", "blue")
-	})
+	for _, names := range [][]string{many[:1], many} {
+		g.eventually("the new one", func() bool {
+			found, err := edge.Namespaces(t.Context(), names)
+			return err == nil && len(found) == 1 && found[0].UID == g.api.UID("namespaces", "blue")
+		})
+	}
 }

@@ -143,7 +143,7 @@ func edgeOf(core *gateway, number int, opts ...option) *gateway {
 	way := &way{dial: network.dial}
 	upstream := &http.Transport{DialContext: way.open}
 	core.t.Cleanup(upstream.CloseIdleConnections)
-	connect := cluster.Options{Name: "default", Config: &clientrest.Config{Host: core.url, Transport: upstream, BearerToken: "alice"}}
+	connect := cluster.Options{Name: "default", Config: &clientrest.Config{Host: core.url, Transport: upstream, BearerToken: "edge"}}
 	transport := &http.Transport{DisableCompression: true, DialContext: network.dial}
 	core.t.Cleanup(transport.CloseIdleConnections)
 	shared := append(slices.Clone(opts), func(g *gateway, o *Options) {
@@ -187,6 +187,7 @@ func startGateway(t testing.TB, api *apitest.API, upstream cluster.Options, list
 		LogRing:    1 << 20,
 		Compress:   []string{"zstd", "gzip"},
 		Drain:      20 * time.Second,
+		Limits:     Limits{Gateways: []string{"edge"}},
 		Registerer: g.registry,
 		Log:        logger,
 	}
