@@ -130,6 +130,7 @@ describe.skipIf(lacking !== undefined)(`a scripted world${lacking ? ` (${lacking
 
     await mine('resnet').getByRole('link').click();
     await page.locator('.job-why').getByText('too little nvidia.com/gpu free').waitFor();
+    await page.locator('.job-why').getByText('It fits on no node, however free: a pod asks for 64 nvidia.com/gpu, the largest node has 8.').waitFor();
     expect(await fact('Run time').textContent()).toBe('–');
     await page.getByRole('tab', { name: /^Events/ }).click();
     await page.locator('.job-main').getByText('FailedScheduling').waitFor();

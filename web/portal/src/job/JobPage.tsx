@@ -33,6 +33,7 @@ import { page, Waiting } from '../pages/page.tsx';
 import { events, jobs, pods } from './resources.ts';
 import { Yaml } from './Yaml.tsx';
 import { t } from './texts.ts';
+import { TooLarge } from './TooLarge.tsx';
 import { unwrittenOf } from './unwritten.ts';
 import { WaitedLately } from './WaitedLately.tsx';
 
@@ -97,7 +98,7 @@ export function JobPage({ view, namespace, name, uid: asked, token }: JobPagePro
       missing={life.transitions.length === 0 && !kept ? t.noJob : other ? t.otherHasName : t.gone}
       facts={
         <>
-          {kept && <Why past={kept} limit={<MemoryLimit past={kept} job={job} />} view={view} there={(pod) => podRows.some((one) => one.name === pod)} />}
+          {kept && <Why past={kept} limit={<MemoryLimit past={kept} job={job} />} tooLarge={<TooLarge past={kept} job={job} />} view={view} there={(pod) => podRows.some((one) => one.name === pod)} />}
           <JobPlace past={kept} view={view} />
           <WaitedLately past={kept} />
           {(row ?? kept) && (

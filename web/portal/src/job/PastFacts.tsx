@@ -26,7 +26,7 @@ export function PastMark({ past }: { past: PastJob }): ReactNode {
 }
 
 /** Why it is in its state, in one sentence, and which pod says so. */
-export function Why({ past, limit, view, there }: { past: PastJob; /** What is said of how much memory it might have. */ limit?: ReactNode; view: View; /** Whether a pod is there, by its name. */ there: (pod: string) => boolean }): ReactNode {
+export function Why({ past, limit, tooLarge, view, there }: { past: PastJob; /** What is said of how much memory it might have. */ limit?: ReactNode; /** What is said of what no node has. */ tooLarge?: ReactNode; view: View; /** Whether a pod is there, by its name. */ there: (pod: string) => boolean }): ReactNode {
   const state = outcomeOf(past);
   const why = whyNow(past);
   if (!why) return null;
@@ -37,6 +37,7 @@ export function Why({ past, limit, view, there }: { past: PastJob; /** What is s
       <h2 id="job-why">{t.why[state] ?? t.whySo}</h2>
       <p translate="no">{why}</p>
       {full && <InItsWords text={full} />}
+      {tooLarge}
       {reason === 'OOMKilled' && limit}
       {pod && (
         <p className="job-why-more">
