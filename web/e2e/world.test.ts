@@ -157,7 +157,7 @@ describe.skipIf(lacking !== undefined)(`a scripted world${lacking ? ` (${lacking
 
     await page.evaluate(() => (location.hash = '#mine'));
     await mine('sweep').getByText('Running').waitFor();
-    const clicks = await counted(page.getByRole('link', { name: 'History' }), page.locator('.plain-table tbody tr', { hasText: 'sweep' }).filter({ hasText: 'exit 1' }).getByRole('link').first());
+    const clicks = await counted(page.getByRole('link', { name: 'History', exact: true }), page.locator('.plain-table tbody tr', { hasText: 'sweep' }).filter({ hasText: 'exit 1' }).getByRole('link').first());
     await page.locator('.job-why').getByText('exit 1').waitFor();
     expect(clicks).toBe(2);
     expect(await page.locator('.timeline').textContent()).toContain('Failed');
@@ -353,7 +353,7 @@ describe.skipIf(lacking !== undefined)(`a scripted world${lacking ? ` (${lacking
       await mine('tuned').waitFor();
       expect(await said()).not.toMatch(strange);
       const row = page.locator('.plain-table tbody tr', { hasText: 'survey' }).filter({ hasText: 'exit 1' });
-      expect(await counted(page.getByRole('link', { name: 'History' }), row.getByRole('link').first())).toBe(2);
+      expect(await counted(page.getByRole('link', { name: 'History', exact: true }), row.getByRole('link').first())).toBe(2);
       await page.locator('.job-why').getByText('exit 1').waitFor();
       expect(await page.locator('.timeline').textContent()).toContain('Failed');
       expect(await page.locator('.job-head').textContent()).toContain('team-recsys');
