@@ -14,12 +14,12 @@ import { Columns } from './Columns.tsx';
 import { downloadLog } from './download.ts';
 import { commonName, becameOf, entriesOf, newerThan, sourcesOf } from './entries.ts';
 import { mayHaveMore } from './join.ts';
-import { atLeast, levels, type Level } from './levels.ts';
+import { atLeast, levelOfEntry, levels, type Level } from './levels.ts';
 import { Find } from './Find.tsx';
 import { Lines, type Mark } from './Lines.tsx';
 import { LinkToLine, useLinkedLine } from './LinkToLine.tsx';
 import { useMatches } from './matches.ts';
-import { useOptions } from './options.ts';
+import { useLevel, useOptions } from './options.ts';
 import { askAbout, saidBy } from './questions.ts';
 import { indexOf, rowsOf } from './rows.ts';
 import { entriesIn, isGap } from './stretches.ts';
@@ -42,6 +42,7 @@ export function Log({ of, namespace, name, token, choice, unwritten }: LogProps)
   const view = useView();
   const { data, status, error, retry } = useFollow(logs(of, { namespace, name }));
   const [options, change] = useOptions();
+  const [level, setLevel] = useLevel(view);
   const [search, setSearch] = useState('');
   const [chosen, setOnly] = useState('');
   const [held, setHeld] = useState<readonly LogEntry[]>();
@@ -58,18 +59,18 @@ export function Log({ of, namespace, name, token, choice, unwritten }: LogProps)
   const common = useMemo(() => commonName(all), [all]);
   const side = view.log === 'side' && sources.length > 1;
   const only = side ? '' : chosen;
-  const shows = (entries: readonly LogEntry[]): readonly LogEntry[] => atLeast(entriesOf(entries, only), options.level);
+  const shows = (entries: readonly LogEntry[]): readonly LogEntry[] => atLeast(entriesOf(entries, only), level);
   // eslint-disable-next-line react-hooks/exhaustive-deps -- what it shows is of these
-  const rows = useMemo(() => rowsOf(pieces, shows), [pieces, only, options.level]);
+  const rows = useMemo(() => rowsOf(pieces, shows), [pieces, only, level]);
   // eslint-disable-next-line react-hooks/exhaustive-deps -- what it shows is of these
-  const shown = useMemo(() => entriesIn(pieces.map((piece) => (isGap(piece) ? piece : { from: piece.from, entries: shows(piece.entries) }))), [pieces, only, options.level]);
+  const shown = useMemo(() => entriesIn(pieces.map((piece) => (isGap(piece) ? piece : { from: piece.from, entries: shows(piece.entries) }))), [pieces, only, level]);
   const newer = held ? newerThan(held, data) : 0;
   const more = left === undefined ? mayHaveMore(tail) : left > 0;
   const matches = useMatches({ ask, whole, search: sought, beyond: mayHaveMore(tail) && (left !== 0 || pieces.some(isGap)), shown, shows, at, setAt });
   /** Whoever comes by a link wants to see its line. */
   const show = (mark: Mark): void => {
     setOnly('');
-    if (options.level !== '') change({ level: '' });
+    if (level !== '') setLevel('');
     setAt(mark);
   };
   const linked = useLinkedLine({ line: view.line, ready: status === 'live', entries: all, all: !more, whole, setAt: show });
@@ -89,7 +90,9 @@ export function Log({ of, namespace, name, token, choice, unwritten }: LogProps)
     setView({ line });
     setAt({ id, still: true });
   };
-  const count = saving || linked.said || matches.said || (shown.length < all.length ? t.linesOf(shown.length, all.length) : '');
+  const stay = useMemo(() => (level === '' ? 0 : shown.filter((entry) => entry.type === 'line' && !levelOfEntry(entry)).length), [shown, level]);
+  const hides = [shown.length < all.length && t.linesOf(shown.length, all.length), stay > 0 && t.withoutLevel(stay)].filter(Boolean).join(' · ');
+  const count = saving || linked.said || matches.said || hides;
   const save = (): void => {
     setSaving(t.downloading);
     downloadLog(of, namespace, name, view.cluster, token).then(
@@ -125,15 +128,15 @@ export function Log({ of, namespace, name, token, choice, unwritten }: LogProps)
             })}
           </select>
         )}
-        <Folded label={t.options} set={Number(options.level !== '')}>
+        <Folded label={t.options} set={Number(level !== '')}>
           {sources.length > 1 && (
             <button type="button" className="button" aria-pressed={side} onClick={() => setView({ log: side ? '' : 'side' })}>
               {t.side}
             </button>
           )}
-          <select className="field" aria-label={t.level} value={options.level} onChange={(event) => change({ level: event.target.value as Level | '' })}>
-            {(['', ...levels] as const).map((level) => (
-              <option key={level} value={level}>{t.levels[level]}</option>
+          <select className="field" aria-label={t.level} value={level} onChange={(event) => setLevel(event.target.value as Level | '')}>
+            {(['', ...levels] as const).map((one) => (
+              <option key={one} value={one}>{t.levels[one]}</option>
             ))}
           </select>
           <button type="button" className="button" aria-pressed={options.wrap} onClick={() => change({ wrap: !options.wrap })}>
@@ -158,7 +161,7 @@ export function Log({ of, namespace, name, token, choice, unwritten }: LogProps)
         </button>
         {at && <LinkToLine onLink={() => onLink(at.id)} />}
         <span className="log-count">{count}</span>
-        <Spoken text={count} asked={`${saving} ${only} ${sought} ${options.level} ${view.line}`} />
+        <Spoken text={count} asked={`${saving} ${only} ${sought} ${level} ${view.line}`} />
       </div>
       {more && tail.some(({ type }) => type === 'line') && (
         <button type="button" className="log-earlier" aria-disabled={whole.busy} onClick={whole.earlier}>
@@ -166,7 +169,7 @@ export function Log({ of, namespace, name, token, choice, unwritten }: LogProps)
         </button>
       )}
       {rows.count > 0 && all.every(({ type }) => type === 'started') && <Nothing status={status} message={error?.message} sought={false} unwritten={unwritten} onRetry={retry} />}
-      {rows.count > 0 && side && <Columns sources={sources} pieces={pieces} all={all} level={options.level} {...lines} />}
+      {rows.count > 0 && side && <Columns sources={sources} pieces={pieces} all={all} level={level} {...lines} />}
       {rows.count > 0 && !side && <Lines rows={rows} named={sources.length > 1 && only === '' ? common : undefined} label={t.log} {...lines} />}
       {rows.count === 0 && <Nothing status={status} message={error?.message} sought={all.length > 0} unwritten={unwritten} onRetry={retry} />}
     </>

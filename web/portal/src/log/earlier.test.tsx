@@ -3,7 +3,7 @@
 import { act } from 'react';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { parseView, setView } from '../view/view.ts';
-import { eachLog, event, line, open, page, pass, tell } from './logpage.tsx';
+import { choose, eachLog, event, line, open, page, pass, tell } from './logpage.tsx';
 
 eachLog();
 
@@ -134,8 +134,8 @@ describe('of a log that began long ago', () => {
   });
 
   test('what comes in front moves nothing, also where a filter shows a part of it', async () => {
-    localStorage.setItem('kubecast.log', JSON.stringify({ level: 'error' }));
     await openOf(1_100, (n) => (n % 100 === 0 || n >= 1_090 ? 'ERROR x' : 'INFO x'));
+    choose('error');
     await scroll(20);
     const before = scroller().scrollTop;
     await load();
@@ -295,13 +295,14 @@ describe('of a log that began long ago', () => {
     location.hash = '#pods/n/p';
     const from = (link: string): void => setView({ line: link });
     asked.items = Array.from({ length: 3_000 }, (_, n) => ({ ...item(n), time: timeOf(Math.floor(n / 2)) })); // two of each time
-    localStorage.setItem('kubecast.log', JSON.stringify({ level: 'error' }));
     const told = (): (() => string)[] => [() => event('started', { restart: 1 }), ...asked.items.slice(-10).map(({ text, time }) => () => line(text, time))];
     from(`p/main/${timeOf(500)}/1`);
     await open(...told());
     await settle();
     act(() => void scroller().dispatchEvent(new Event('scroll')));
     expect([here(), count()]).toEqual(['line 1001', '']);
+    choose('error');
+    expect(here()).toBe('');
     act(() => from(`p/main/${timeOf(1_497)}`)); // one of those that are followed
     await settle();
     expect(here()).toBe('line 2994');

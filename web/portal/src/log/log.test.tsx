@@ -1,6 +1,6 @@
 import { act } from 'react';
 import { expect, test, vi } from 'vitest';
-import { eachLog, event, line, lines, open, page, pass, tell } from './logpage.tsx';
+import { choose, eachLog, event, level, line, lines, open, page, pass, tell } from './logpage.tsx';
 
 eachLog();
 
@@ -42,13 +42,33 @@ test.each([[true, undefined, true], [false, undefined, false], [true, false, fal
 test('lines are told by their level, and what a node says instead of a log is none of them', async () => {
   await open(() => line('INFO fine'), () => line('ERROR bad'), () => line('  at x'), () => event('reset', { reason: 'unavailable', message: 'unable to retrieve container logs for containerd://1' }));
   expect(page.element.querySelector('.log-reset')?.textContent).toBe('— this log cannot be read; the node says: unable to retrieve container logs for containerd://1 —');
-  const level = page.element.querySelector<HTMLSelectElement>('select[aria-label=Level]');
-  page.act(() => {
-    if (level) level.value = 'error';
-    level?.dispatchEvent(new Event('change', { bubbles: true }));
-  });
+  choose('error');
   expect(lines().filter((text) => !text.startsWith('—')).map((text) => text.replace(/^\S+ /, ''))).toEqual(['ERROR bad', '  at x']);
-  expect(page.element.querySelector('.log-count')?.textContent).toBe('3 of 4 lines');
+  expect(page.element.querySelector('.log-count')?.textContent).toBe('3 of 4 lines · 1 line without a level stays with the one before it');
+});
+
+test('that lines without a level stay in view is said, also where none is hidden', async () => {
+  await open(() => line('WARN a'), () => line('loss 1'), () => line('loss 2'));
+  const count = (): string | null | undefined => page.element.querySelector('.log-count')?.textContent;
+  expect(count()).toBe('');
+  choose('warning');
+  expect(count()).toBe('2 lines without a level stay with the one before them');
+  choose('');
+  expect(count()).toBe('');
+});
+
+test("a level that was chosen of one page hides no lines on another's, and is there when somebody goes back", async () => {
+  location.hash = '#jobs/n/a';
+  await open(() => line('INFO fine'));
+  choose('error');
+  page.unmount();
+  location.hash = '#jobs/n/b';
+  await open(() => line('INFO fine'));
+  expect(level()?.value).toBe('');
+  page.unmount();
+  location.hash = '#jobs/n/a?tab=pods';
+  await open(() => line('INFO fine'));
+  expect(level()?.value).toBe('error');
 });
 
 test('a log of which no line has come yet says so beside that its container has started', async () => {

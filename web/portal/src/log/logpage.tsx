@@ -51,4 +51,13 @@ export const open = async (...frames: (() => string)[]): Promise<void> => {
   told = server.last.accept(...frames.map((one) => one()), frame(`${watch}.synced`, `e.${watch}-p0`, { lines: 0 }));
   await pass();
 };
+export const level = (): HTMLSelectElement | null => page.element.querySelector('select[aria-label=Level]');
+/** Of lines that are at least so bad. */
+export const choose = (least: string): void => {
+  const select = level();
+  page.act(() => {
+    if (select) select.value = least;
+    select?.dispatchEvent(new Event('change', { bubbles: true }));
+  });
+};
 export const lines = (): string[] => [...page.element.querySelectorAll('.log-line')].map(({ textContent }) => textContent);
