@@ -32,6 +32,8 @@ type follower struct {
 	g        *gateway              // the replica that it is, or was, connected to
 	since    time.Time             // it reads
 	came     time.Time             // it began to connect
+	placed   time.Time             // it was given its position
+	left     time.Time             // it was given the position with which it came
 	begun    map[string]string     // since when each namespace lived, as the replica knew then
 	opened   time.Time             // it is connected since, and does not pause; zero: it is not
 	beside   bool                  // its stream has a watch of another kind, which fails or hangs now and then
@@ -127,6 +129,7 @@ func (f *follower) run(done <-chan struct{}) {
 			c.behind = f.position != ""
 		}
 		_, version := f.g.known("pods")
+		f.left = f.placed
 		f.came, f.begun = time.Now(), map[string]string{"team-a": f.g.past.since("team-a", version), "team-b": f.g.past.since("team-b", version)}
 		f.mu.Unlock()
 		s := f.g.open(f.path, headers...)
@@ -218,7 +221,7 @@ func (f *follower) apply(frame frame) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if frame.id != "" {
-		f.position = frame.id
+		f.position, f.placed = frame.id, time.Now()
 		f.note("%s %s %s@%s", frame.id, frame.event, uidOf(frame), frame.field("metadata", "resourceVersion"))
 	}
 	if !f.reads && frame.event != "" {
@@ -298,7 +301,12 @@ func (f *follower) checkPermitted(frame frame) {
 	if err := decoder.Decode(&identity); err != nil || !strings.HasSuffix(frame.event, "deleted") || identity.Kind != "Pod" {
 		f.fault("%s was told what he may not see: %q", f.user, frame.raw)
 	}
-	if c := f.copies[strings.TrimSuffix(strings.TrimSuffix(frame.event, "deleted"), ".")]; c == nil || c.objects[uidOf(frame)] == "" && !c.ended[uidOf(frame)] {
+	watch := strings.TrimSuffix(strings.TrimSuffix(frame.event, "deleted"), ".")
+	if c := f.copies[watch]; c != nil && (c.objects[uidOf(frame)] != "" || c.ended[uidOf(frame)]) {
+		return
+	}
+	// What is caught up does not say whether an object matched before; then it is as if it had. Its user could see it then.
+	if !strings.Contains(f.paths[watch], "Selector=") || !f.g.mayHaveSeen(f.user, namespace, name, f.left) {
 		f.fault("%s was told of the end of what he never saw: %q", f.user, frame.raw)
 	}
 }
