@@ -148,7 +148,7 @@ describe.skipIf(lacking !== undefined)(`the inbox${lacking ? ` (${lacking})` : '
     const section = (title: string) => page.locator(`section[aria-label="${title}"]`);
     await section('Ended since you last looked').getByText('over').waitFor();
     past?.record('train', 'Succeeded', { endedAt: new Date().toISOString() });
-    await section('Ended in the last week').or(section('Ended before')).getByText('train').waitFor();
+    await section('Ended earlier in the last week').getByText('train').waitFor();
     await page.getByRole('button', { name: 'Mark as read' }).click();
     await section('Ended in the last week').getByText('over').waitFor();
     await expect.poll(() => unread(page)).toBe('Inbox');
