@@ -6,11 +6,19 @@ import { Age } from './Age.tsx';
 import { formatDuration } from '../texts/format.ts';
 import { t } from './texts.ts';
 
-/** It ticks while it goes on. `least`: it is known to have lasted so long, and may have lasted longer. */
-export function Lasted({ of, least = false }: { readonly of: Elapsed | undefined; readonly least?: boolean }): ReactNode {
+interface LastedProps {
+  readonly of: Elapsed | undefined;
+  /** It is known to have lasted so long, and may have lasted longer. */
+  readonly least?: boolean;
+  /** Says why beside it, where there is room. */
+  readonly why?: boolean;
+}
+
+/** It ticks while it goes on. */
+export function Lasted({ of, least = false, why = false }: LastedProps): ReactNode {
   if (!of) return <span className="none">–</span>;
   const lasted = of.since === undefined ? <span>{formatDuration(of.over)}</span> : <Age since={of.since - of.over} />;
-  return least ? <span title={t.least}>≥ {lasted}</span> : lasted;
+  return least ? <span title={t.least}>≥ {lasted}{why && t.seenLate}</span> : lasted;
 }
 
 /** Where the answer is still coming. */

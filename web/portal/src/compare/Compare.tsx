@@ -154,7 +154,7 @@ function Times(two: Two): ReactNode {
   return (
     <Section title={t.times}>
       {lasted(t.waited, ({ waited }) => <Lasted of={waited} />)}
-      {lasted(t.ran, (job) => <Lasted of={job.ran} least={ranLonger(job)} />)}
+      {lasted(t.ran, (job) => <Lasted of={job.ran} why least={ranLonger(job)} />)}
       {waits.map((state) => (
         <Line key={state} marked={false} title={t.inState(stateName(state))} {...two} of={({ durations }) => (durations[state] === undefined ? undefined : formatDuration(durations[state] * 1_000))} />
       ))}

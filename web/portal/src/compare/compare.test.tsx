@@ -77,7 +77,7 @@ test('how both ended, their times and what they used stand beside each other, an
   await show([a]);
   await answer({ a: 404, b: 404 });
   expect(lines()).toMatchObject({
-    State: ['FailedOOMKilled', 'Succeeded'], Why: [cause.text, '–'], Waited: ['3s', '–'], 'Run time': ['71s', '≥ 10m'], 'In Queued': ['–', '60s'], 'In Pending': ['3s', '–'],
+    State: ['FailedOOMKilled', 'Succeeded'], Why: [cause.text, '–'], Waited: ['3s', '–'], 'Run time': ['71s', '≥ 10m, seen late'], 'In Queued': ['–', '60s'], 'In Pending': ['3s', '–'],
     'memory requested': ['4Gi', '8Gi'], 'nvidia.com/gpu requested': ['–', '2'], 'GPU hours': ['0', '3.3'],
   });
   expect(Object.keys(lines())).not.toContain('Queue'); // neither has one

@@ -171,7 +171,7 @@ export function JobPage({ view, namespace, name, uid: asked, token }: JobPagePro
 function times(kept: PastJob | undefined, row: JobRow | undefined, coming: boolean): readonly (readonly [string, ReactNode])[] {
   if (coming) return [[t.runTime, <NotYet key="ran" />]];
   const { waited, ran } = row ? timesOf(row, kept) : (kept ?? { waited: undefined, ran: undefined });
-  return [...(kept ? [[t.waited, <span key="waited" title={t.waitedSince}><Lasted of={waited} /></span>] as const] : []), [t.runTime, <Lasted key="ran" of={ran} least={(!row || kept?.uid === row.uid) && ranLonger(kept)} />]];
+  return [...(kept ? [[t.waited, <span key="waited" title={t.waitedSince}><Lasted of={waited} /></span>] as const] : []), [t.runTime, <Lasted key="ran" of={ran} why least={(!row || kept?.uid === row.uid) && ranLonger(kept)} />]];
 }
 
 /** Whether a pod is that run's: another one may have its name. One that was left behind has no owner any more, but still the label. */

@@ -1,6 +1,7 @@
 import { isFinal, type PastJob, type Status } from '@kubecast/sdk';
 import type { ReactNode } from 'react';
 import { Age } from '../age/Age.tsx';
+import { t as age } from '../age/texts.ts';
 import { StateIcon } from '../state/StateMark.tsx';
 import { stepsOf, type Life } from './life.ts';
 import { saidOf } from '../state/said.ts';
@@ -38,6 +39,7 @@ export function Timeline({ life, status, message, told }: TimelineProps): ReactN
                 <span className="timeline-lasts">
                   {least && '≥ '}
                   <Age since={at} until={until} />
+                  {least && age.seenLate}
                 </span>
               )}
               <div className="timeline-at">

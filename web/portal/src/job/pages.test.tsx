@@ -349,7 +349,8 @@ const answerAll = async (has: (path: string) => readonly object[] | 'loading' | 
       const watches = [...new URL(request.url, 'http://x').searchParams].filter(([name]) => /^w\d/.test(name));
       for (const [, path] of watches) if (path.startsWith('/logs/')) followed.add(path.split('?')[0] ?? '');
       const path = watches.length > 0 ? '' : request.url;
-      if (path) request.refuse(has(path) === 'denied' ? 403 : 200, {}, '{"items":[]}');
+      const given = has(path);
+      if (path) request.refuse(given === 'denied' ? 403 : 200, {}, JSON.stringify({ items: typeof given === 'string' ? [] : given }));
       else if (watches.some(([, one]) => has(one) === 'denied')) request.refuse(403, {}, '{}');
       else {
         const ids: string[] = [];
@@ -393,6 +394,14 @@ test.each([['loading', '…', 'Failed'], [[], '60s', 'FailedNo retries left']] a
   await answerAll((path) => (path.startsWith('/history/') ? history : path.startsWith('/apis/batch/') ? [failed] : []));
   const fact = [...page.element.querySelectorAll('.fact')].find((one) => one.querySelector('dt')?.textContent === 'Run time');
   expect([fact?.querySelector('dd')?.textContent, page.element.querySelector('.state-mark')?.textContent]).toEqual([ran, state]);
+});
+
+test('of a run that was seen late the page says so where it tells the least that it ran, beside the hours that it used', async () => {
+  const late = { namespace: 'n', name: 'train', uid: 'old', state: 'Running', waited: null, ran: { seconds: 0, since: new Date(Date.now() - 5_000).toISOString() }, hours: { cpu: 0, memory: 0, gpu: 12 }, startedAt: new Date().toISOString() };
+  await show('#jobs/n/train@old');
+  await answerAll((path) => (path.startsWith('/history/') ? (path.includes('uid=old') && !path.includes('view=') ? [late] : []) : path.startsWith('/apis/batch/') ? [runOf('old')] : []));
+  const fact = [...page.element.querySelectorAll('.fact')].find((one) => one.querySelector('dt')?.textContent === 'Run time');
+  expect(fact?.querySelector('dd')?.textContent).toMatch(/^≥ \d+s, seen late$/);
 });
 
 test("a run's page follows the log of its job while that has the name", async () => {

@@ -106,6 +106,13 @@ test('all that a controller says can be read without pointing at it, and a long 
   expect(page.element.querySelector('[title]')).toBeNull();
 });
 
+test('a state that was seen late says so beside the least that it lasted', () => {
+  const step = { seq: '1', namespace: 'n', name: 'j', uid: 'u', from: undefined, to: 'Pending', at: Date.now() - 37_000, late: true, attempt: 1, reason: '', message: '', owner: '' };
+  page = render(<Timeline life={latestLife([step], 'u')} status="live" message={undefined} />);
+  expect(page.element.querySelector('.timeline-lasts')?.textContent).toMatch(/^≥ \d+s, seen late$/);
+  expect(page.element.querySelector('.timeline-at')?.textContent).toMatch(/ · may have begun earlier$/);
+});
+
 /** What can be read without opening anything. */
 const readable = (): string => {
   const copy = page.element.cloneNode(true) as HTMLElement;
