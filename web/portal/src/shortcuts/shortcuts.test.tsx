@@ -79,9 +79,24 @@ test('from a button within a row it goes on to the row after that', () => {
 test.each(['search', 'choice', 'editor'])('whoever types keeps every key: %s', (id) => {
   show();
   focus(id);
-  for (const key of ['j', 'k', '/', '?', 'ArrowDown']) expect(press(key)).toBe(false);
+  for (const key of ['j', 'k', '/', 'ArrowDown', ...(id === 'choice' ? [] : ['?'])]) expect(press(key)).toBe(false);
   expect(document.activeElement?.id).toBe(id);
   expect(help).not.toHaveBeenCalled();
+});
+
+test('from a select, which knows no use for them, ? opens the help and Escape leads back to the page', () => {
+  show();
+  focus('choice');
+  expect(press('?')).toBe(true);
+  expect(help.mock.calls).toEqual([['help']]);
+  expect([press('Escape'), document.activeElement]).toEqual([false, document.body]);
+  press('j');
+  expect(focused()).toBe('a');
+  focus('search');
+  expect([press('Escape'), focused()]).toEqual([false, 'search']);
+  setSingleKeys(false);
+  focus('choice');
+  expect(press('?')).toBe(false);
 });
 
 test('keys of the browser, of an input method and of an open dialog are not taken', () => {

@@ -73,7 +73,13 @@ export function onKey(event: KeyboardEvent, open: (what: Opened) => void): void 
     return;
   }
   if (event.defaultPrevented || event.isComposing || event.ctrlKey || event.metaKey || event.altKey) return;
-  if (typing(target) || document.querySelector('dialog[open]')) return;
+  if (document.querySelector('dialog[open]')) return;
+  if (typing(target)) {
+    // A select takes letters and arrows, and knows no use for these two.
+    if (!(target instanceof HTMLSelectElement)) return;
+    if (key === 'Escape') target.blur();
+    if (key !== '?') return;
+  }
   if (key.length === 1 && !singleKeys()) return;
   if (key === '?') open('help');
   else if (key === 'D') open('devtools');
