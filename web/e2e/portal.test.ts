@@ -1,7 +1,7 @@
 // The built portal in Chromium, against the mock gateway, under a strict content security policy: what
 // a real gateway cannot easily be made to do.
 
-import type { Browser, Page } from 'playwright-core';
+import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { MockGateway } from '../mock/gateway.ts';
 import { chromiumPath, closeContext, hasChromium, launch, openPage } from './support/chromium.ts';
@@ -269,6 +269,31 @@ describe.skipIf(lacking !== undefined)(`the portal${lacking ? ` (${lacking})` : 
       expect([...said]).toEqual([asOf]);
       gateway.unavailable = false;
       await status(/^Live$/);
+    });
+
+    test('what a wall says of being old is not faded with what is old, and stands out from its ground', async () => {
+      await signIn(mara, '#overview?tab=wall');
+      await page.locator('.wall .tile-count', { hasText: /^\d/ }).first().waitFor();
+      gateway.unavailable = true;
+      gateway.cutAll();
+      const warning = page.locator('.wall-fresh p');
+      await warning.waitFor();
+      const isFaded = (selector: string): Promise<boolean> =>
+        page.locator(selector).first().evaluate((shown) => {
+          for (let one: Element | null = shown; one; one = one.parentElement) if (getComputedStyle(one).filter !== 'none') return true;
+          return false;
+        });
+      await expect.poll(async () => [await isFaded('.wall .tile'), await isFaded('.wall-fresh p')]).toEqual([true, false]);
+      const lightness = (one: Locator): Promise<number> =>
+        one.evaluate((shown) => {
+          const linear = (value: number): number => (value <= 10 ? value / 3_295 : ((value / 255 + 0.055) / 1.055) ** 2.4);
+          const [red = 0, green = 0, blue = 0] = (getComputedStyle(shown).backgroundColor.match(/[\d.]+/g) ?? []).map((part) => linear(Number(part)));
+          return 0.05 + 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+        });
+      const [own, ground] = [await lightness(warning), await lightness(page.locator('[data-dated]').first())];
+      expect(Math.max(own, ground) / Math.min(own, ground)).toBeGreaterThan(3);
+      gateway.unavailable = false;
+      await warning.waitFor({ state: 'detached' });
     });
 
     test('a stream that has died without a word: a page that is told to look finds out, and misses nothing', async () => {
