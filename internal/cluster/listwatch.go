@@ -208,7 +208,7 @@ func (lw *ListWatch) watchOnce(ctx context.Context, options metav1.ListOptions) 
 		number:    lw.watches.Add(1),
 		follows:   lw.lost.Load(),
 	}
-	w.livenessGate.up = func() { lw.health.Up(w.number) }
+	w.livenessGate.up = lw.standing(w.number)
 	if lw.listed.Swap(false) && from != nil {
 		w.livenessGate.open() // a watch from the version of a list just read can always be had
 		from = newProof(from.version, w.number)
@@ -216,6 +216,11 @@ func (lw *ListWatch) watchOnce(ctx context.Context, options metav1.ListOptions) 
 	lw.newest.Store(w)
 	go w.run(ctx, from)
 	return w, nil
+}
+
+// standing tells Health that a watch stands.
+func (lw *ListWatch) standing(number int64) func() {
+	return func() { lw.health.Up(number) }
 }
 
 // lateAfter is how long the answer to a list, or the next watch, may take before Health is told that the API server
@@ -291,6 +296,7 @@ func (lw *ListWatch) get(ctx context.Context, options metav1.ListOptions, histor
 	}
 	if options.Watch {
 		request.SetHeader(RelistHeader, RelistEnds)
+		request.SetHeader(FreshnessHeader, FreshnessTold)
 	}
 	if history != "" {
 		request.SetHeader(HistoryHeader, history)

@@ -29,6 +29,13 @@ func (g *livenessGate) open() bool {
 	return !g.cancelled
 }
 
+// reset makes a gate that was cancelled another one, which is closed.
+func (g *livenessGate) reset(up func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.up, g.opened, g.cancelled, g.deadline = up, false, false, nil
+}
+
 // openAfter calls up after a time, unless it is opened or cancelled before.
 func (g *livenessGate) openAfter(d time.Duration) {
 	g.mu.Lock()

@@ -58,6 +58,16 @@ const (
 	RelistEnds   = cores.RelistEnds
 )
 
+// FreshnessHeader is a header of a watch in Kubernetes' own form, by which a gateway asks another one to be told when that one's own
+// watch is lost, and when that is back and all has been told that was missed. The value is FreshnessTold: such a watch has events of the
+// types StaleEvent and LiveEvent, whose object has "since" and "reason" as the events stale and live of streams (docs/wire.md).
+const (
+	FreshnessHeader = cores.FreshnessHeader
+	FreshnessTold   = cores.FreshnessTold
+	StaleEvent      = cores.Stale
+	LiveEvent       = cores.Live
+)
+
 // listed records that everything was listed anew, and returns the version at which that was.
 //
 // That is the list's own, unless one of its objects has a greater one. Then the server's list has

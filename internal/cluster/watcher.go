@@ -31,7 +31,8 @@ type watcher struct {
 	result       chan watch.Event
 	done         chan struct{}
 	planned      time.Time // from when on its end counts as planned
-	number       int64     // among the watches of its ListWatch
+	number       int64     // among the watches of its ListWatch; another one once a gateway that is asked has its own watch back
+	stale        bool      // the gateway that is asked has lost its own watch
 	livenessGate livenessGate
 
 	follows bool // one that was lost, of which something may have been missed
@@ -221,6 +222,22 @@ func (w *watcher) prove(ctx context.Context, over bool) {
 	}
 }
 
+// stands is called once the gateway that is asked has its own watch back, and has told what that had missed. It counts as a watch of
+// its own, since the one that was lost counts no more.
+func (w *watcher) stands(ctx context.Context) {
+	if !w.stale {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.stale, w.number = false, w.lw.watches.Add(1)
+	w.livenessGate.reset(w.lw.standing(w.number))
+	w.livenessGate.open()
+	if w.passed > 0 {
+		w.deliverLocked(ctx, watch.Modified, newProof(w.passed, w.number))
+	}
+}
+
 // shortWatch is how long a watch without events must have lasted to be followed by another one at once. It is
 // client-go's own limit.
 const shortWatch = time.Second
@@ -262,9 +279,15 @@ func (w *watcher) event(ctx context.Context, value []byte) error {
 		}
 		w.lw.resumeGuard.passed(version)
 		w.livenessGate.open()
-		if w.deliver(ctx, watch.Bookmark, newMarker(version)) {
+		if w.deliver(ctx, watch.Bookmark, newMarker(version)) && !w.stale {
 			w.deliver(ctx, watch.Modified, newProof(version, w.number))
 		}
+	case StaleEvent:
+		w.stale = true
+		w.livenessGate.cancel()
+		w.lw.down(fmt.Errorf("the gateway that is asked has lost its own watch: %s", gjson.GetBytes(object, "reason").Str))
+	case LiveEvent:
+		w.stands(ctx)
 	case watch.Error:
 		return &eventError{statusError(object)}
 	default:

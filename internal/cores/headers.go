@@ -5,4 +5,11 @@ const (
 	HistoryHeader = "Kubecast-History"
 	RelistHeader  = "Kubecast-Relist"
 	RelistEnds    = "ends"
+
+	FreshnessHeader = "Kubecast-Freshness"
+	FreshnessTold   = "told"
+
+	// The types of the events of such a watch that say so.
+	Stale = "STALE"
+	Live  = "LIVE"
 )

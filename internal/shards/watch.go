@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -25,12 +26,14 @@ const heldBytes = 64 << 20
 // event is one of a watch.
 type event struct {
 	kind    string
-	version uint64 // of the object; 0 for an ERROR
+	version uint64 // of the object; 0 for what has none: ERROR, STALE and LIVE
 	raw     []byte
 }
 
 // waits reports whether it is told only behind what others have told.
-func (e event) waits() bool { return e.kind != "ERROR" && e.kind != "BOOKMARK" }
+func (e event) waits() bool {
+	return e.kind != "ERROR" && e.kind != "BOOKMARK" && e.kind != cores.Stale
+}
 
 type decoder struct{ values *jsontext.Decoder }
 
@@ -46,7 +49,8 @@ func (d *decoder) next() (event, error) {
 	}
 	of := gjson.GetManyBytes(value, "type", "object.metadata.resourceVersion")
 	e := event{kind: of[0].Str, raw: bytes.Clone(value)}
-	if e.kind == "ERROR" {
+	switch e.kind {
+	case "ERROR", cores.Stale, cores.Live:
 		return e, nil
 	}
 	if e.version, err = strconv.ParseUint(of[1].Str, 10, 64); err != nil {
@@ -98,6 +102,7 @@ type queue struct {
 	complete uint64 // nothing of this version is to come, nor older
 	reach    chan uint64
 	room     *semaphore.Weighted // for the bytes of events
+	stale    bool                // its core has lost its own watch, and what it has told since that came back is not told to its end
 }
 
 type arrival struct {
@@ -176,8 +181,29 @@ func (m *merger) run() error {
 
 func (m *merger) take(shard int, e event) error {
 	q := &m.queues[shard]
-	if e.kind == "BOOKMARK" {
+	switch e.kind {
+	case "BOOKMARK":
 		q.passed, q.complete = max(q.passed, e.version), max(q.complete, e.version)
+		return nil
+	case cores.Stale:
+		q.events = slices.DeleteFunc(q.events, func(e event) bool {
+			is := e.kind == cores.Live
+			if is {
+				m.held--
+				q.room.Release(m.weight(e))
+			}
+			return is
+		})
+		was := m.isStale()
+		if q.stale = true; was {
+			return nil
+		}
+		_, err := m.to.Write(append(e.raw, '\n'))
+		return err
+	case cores.Live: // behind all that was missed
+		e.version = q.passed
+		q.events = append(q.events, e)
+		m.held++
 		return nil
 	}
 	if e.version < q.passed {
@@ -187,6 +213,11 @@ func (m *merger) take(shard int, e event) error {
 	q.events = append(q.events, e)
 	m.held++
 	return nil
+}
+
+// isStale reports whether something of what shards have missed is not told yet.
+func (m *merger) isStale() bool {
+	return slices.ContainsFunc(m.queues, func(q queue) bool { return q.stale })
 }
 
 // ask asks the shards for which events wait whether they have come as far. Where it is asked how far all are, so are those that are behind
@@ -236,7 +267,14 @@ func (m *merger) tell() error {
 		q.events = q.events[1:]
 		m.held--
 		q.room.Release(m.weight(e))
-		m.told = e.version
+		if e.kind == cores.Live {
+			was := m.isStale()
+			if q.stale = false; !was || m.isStale() {
+				continue
+			}
+		} else {
+			m.told = e.version
+		}
 		if _, err := m.to.Write(append(e.raw, '\n')); err != nil {
 			return err
 		}

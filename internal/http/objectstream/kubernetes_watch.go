@@ -36,6 +36,7 @@ type watchEvents struct {
 	printer   *render.Printer
 	bookmarks bool // the client wants bookmarks
 	initial   bool // the end of the snapshot is to be marked
+	freshness bool // see cluster.FreshnessHeader
 	told      bool // something was told already: a table's columns are told once
 }
 
@@ -74,6 +75,10 @@ func (w *watchEvents) Encode(buf []byte, e eventstream.Event) []byte {
 			err = reply.TooManyRequests("the gateway has listed anew; it will look up what has happened meanwhile", nil)
 		}
 		buf = appendFailure(buf, err)
+	case eventstream.KindNamed:
+		if is := map[string]string{"stale": cluster.StaleEvent, "live": cluster.LiveEvent}[e.Name]; is != "" && w.freshness {
+			buf = appendWatchEvent(buf, is, []byte(e.Data))
+		}
 	case eventstream.KindGoodbye:
 		if e.Name == eventstream.Unavailable.String() {
 			buf = appendFailure(buf, reply.Unavailable("the cluster cannot be reached, or permissions not be checked", time.Second, nil))
@@ -198,7 +203,8 @@ func newWatchEvents(r *http.Request, req kubernetesWatchRequest, granted access.
 		return nil, err
 	}
 	printer := render.NewPrinter(r.Context(), granted.Kinds.Cluster(), granted.Store.Kind(), req.view)
-	return &watchEvents{printer: printer, bookmarks: req.bookmarks, initial: req.initial}, nil
+	freshness := r.Header.Get(cluster.FreshnessHeader) == cluster.FreshnessTold
+	return &watchEvents{printer: printer, bookmarks: req.bookmarks, initial: req.initial, freshness: freshness}, nil
 }
 
 // kubernetesWatchRequest is what a client asks of a watch in Kubernetes' own form.
