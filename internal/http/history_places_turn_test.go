@@ -24,7 +24,7 @@ func TestAPageThatWaitsForPlacesHoldsNoTurn(t *testing.T) {
 	}
 	pages := runtime.GOMAXPROCS(0)
 	waiting, found := make(chan struct{}, pages), make(chan struct{})
-	c.server.past = historyapi.New(historyapi.Options{
+	c.server.jobHistory = historyapi.New(historyapi.Options{
 		Jobs: c.past, Access: c.server.access, Turns: c.server.turns, Processors: c.server.processors, WriteTimeout: time.Minute,
 		Places: func(auth.Identity, *cache.Kinds, string) func(context.Context, []*jobs.Job) map[string]*wire.Place {
 			calls := 0

@@ -52,7 +52,7 @@ func TestAnUnfinishedSearchComesToItsEnd(t *testing.T) {
 		some = append(some, fmt.Sprint("c", i))
 	}
 	c.access.permit("narrow", auth.Scope{Namespaces: some})
-	c.server.past = historyapi.New(historyapi.Options{
+	c.server.jobHistory = historyapi.New(historyapi.Options{
 		Jobs: c.past, Access: c.server.access, Turns: c.server.turns, Processors: c.server.processors, WriteTimeout: time.Minute, SearchWithin: time.Nanosecond,
 	})
 	for _, query := range []string{"?search=job-0", "?view=transitions&search=job-0"} {

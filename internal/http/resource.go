@@ -81,7 +81,7 @@ func (s *Server) history(w http.ResponseWriter, r *http.Request) error {
 	case err != nil:
 		return err
 	}
-	return s.past.Answer(w, r, id)
+	return s.jobHistory.Answer(w, r, id)
 }
 
 // streamOr answers with an event stream, if one is asked for, else by a function: what is told of queues, or the caller.
@@ -117,9 +117,9 @@ func (s *Server) logLines(w http.ResponseWriter, r *http.Request) error {
 	case err != nil:
 		return err
 	case form != reply.FormEvents && r.URL.Query().Has("view"):
-		return s.followed.Answer(w, r, id)
+		return s.logStreams.Answer(w, r, id)
 	case form == reply.FormText:
-		return s.streams.Text(w, r, id, s.followed.Text)
+		return s.streams.Text(w, r, id, s.logStreams.Text)
 	case form == reply.FormNone:
 		return reply.NotAcceptable("logs are answered as text/event-stream or text/plain")
 	case logstream.IsOver(eventstream.PositionOf(r.Header, r.URL.Query())):

@@ -112,30 +112,30 @@ type LogLimits = podlog.Limits
 
 // Server answers the gateway's requests.
 type Server struct {
-	signin      *signin.Handler
-	opts        Options
-	access      *access.Access
-	pages       map[string]page // the portal's files by their names; nil if it was not built
-	connections *connections
-	proxies     *proxies
-	rest        *rest.Handler
-	past        *historyapi.Handler
-	told        *notifications.Handler
-	queues      *queueapi.Handler
-	logs        *podlog.Handler
-	feeds       *logs.Feeds
-	followed    *logstream.Handler
-	queries     *livequery.Registry
-	permissions *permission.Permissions
-	streams     *eventstream.Hub
-	objects     *objectstream.Handler
-	processors  *budget.Queue // who does something that takes long
-	rates       *ratelimit.Rates
-	turns       *ratelimit.Turns
-	memory      *budget.Memory // of what is kept to be made once
-	metrics     *metrics
-	instance    string // names this life of this replica
-	log         *slog.Logger
+	signin        *signin.Handler
+	opts          Options
+	access        *access.Access
+	pages         map[string]page // the portal's files by their names; nil if it was not built
+	connections   *connections
+	proxies       *proxies
+	rest          *rest.Handler
+	jobHistory    *historyapi.Handler
+	notifications *notifications.Handler
+	queues        *queueapi.Handler
+	logs          *podlog.Handler
+	feeds         *logs.Feeds
+	logStreams    *logstream.Handler
+	queries       *livequery.Registry
+	permissions   *permission.Permissions
+	streams       *eventstream.Hub
+	objects       *objectstream.Handler
+	processors    *budget.Queue // who does something that takes long
+	rates         *ratelimit.Rates
+	turns         *ratelimit.Turns
+	memory        *budget.Memory // of what is kept to be made once
+	metrics       *metrics
+	instance      string // names this life of this replica
+	log           *slog.Logger
 }
 
 // New builds a server.
@@ -182,7 +182,7 @@ func New(opts Options) (*Server, error) {
 	s.queues = queueapi.New(queueapi.Options{
 		Access: s.access, Jobs: opts.History, Turns: s.turns, Processors: s.processors, SyncTimeout: opts.SyncTimeout, None: opts.NoQueues,
 	})
-	s.past = historyapi.New(historyapi.Options{
+	s.jobHistory = historyapi.New(historyapi.Options{
 		Jobs: opts.History, Access: s.access, SeeTheirOwn: opts.SeeTheirOwn, Turns: s.turns, Processors: s.processors,
 		WriteTimeout: opts.Stream.WriteTimeout, Codings: codings, Places: s.queues.Places,
 	})
@@ -190,11 +190,11 @@ func New(opts Options) (*Server, error) {
 	if opts.History != nil {
 		told.Kinds = opts.History.Kinds()
 	}
-	s.told = notifications.New(told)
+	s.notifications = notifications.New(told)
 	s.feeds = logs.New(logs.Options{
 		Upstreams: unlimited(opts.Limits.Logs.Total), PerUser: opts.Limits.Logs.PerUser, Free: auth.IsGateway, Ring: opts.LogRing, Linger: logLinger, Registerer: opts.Registerer,
 	})
-	s.followed = logstream.New(logstream.Options{
+	s.logStreams = logstream.New(logstream.Options{
 		Access: s.access, Feeds: s.feeds, Take: func(user string) (func(), error) { return s.logs.Take(user) },
 		Turns: s.turns, WriteTimeout: opts.Stream.WriteTimeout,
 	})
@@ -203,7 +203,7 @@ func New(opts Options) (*Server, error) {
 	})
 	parsers := s.objects.Parsers()
 	for path, parse := range map[string]eventstream.Parser{
-		historyapi.Prefix: s.past.Stream, logstream.Prefix: s.followed.Stream, notifications.Path: s.told.Stream, queueapi.Path: s.queues.Stream,
+		historyapi.Prefix: s.jobHistory.Stream, logstream.Prefix: s.logStreams.Stream, notifications.Path: s.notifications.Stream, queueapi.Path: s.queues.Stream,
 	} {
 		parsers[strings.TrimPrefix(path, "/")] = eventstream.Sources{Parse: parse}
 	}
@@ -337,10 +337,10 @@ func (s *Server) route(r chi.Router) {
 	}
 	r.Get(historyapi.Prefix+"/*", s.answer("history", s.history))
 	r.Get(logstream.Prefix+"/*", s.answer("logs", s.logLines))
-	r.Get(notifications.Path, s.answer("notifications", s.streamOr(s.told.List)))
-	r.Post(notifications.ReadPath, s.answer("notifications", s.signedIn(s.told.MarkRead)))
-	r.Get(notifications.SettingsPath, s.answer("notifications", s.signedIn(s.told.Settings)))
-	r.Put(notifications.SettingsPath, s.answer("notifications", s.signedIn(s.told.ChangeSettings)))
+	r.Get(notifications.Path, s.answer("notifications", s.streamOr(s.notifications.List)))
+	r.Post(notifications.ReadPath, s.answer("notifications", s.signedIn(s.notifications.MarkRead)))
+	r.Get(notifications.SettingsPath, s.answer("notifications", s.signedIn(s.notifications.Settings)))
+	r.Put(notifications.SettingsPath, s.answer("notifications", s.signedIn(s.notifications.ChangeSettings)))
 	r.Get("/stream", s.answer("stream", s.multiStream))
 	r.Get("/auth/me", s.answer("auth", s.signedIn(s.rest.Me)))
 	s.signin.Route(r, func(handle func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {
