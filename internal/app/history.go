@@ -37,7 +37,7 @@ func newJobs(g *assembly) (*service.Service, error) {
 		Registerer: g.registry, Log: g.log,
 	}
 	tell(&opts, g.box)
-	g.outbox = outbox.NewWriter(outboxTargets(cfg))
+	g.outbox = outbox.NewWriter(outboxRoutes(cfg))
 	tellWebhooks(&opts, g.outbox, g.hooks)
 	a, err := service.New(opts)
 	if err != nil {

@@ -58,16 +58,16 @@ func newWebhooks(cfg config.Config, registerer prometheus.Registerer, tracer *tr
 	return webhook.New(webhook.Options{Targets: targets, Keep: cfg.Notifications.Keep.Std(), Registerer: registerer, Tracer: tracer, Log: log})
 }
 
-// outboxTargets say which transitions the targets of a configuration are told.
-func outboxTargets(cfg config.Config) (targets []outbox.Target) {
+// outboxRoutes say which transitions the targets of a configuration are sent.
+func outboxRoutes(cfg config.Config) (routes []outbox.Route) {
 	for _, w := range cfg.Webhooks {
-		target := outbox.Target{Name: w.Name, Namespaces: w.Namespaces, Clusters: w.Clusters, Digest: w.Digest.Std()}
+		route := outbox.Route{Name: w.Name, Namespaces: w.Namespaces, Clusters: w.Clusters, Digest: w.Digest.Std()}
 		for _, state := range w.States {
-			target.States = append(target.States, jobs.State(state))
+			route.States = append(route.States, jobs.State(state))
 		}
-		targets = append(targets, target)
+		routes = append(routes, route)
 	}
-	return targets
+	return routes
 }
 
 // tellWebhooks has the recorders write messages for webhooks.
@@ -97,7 +97,7 @@ func (g *assembly) replaceWebhooks(next config.Config) (use func(), err error) {
 	}
 	return func() {
 		replace()
-		g.outbox.SetTargets(outboxTargets(next))
+		g.outbox.SetRoutes(outboxRoutes(next))
 	}, nil
 }
 

@@ -40,7 +40,7 @@ func (s *Server) debugWebhooks(w http.ResponseWriter, r *http.Request) {
 		if t.Held {
 			sender = t.Holder
 		}
-		table.Row("%s\t%s\t%s\t%s\t%d\t%s\t%d\t%s\t%q", t.Name, t.Place, state, sender, t.Waiting, ago(t.Oldest.Std()), t.Counts.Dead, ago(t.At.Std()), t.Text)
+		table.Row("%s\t%s\t%s\t%s\t%d\t%s\t%d\t%s\t%q", t.Name, t.Address, state, sender, t.Waiting, ago(t.Oldest.Std()), t.Counts.Dead, ago(t.At.Std()), t.Text)
 	}
 	table.End()
 	fmt.Fprintln(w)

@@ -12,7 +12,7 @@ import (
 
 // How a pod ended may be read after the end of its job was written for a target. An attempt after that says why.
 func TestAnAttemptSaysWhatWasFoundOutSince(t *testing.T) {
-	each(t, []Target{{Name: "single", States: ends}, {Name: "digest", States: ends, Digest: time.Minute}}, func(t *testing.T, p *past) {
+	each(t, []Route{{Name: "single", States: ends}, {Name: "digest", States: ends, Digest: time.Minute}}, func(t *testing.T, p *history) {
 		p.write(seen("u1", 2, false, jobs.Running, jobs.Failed))
 		early := seen("u2", 3, false, jobs.Running, jobs.Failed)
 		said := &jobs.Cause{Text: "BackoffLimitExceeded", Reason: "BackoffLimitExceeded"} // by the job, before its pod's end was read

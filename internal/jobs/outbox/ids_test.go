@@ -12,7 +12,7 @@ import (
 )
 
 // open is a log in a file, and a second log of the cluster's Workloads.
-func open(t *testing.T, file string, targets ...Target) *past {
+func open(t *testing.T, file string, targets ...Route) *history {
 	t.Helper()
 	db, err := store.New(store.Options{Address: "sqlite://" + file, Writers: []store.Writer{NewWriter(targets)}})
 	if err != nil {
@@ -22,7 +22,7 @@ func open(t *testing.T, file string, targets ...Target) *past {
 	if err := db.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	p := &past{t: t, db: db, box: New(db)}
+	p := &history{t: t, db: db, box: New(db)}
 	p.log = must[store.Log](t)(db.Take(t.Context(), store.LogName{Cluster: "c1", Resource: "jobs.batch"}, "east", "test", time.Minute))
 	return p
 }
@@ -54,12 +54,12 @@ func (d *deduplicating) take(t *testing.T, m *Message) {
 // receiver must not take what happens to other jobs for what it knows. What is found again is not
 // news.
 func TestAReceiverThatDeduplicatesHearsEachEndWhateverBecameOfTheDatabase(t *testing.T) {
-	target := Target{Name: "backend", States: ends}
+	target := Route{Name: "backend", States: ends}
 	receiver := &deduplicating{ids: map[string]string{}, heard: map[string]int{}}
-	send := func(p *past) {
+	send := func(p *history) {
 		for _, m := range p.waiting("backend") {
 			receiver.take(t, m)
-			if err := p.box.Record(t.Context(), []Outcome{{Target: "backend", Place: m.Place, Delivered: true}}, nil); err != nil {
+			if err := p.box.Record(t.Context(), []AttemptResult{{Target: "backend", MessageKey: m.MessageKey, Delivered: true}}, nil); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -101,7 +101,7 @@ func TestAReceiverThatDeduplicatesHearsEachEndWhateverBecameOfTheDatabase(t *tes
 
 func TestADigestOfTheSameHasTheSameID(t *testing.T) {
 	compose := func(uids ...string) string {
-		p := open(t, filepath.Join(t.TempDir(), "h.db"), Target{Name: "a", States: ends, Digest: time.Minute})
+		p := open(t, filepath.Join(t.TempDir(), "h.db"), Route{Name: "a", States: ends, Digest: time.Minute})
 		p.write(seen("first-"+uids[0], 1, false, jobs.Failed))
 		for n, uid := range uids {
 			p.write(seen(uid, uint64(10+n), false, jobs.Failed))

@@ -11,8 +11,8 @@ import (
 
 func TestMain(m *testing.M) { dbtest.Main(m) }
 
-// past is a log to which a test writes what jobs went through.
-type past struct {
+// history is a log to which a test writes what jobs went through.
+type history struct {
 	t   *testing.T
 	db  *store.Store
 	log store.Log
@@ -20,7 +20,7 @@ type past struct {
 }
 
 // each runs a test on each sort of database, with a log that has begun.
-func each(t *testing.T, targets []Target, test func(t *testing.T, p *past)) {
+func each(t *testing.T, targets []Route, test func(t *testing.T, p *history)) {
 	dbtest.Each(t, func(t *testing.T, address string) {
 		db, err := store.New(store.Options{Address: address, Writers: []store.Writer{NewWriter(targets)}})
 		if err != nil {
@@ -34,7 +34,7 @@ func each(t *testing.T, targets []Target, test func(t *testing.T, p *past)) {
 		if err := db.Migrate(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		p := &past{t: t, db: db, box: New(db)}
+		p := &history{t: t, db: db, box: New(db)}
 		if p.log, err = db.Take(t.Context(), store.LogName{Cluster: "c1", Resource: "jobs.batch"}, "east", "test", time.Minute); err != nil {
 			t.Fatal(err)
 		}
@@ -59,7 +59,7 @@ func seen(uid string, version uint64, late bool, states ...jobs.State) (b store.
 	return b
 }
 
-func (p *past) write(b store.Batch) {
+func (p *history) write(b store.Batch) {
 	p.t.Helper()
 	next, err := p.db.Write(p.t.Context(), p.log, b)
 	if err != nil {
@@ -69,7 +69,7 @@ func (p *past) write(b store.Batch) {
 }
 
 // waiting are the messages of a target that wait, in the order of their numbers.
-func (p *past) waiting(target string) []*Message {
+func (p *history) waiting(target string) []*Message {
 	p.t.Helper()
 	messages, err := (&Store{p.db}).messages(p.t.Context(), "target = ? AND dead = 0 ORDER BY log, seq", target)
 	if err != nil {

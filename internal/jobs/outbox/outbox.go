@@ -21,24 +21,24 @@ type Store struct{ database *store.Store }
 // New returns the messages in a database, which is used in the name of all targets together.
 func New(database *store.Store) *Store { return &Store{database.For(store.System("webhooks"))} }
 
-// Job is whose messages have an order: a job, or the digests of a target.
-type Job struct {
+// OrderingKey says which messages of a target are sent in order: those of a job, or its digests.
+type OrderingKey struct {
 	Log int64
 	UID string
 }
 
 // Digests are in order, too.
-var Digests = Job{}
+var Digests = OrderingKey{}
 
-// Place is a message's place in the order of its target.
-type Place struct {
+// MessageKey identifies a message of a target, whose messages are in the order of their keys.
+type MessageKey struct {
 	Log int64
 	Seq uint64
 }
 
 // Message is what a target has to be sent.
 type Message struct {
-	Place
+	MessageKey
 	UID      string
 	ID       string    // of all its attempts, and of no other message
 	At       jobs.Time // when it was written
@@ -51,8 +51,8 @@ type Message struct {
 // IsDigest says which of the two the body is.
 func (m *Message) IsDigest() bool { return m.Log == Digests.Log }
 
-// Job is whose message it is.
-func (m *Message) Job() Job { return Job{m.Log, m.UID} }
+// OrderingKey is that of the message.
+func (m *Message) OrderingKey() OrderingKey { return OrderingKey{m.Log, m.UID} }
 
 const messageColumns = "log, seq, uid, id, at, due, attempts, body, answer"
 
@@ -82,15 +82,17 @@ func (b *Store) Namespaces(ctx context.Context, target, after string, most int) 
 
 // Due are jobs of a namespace with messages that may be sent now, each perhaps several times: first
 // those that were tried before, and then those that were not. Of each there are at most so many.
-// The latter begin after a place; next is where to go on, or the zero Place if there are no more.
-func (b *Store) Due(ctx context.Context, target, namespace string, now jobs.Time, after Place, most int) (jobList []Job, next Place, err error) {
-	fail := func(err error) ([]Job, Place, error) { return nil, Place{}, fmt.Errorf("find what is due: %w", err) }
+// The latter begin after a place; next is where to go on, or the zero MessageKey if there are no more.
+func (b *Store) Due(ctx context.Context, target, namespace string, now jobs.Time, after MessageKey, most int) (jobList []OrderingKey, next MessageKey, err error) {
+	fail := func(err error) ([]OrderingKey, MessageKey, error) {
+		return nil, MessageKey{}, fmt.Errorf("find what is due: %w", err)
+	}
 	of, args := "target = ? AND dead = 0 AND namespace = ?", []any{target, namespace}
 	if namespace == "" {
 		of, args = "target = ? AND dead = 0 AND (namespace IS NULL OR namespace = '')", args[:1]
 	}
 	err = b.database.Each(ctx, func(scan store.Scan) error {
-		var j Job
+		var j OrderingKey
 		err := scan(&j.Log, &j.UID)
 		jobList = append(jobList, j)
 		return err
@@ -100,7 +102,7 @@ func (b *Store) Due(ctx context.Context, target, namespace string, now jobs.Time
 	}
 	n := 0
 	err = b.database.Each(ctx, func(scan store.Scan) error {
-		var j Job
+		var j OrderingKey
 		err := scan(&j.Log, &next.Seq, &j.UID)
 		next.Log = j.Log
 		jobList, n = append(jobList, j), n+1
@@ -111,13 +113,13 @@ func (b *Store) Due(ctx context.Context, target, namespace string, now jobs.Time
 		return fail(err)
 	}
 	if n < most {
-		next = Place{}
+		next = MessageKey{}
 	}
 	return jobList, next, nil
 }
 
 // Oldest is the oldest message of a job that waits; nil if none does.
-func (b *Store) Oldest(ctx context.Context, target string, job Job) (*Message, error) {
+func (b *Store) Oldest(ctx context.Context, target string, job OrderingKey) (*Message, error) {
 	m, err := scanMessage(b.database.QueryRow(ctx, "SELECT "+messageColumns+" FROM outbox WHERE target = ? AND log = ? AND uid = ? AND dead = 0 ORDER BY seq LIMIT 1", target, job.Log, job.UID).Scan)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
@@ -182,10 +184,10 @@ func eachOf(seqs []uint64, do func(list string, args []any) error) error {
 	return nil
 }
 
-// Outcome is what became of an attempt.
-type Outcome struct {
+// AttemptResult is what became of an attempt.
+type AttemptResult struct {
 	Target string
-	Place
+	MessageKey
 	Delivered bool // then the rest does not count: the message is gone
 	Attempts  int
 	Due       jobs.Time
@@ -194,7 +196,7 @@ type Outcome struct {
 }
 
 // Record records outcomes, and what changed of targets, in one transaction.
-func (b *Store) Record(ctx context.Context, outcomes []Outcome, changes map[string]Change) error {
+func (b *Store) Record(ctx context.Context, outcomes []AttemptResult, changes map[string]Switch) error {
 	err := b.database.Transact(ctx, func(tx *store.Tx) error {
 		type list struct {
 			target string

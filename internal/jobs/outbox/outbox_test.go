@@ -15,12 +15,12 @@ import (
 var ends = []jobs.State{jobs.Succeeded, jobs.Failed}
 
 func TestWhatATargetWantsIsAMessageAndNothingElseIs(t *testing.T) {
-	each(t, []Target{
+	each(t, []Route{
 		{Name: "ends", States: ends},
 		{Name: "elsewhere", States: ends, Namespaces: []string{"other"}},
 		{Name: "east", States: ends, Clusters: []string{"east"}},
 		{Name: "west", States: ends, Clusters: []string{"west"}},
-	}, func(t *testing.T, p *past) {
+	}, func(t *testing.T, p *history) {
 		p.write(seen("u1", 2, false, jobs.Submitted, jobs.Running, jobs.Failed, jobs.Running, jobs.Succeeded))
 		p.write(seen("u2", 3, true, jobs.Failed, jobs.Running, jobs.Succeeded)) // late: only where it stands now
 		p.write(seen("u3", 4, true, jobs.Succeeded, jobs.Deleted))
@@ -51,14 +51,14 @@ func TestWhatATargetWantsIsAMessageAndNothingElseIs(t *testing.T) {
 
 // A job whose first message is refused must not be found again and again by what comes behind it.
 func TestMessagesBehindAFailureAreNotDueBeforeIt(t *testing.T) {
-	each(t, []Target{{Name: "a", States: ends}}, func(t *testing.T, p *past) {
+	each(t, []Route{{Name: "a", States: ends}}, func(t *testing.T, p *history) {
 		const now = 1000
 		p.write(seen("u1", 2, false, jobs.Failed, jobs.Running, jobs.Failed, jobs.Running, jobs.Succeeded))
 		p.write(seen("u2", 3, false, jobs.Failed))
-		job := Job{p.log.ID, "u1"}
+		job := OrderingKey{p.log.ID, "u1"}
 		first := must[*Message](t)(p.box.Oldest(t.Context(), "a", job))
-		outcome := Outcome{Target: "a", Place: first.Place, Attempts: 1, Due: now + 500, Answer: "503"}
-		if err := p.box.Record(t.Context(), []Outcome{outcome}, nil); err != nil {
+		outcome := AttemptResult{Target: "a", MessageKey: first.MessageKey, Attempts: 1, Due: now + 500, Answer: "503"}
+		if err := p.box.Record(t.Context(), []AttemptResult{outcome}, nil); err != nil {
 			t.Fatal(err)
 		}
 		first = must[*Message](t)(p.box.Oldest(t.Context(), "a", job))
@@ -66,7 +66,7 @@ func TestMessagesBehindAFailureAreNotDueBeforeIt(t *testing.T) {
 			t.Fatalf("%+v", first)
 		}
 		due := func(at jobs.Time) (found []string) {
-			jobList, _, err := p.box.Due(t.Context(), "a", "n", at, Place{}, 100)
+			jobList, _, err := p.box.Due(t.Context(), "a", "n", at, MessageKey{}, 100)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -87,7 +87,7 @@ func TestMessagesBehindAFailureAreNotDueBeforeIt(t *testing.T) {
 		if got := due(now + 500); !slices.Equal(got, []string{"u1", "u1", "u1", "u2"}) {
 			t.Errorf("due later: %v", got)
 		}
-		if err := p.box.Record(t.Context(), []Outcome{{Target: "a", Place: first.Place, Delivered: true}}, nil); err != nil {
+		if err := p.box.Record(t.Context(), []AttemptResult{{Target: "a", MessageKey: first.MessageKey, Delivered: true}}, nil); err != nil {
 			t.Fatal(err)
 		}
 		if second := must[*Message](t)(p.box.Oldest(t.Context(), "a", job)); second.Seq <= first.Seq {
@@ -97,7 +97,7 @@ func TestMessagesBehindAFailureAreNotDueBeforeIt(t *testing.T) {
 }
 
 func TestADigestStaysAsItWasComposed(t *testing.T) {
-	each(t, []Target{{Name: "a", States: ends, Digest: time.Minute}}, func(t *testing.T, p *past) {
+	each(t, []Route{{Name: "a", States: ends, Digest: time.Minute}}, func(t *testing.T, p *history) {
 		many := store.Batch{To: 2}
 		for i := range 1200 {
 			one := seen(fmt.Sprintf("u%04d", i), 2, false, jobs.Failed)
@@ -130,7 +130,7 @@ func TestADigestStaysAsItWasComposed(t *testing.T) {
 		if *again != *first || !again.IsDigest() {
 			t.Error("the digest is another one")
 		}
-		if err := p.box.Record(t.Context(), []Outcome{{Target: "a", Place: first.Place, Delivered: true}}, nil); err != nil {
+		if err := p.box.Record(t.Context(), []AttemptResult{{Target: "a", MessageKey: first.MessageKey, Delivered: true}}, nil); err != nil {
 			t.Fatal(err)
 		}
 		if !must[bool](t)(p.box.Compose(t.Context(), "a", later+61_000)) {
@@ -143,16 +143,16 @@ func TestADigestStaysAsItWasComposed(t *testing.T) {
 }
 
 func TestDeadLettersAreSentAgainOnRequestAndRemovedInTheEnd(t *testing.T) {
-	each(t, []Target{{Name: "a", States: ends}, {Name: "b", States: ends}}, func(t *testing.T, p *past) {
+	each(t, []Route{{Name: "a", States: ends}, {Name: "b", States: ends}}, func(t *testing.T, p *history) {
 		p.write(seen("u1", 2, false, jobs.Failed))
 		p.write(seen("u2", 3, false, jobs.Failed))
 		for _, m := range p.waiting("a") {
-			if err := p.box.Record(t.Context(), []Outcome{{Target: "a", Place: m.Place, Attempts: 10, Dead: true, Answer: "no"}}, nil); err != nil {
+			if err := p.box.Record(t.Context(), []AttemptResult{{Target: "a", MessageKey: m.MessageKey, Attempts: 10, Dead: true, Answer: "no"}}, nil); err != nil {
 				t.Fatal(err)
 			}
 		}
 		for _, target := range []string{"a", "b"} {
-			must[State](t)(p.box.Take(t.Context(), target, "url", "me", time.Minute))
+			must[TargetState](t)(p.box.Take(t.Context(), target, "url", "me", time.Minute))
 		}
 		dead := must[[]*Message](t)(p.box.Dead(t.Context(), "a", 10))
 		if c := must[Counts](t)(p.box.Counts(t.Context(), "a")); c.Dead != 2 || c.Waiting != 0 || len(dead) != 2 || dead[0].Answer != "no" {
@@ -177,38 +177,38 @@ func TestDeadLettersAreSentAgainOnRequestAndRemovedInTheEnd(t *testing.T) {
 }
 
 func TestOneReplicaSendsAndATargetThatIsOffStaysOff(t *testing.T) {
-	each(t, nil, func(t *testing.T, p *past) {
-		off := Change{Off: 5, Reason: "410 Gone", Hold: 7}
-		must[State](t)(p.box.Take(t.Context(), "a", "url1", "me", time.Minute))
+	each(t, nil, func(t *testing.T, p *history) {
+		off := Switch{Off: 5, Reason: "410 Gone", Hold: 7}
+		must[TargetState](t)(p.box.Take(t.Context(), "a", "url1", "me", time.Minute))
 		if _, err := p.box.Take(t.Context(), "a", "url1", "you", time.Minute); !errors.Is(err, ErrHeld) {
 			t.Errorf("you: %v", err)
 		}
-		if err := p.box.Record(t.Context(), nil, map[string]Change{"a": off}); err != nil {
+		if err := p.box.Record(t.Context(), nil, map[string]Switch{"a": off}); err != nil {
 			t.Fatal(err)
 		}
 		if err := p.box.Release(t.Context(), "a", "me"); err != nil {
 			t.Fatal(err)
 		}
-		if s := must[State](t)(p.box.Take(t.Context(), "a", "url1", "you", time.Minute)); s.Change != off || s.Holder != "you" || !s.Held {
+		if s := must[TargetState](t)(p.box.Take(t.Context(), "a", "url1", "you", time.Minute)); s.Switch != off || s.Holder != "you" || !s.Held {
 			t.Errorf("%+v", s)
 		}
-		answers := map[string]Answer{"a": {9, "said"}}
-		if held := must[map[string]Change](t)(p.box.Renew(t.Context(), "you", time.Minute, answers)); len(held) != 1 || held["a"] != off {
+		answers := map[string]LastAnswer{"a": {9, "said"}}
+		if held := must[map[string]Switch](t)(p.box.Renew(t.Context(), "you", time.Minute, answers)); len(held) != 1 || held["a"] != off {
 			t.Errorf("you have %v", held)
 		}
-		if held := must[map[string]Change](t)(p.box.Renew(t.Context(), "me", time.Minute, nil)); len(held) != 0 {
+		if held := must[map[string]Switch](t)(p.box.Renew(t.Context(), "me", time.Minute, nil)); len(held) != 0 {
 			t.Errorf("I have %v", held)
 		}
-		if s := must[State](t)(p.box.Take(t.Context(), "a", "url2", "you", time.Minute)); s.Change != (Change{}) || s.At != 9 {
+		if s := must[TargetState](t)(p.box.Take(t.Context(), "a", "url2", "you", time.Minute)); s.Switch != (Switch{}) || s.At != 9 {
 			t.Errorf("with another URL: %+v", s)
 		}
-		if err := p.box.Record(t.Context(), nil, map[string]Change{"a": off}); err != nil {
+		if err := p.box.Record(t.Context(), nil, map[string]Switch{"a": off}); err != nil {
 			t.Fatal(err)
 		}
 		if err := p.box.Enable(t.Context(), "a"); err != nil {
 			t.Fatal(err)
 		}
-		if s := must[State](t)(p.box.State(t.Context(), "a")); s.Change != (Change{}) {
+		if s := must[TargetState](t)(p.box.State(t.Context(), "a")); s.Switch != (Switch{}) {
 			t.Errorf("enabled: %+v", s)
 		}
 	})

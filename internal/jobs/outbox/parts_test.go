@@ -8,7 +8,7 @@ import (
 
 // What is a part of another job is not told beside it.
 func TestOfPartsNothingIsSent(t *testing.T) {
-	each(t, []Target{{Name: "all", States: jobs.States()}}, func(t *testing.T, p *past) {
+	each(t, []Route{{Name: "all", States: jobs.States()}}, func(t *testing.T, p *history) {
 		part := seen("part", 2, false, jobs.Running, jobs.Failed)
 		for _, job := range part.After {
 			job.Parent = jobs.Ref{Resource: "jobsets.jobset.x-k8s.io", Name: "set", UID: "set"}

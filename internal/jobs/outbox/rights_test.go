@@ -48,7 +48,7 @@ func TestTheGrantedRightsAreEnoughForAllThatAGatewayWrites(t *testing.T) {
 // works does all that a gateway does at a database.
 func works(t *testing.T, address string) {
 	box := inbox.New(inbox.Options{States: []jobs.State{jobs.Failed}, Keep: time.Hour, Registerer: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler)})
-	s, err := store.New(store.Options{Address: address, Writers: []store.Writer{NewWriter([]Target{{Name: "all", States: []jobs.State{jobs.Failed}}}), box}})
+	s, err := store.New(store.Options{Address: address, Writers: []store.Writer{NewWriter([]Route{{Name: "all", States: []jobs.State{jobs.Failed}}}), box}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,13 +87,13 @@ func works(t *testing.T, address string) {
 	}
 	_, err = mail.Take(ctx, "all", "url", "holder", time.Minute)
 	must(err)
-	_, err = mail.Renew(ctx, "holder", time.Minute, map[string]Answer{"all": {At: 1, Text: "200"}})
+	_, err = mail.Renew(ctx, "holder", time.Minute, map[string]LastAnswer{"all": {At: 1, Text: "200"}})
 	must(err)
-	due, _, err := mail.Due(ctx, "all", "n", jobs.At(time.Now()), Place{}, 10)
+	due, _, err := mail.Due(ctx, "all", "n", jobs.At(time.Now()), MessageKey{}, 10)
 	if err != nil || len(due) != 2 {
 		t.Error(due, err)
 	}
-	must(mail.Record(ctx, []Outcome{{Target: "all", Place: Place{log.ID, 1}, Delivered: true}, {Target: "all", Place: Place{log.ID, 2}, Dead: true}}, map[string]Change{"all": {}}))
+	must(mail.Record(ctx, []AttemptResult{{Target: "all", MessageKey: MessageKey{log.ID, 1}, Delivered: true}, {Target: "all", MessageKey: MessageKey{log.ID, 2}, Dead: true}}, map[string]Switch{"all": {}}))
 	must(mail.Release(ctx, "all", "holder"))
 	_, err = s.Expire(ctx, log, jobs.At(time.Now()), 10)
 	must(err)

@@ -14,32 +14,32 @@ import (
 // ErrHeld means that another holds the lease of a target.
 var ErrHeld = errors.New("another sends to this target")
 
-// Change is whether and when a target may be sent anything.
-type Change struct {
+// Switch is whether and when a target may be sent anything.
+type Switch struct {
 	Off    jobs.Time // since when it is switched off; 0: it is on
 	Reason string    // why it is off
 	Hold   jobs.Time // before this nothing is sent
 }
 
-// Answer is what a target has said last.
-type Answer struct {
+// LastAnswer is what a target has said last.
+type LastAnswer struct {
 	At   jobs.Time
 	Text string
 }
 
-// State is what is known of a target.
-type State struct {
-	Change
-	Answer
+// TargetState is what is known of a target.
+type TargetState struct {
+	Switch
+	LastAnswer
 	Holder string
 	Held   bool // the lease has not run out
 }
 
 // Take takes the lease of a target for a holder. The error is ErrHeld while it is another's. If the URL is another one
 // than before (told by anything that identifies it), the target is switched on.
-func (b *Store) Take(ctx context.Context, target, url, holder string, lease time.Duration) (State, error) {
-	fail := func(err error) (State, error) {
-		return State{}, fmt.Errorf("take the lease of webhook %s: %w", target, err)
+func (b *Store) Take(ctx context.Context, target, url, holder string, lease time.Duration) (TargetState, error) {
+	fail := func(err error) (TargetState, error) {
+		return TargetState{}, fmt.Errorf("take the lease of webhook %s: %w", target, err)
 	}
 	taken, missing := false, false
 	err := b.database.Transact(ctx, func(tx *store.Tx) error {
@@ -77,8 +77,8 @@ func (b *Store) Take(ctx context.Context, target, url, holder string, lease time
 
 // Renew renews all leases of a holder, and records what its targets have said last. It returns the targets whose lease
 // the holder has.
-func (b *Store) Renew(ctx context.Context, holder string, lease time.Duration, answers map[string]Answer) (map[string]Change, error) {
-	var held map[string]Change
+func (b *Store) Renew(ctx context.Context, holder string, lease time.Duration, answers map[string]LastAnswer) (map[string]Switch, error) {
+	var held map[string]Switch
 	err := b.database.Transact(ctx, func(tx *store.Tx) error {
 		if _, err := tx.Exec(ctx, "UPDATE webhooks SET lease = "+tx.Now()+" + ? WHERE holder = ?", lease.Milliseconds(), holder); err != nil {
 			return err
@@ -88,10 +88,10 @@ func (b *Store) Renew(ctx context.Context, holder string, lease time.Duration, a
 				return err
 			}
 		}
-		held = map[string]Change{}
+		held = map[string]Switch{}
 		return tx.Each(ctx, func(scan store.Scan) error {
 			var target string
-			var c Change
+			var c Switch
 			err := scan(&target, &c.Off, &c.Reason, &c.Hold)
 			held[target] = c
 			return err
@@ -116,12 +116,12 @@ func (b *Store) Release(ctx context.Context, target, holder string) error {
 }
 
 // State returns what is known of a target, which may be nothing yet.
-func (b *Store) State(ctx context.Context, target string) (s State, err error) {
+func (b *Store) State(ctx context.Context, target string) (s TargetState, err error) {
 	held := 0
 	err = b.database.QueryRow(ctx, "SELECT off, reason, hold, answered, answer, holder, CASE WHEN lease > "+b.database.Now()+" THEN 1 ELSE 0 END FROM webhooks WHERE name = ?", target).
 		Scan(&s.Off, &s.Reason, &s.Hold, &s.At, &s.Text, &s.Holder, &held)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return State{}, fmt.Errorf("read the state of webhook %s: %w", target, err)
+		return TargetState{}, fmt.Errorf("read the state of webhook %s: %w", target, err)
 	}
 	s.Held = held == 1
 	return s, nil
@@ -129,7 +129,7 @@ func (b *Store) State(ctx context.Context, target string) (s State, err error) {
 
 // Enable switches a target on, and ends its hold.
 func (b *Store) Enable(ctx context.Context, target string) error {
-	return b.Record(ctx, nil, map[string]Change{target: {}})
+	return b.Record(ctx, nil, map[string]Switch{target: {}})
 }
 
 // Counts are how many messages a target has.

@@ -16,8 +16,8 @@ import (
 	"github.com/kubecast/kubecast/internal/jobs/wire"
 )
 
-// Target says which transitions somebody wants.
-type Target struct {
+// Route says which transitions a target is sent.
+type Route struct {
 	Name       string
 	States     []jobs.State  // to which they lead
 	Namespaces []string      // none: all
@@ -25,8 +25,8 @@ type Target struct {
 	Digest     time.Duration // how long transitions are gathered for one message; 0: each is a message
 }
 
-func (t *Target) wants(tr *jobs.Transition) bool {
-	return tr.IsWanted(func(state jobs.State) bool { return slices.Contains(t.States, state) }) && (len(t.Namespaces) == 0 || slices.Contains(t.Namespaces, tr.Namespace))
+func (r *Route) wants(tr *jobs.Transition) bool {
+	return tr.IsWanted(func(state jobs.State) bool { return slices.Contains(r.States, state) }) && (len(r.Namespaces) == 0 || slices.Contains(r.Namespaces, tr.Namespace))
 }
 
 // Event is what a message tells of one transition.
@@ -36,17 +36,17 @@ type Event struct {
 }
 
 // Writer writes a message for each transition that a target wants. It is a store.Writer.
-type Writer struct{ targets atomic.Pointer[[]Target] }
+type Writer struct{ routes atomic.Pointer[[]Route] }
 
 // NewWriter returns a writer for targets of different names.
-func NewWriter(targets []Target) *Writer {
+func NewWriter(routes []Route) *Writer {
 	w := &Writer{}
-	w.SetTargets(targets)
+	w.SetRoutes(routes)
 	return w
 }
 
-// SetTargets replaces the targets, for the transitions that are written from now on.
-func (w *Writer) SetTargets(targets []Target) { w.targets.Store(&targets) }
+// SetRoutes replaces the targets, for the transitions that are written from now on.
+func (w *Writer) SetRoutes(routes []Route) { w.routes.Store(&routes) }
 
 var columns = []string{"target", "log", "seq", "uid", "id", "at", "due", "attempts", "dead", "body", "answer", "namespace"}
 
@@ -56,7 +56,7 @@ func (w *Writer) Write(ctx context.Context, tx *store.Tx, log store.Log, b store
 	if log.Version == 0 {
 		return nil
 	}
-	targets := *w.targets.Load()
+	routes := *w.routes.Load()
 	newest := map[string]uint64{}
 	for _, t := range b.Transitions {
 		newest[t.UID] = t.Seq
@@ -68,9 +68,9 @@ func (w *Writer) Write(ctx context.Context, tx *store.Tx, log store.Log, b store
 			continue
 		}
 		body := ""
-		for n := range targets {
-			target := &targets[n]
-			if !target.wants(t) {
+		for n := range routes {
+			route := &routes[n]
+			if !route.wants(t) {
 				continue
 			}
 			if cluster == "" {
@@ -78,7 +78,7 @@ func (w *Writer) Write(ctx context.Context, tx *store.Tx, log store.Log, b store
 					return fmt.Errorf("find a cluster's name: %w", err)
 				}
 			}
-			if len(target.Clusters) > 0 && !slices.Contains(target.Clusters, cluster) {
+			if len(route.Clusters) > 0 && !slices.Contains(route.Clusters, cluster) {
 				continue
 			}
 			if body == "" {
@@ -91,10 +91,10 @@ func (w *Writer) Write(ctx context.Context, tx *store.Tx, log store.Log, b store
 				body = string(text)
 			}
 			due := jobs.Time(0)
-			if target.Digest > 0 {
-				due = jobs.At(now.Add(target.Digest))
+			if route.Digest > 0 {
+				due = jobs.At(now.Add(route.Digest))
 			}
-			rows = append(rows, []any{target.Name, log.ID, int64(t.Seq), t.UID, idOf(log.LogName, t, target.Name), int64(jobs.At(now)), int64(due), 0, 0, body, "", t.Namespace})
+			rows = append(rows, []any{route.Name, log.ID, int64(t.Seq), t.UID, idOf(log.LogName, t, route.Name), int64(jobs.At(now)), int64(due), 0, 0, body, "", t.Namespace})
 		}
 	}
 	if len(rows) == 0 {

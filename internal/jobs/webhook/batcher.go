@@ -11,10 +11,10 @@ import (
 // sentResult is what is to be recorded of an attempt.
 type sentResult struct {
 	of      *target
-	term    context.Context // once it has ended, there is only one more try
-	outcome *outbox.Outcome // nil: nothing of the message
-	changes bool            // whether the target's state is to be recorded, too
-	done    chan bool       // told whether it was recorded
+	term    context.Context       // once it has ended, there is only one more try
+	outcome *outbox.AttemptResult // nil: nothing of the message
+	changes bool                  // whether the target's state is to be recorded, too
+	done    chan bool             // told whether it was recorded
 }
 
 // batcher records what became of attempts, of all targets together: what comes while a transaction runs is in the
@@ -87,8 +87,8 @@ func (b *batcher) run() {
 }
 
 func (b *batcher) record(batch []*sentResult) error {
-	var outcomes []outbox.Outcome
-	changes, versions := map[string]outbox.Change{}, map[*target]int{}
+	var outcomes []outbox.AttemptResult
+	changes, versions := map[string]outbox.Switch{}, map[*target]int{}
 	for _, one := range batch {
 		if one.outcome != nil {
 			outcomes = append(outcomes, *one.outcome)

@@ -26,7 +26,7 @@ func eventWith(t *testing.T, message string, n int) cloudEvent {
 		return outbox.Event{Transition: wire.Transition{Cluster: "east", Namespace: "team-a", Name: "train", To: jobs.Failed, Reason: "Because", Message: message}}
 	}
 	var content any = event()
-	m := &outbox.Message{Place: outbox.Place{Log: 1, Seq: 1}, ID: "msg_1"}
+	m := &outbox.Message{MessageKey: outbox.MessageKey{Log: 1, Seq: 1}, ID: "msg_1"}
 	if n > 0 {
 		var many digest
 		for range n {
@@ -118,7 +118,7 @@ func TestALineSaysWhyAJobEnded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		event, err := eventOf(&outbox.Message{Place: outbox.Place{Log: 1, Seq: 1}, ID: "msg_1", Body: string(content)})
+		event, err := eventOf(&outbox.Message{MessageKey: outbox.MessageKey{Log: 1, Seq: 1}, ID: "msg_1", Body: string(content)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -169,7 +169,7 @@ func TestBodiesAreBoundedAndOfAnyShape(t *testing.T) {
 }
 
 func TestADigestIsOneMessageOfAll(t *testing.T) {
-	p := newPast(t, outbox.Target{Name: "a", Digest: time.Second})
+	p := newHistory(t, outbox.Route{Name: "a", Digest: time.Second})
 	fail := true
 	rec := newReceiver(t, nil)
 	rec.answer = func(w http.ResponseWriter, _ *http.Request, _ arrival) {
@@ -213,7 +213,7 @@ func TestADigestIsOneMessageOfAll(t *testing.T) {
 }
 
 func TestOperatorsSeeNoSecretAndCanTryATarget(t *testing.T) {
-	p := newPast(t, outbox.Target{Name: "a"})
+	p := newHistory(t, outbox.Route{Name: "a"})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusTeapot)
 		fmt.Fprint(w, r.Header.Get("Content-Type"))
@@ -222,8 +222,8 @@ func TestOperatorsSeeNoSecretAndCanTryATarget(t *testing.T) {
 	senders, _ := p.start(Target{Name: "a", URL: server.URL + "/hunter2?token=hunter2"})
 	var all []Status
 	until(t, "it has begun", func() bool { all = senders.Status(t.Context()); return all[0].Err == nil && all[0].Held })
-	if all[0].Place != server.URL {
-		t.Errorf("%q", all[0].Place)
+	if all[0].Address != server.URL {
+		t.Errorf("%q", all[0].Address)
 	}
 	answer, err := senders.Test(t.Context(), "a")
 	if err != nil || answer != "refused: 418 I'm a teapot: application/cloudevents+json" {

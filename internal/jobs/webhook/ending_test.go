@@ -13,7 +13,7 @@ import (
 func hang(_ http.ResponseWriter, r *http.Request, _ arrival) { <-r.Context().Done() }
 
 func TestAGatewayEndsThoughItsDatabaseIsAway(t *testing.T) {
-	p := newPast(t, outbox.Target{Name: "a"})
+	p := newHistory(t, outbox.Route{Name: "a"})
 	away := make(chan error, 1)
 	rec := newReceiver(t, nil)
 	rec.answer = func(w http.ResponseWriter, _ *http.Request, _ arrival) {
@@ -48,13 +48,13 @@ func TestAGatewayEndsThoughItsDatabaseIsAway(t *testing.T) {
 }
 
 func TestAnAttemptThatTheGatewayBreaksOffIsNoFailure(t *testing.T) {
-	p := newPast(t, outbox.Target{Name: "a"})
+	p := newHistory(t, outbox.Route{Name: "a"})
 	rec := newReceiver(t, hang)
 	_, stop := p.start(Target{Name: "a", URL: rec.URL})
 	p.write("u1", jobs.Failed)
 	until(t, "it is being sent", func() bool { return len(rec.arrivals()) == 1 })
 	stop()
-	m, err := p.store.Oldest(t.Context(), "a", outbox.Job{Log: p.log.ID, UID: "u1"})
+	m, err := p.store.Oldest(t.Context(), "a", outbox.OrderingKey{Log: p.log.ID, UID: "u1"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestAnAttemptThatTheGatewayBreaksOffIsNoFailure(t *testing.T) {
 // A renewal of a lease reads whether the target is on. Until it is written that the target is gone,
 // it says what was before.
 func TestATargetThatIsGoneStaysOffUntilThatIsWritten(t *testing.T) {
-	p := newPast(t, outbox.Target{Name: "a"})
+	p := newHistory(t, outbox.Route{Name: "a"})
 	k := &leaseRenewer{store: p.store, holder: "this", times: quick}
 	if _, err := p.store.Take(t.Context(), "a", "url", k.holder, time.Minute); err != nil {
 		t.Fatal(err)
@@ -75,7 +75,7 @@ func TestATargetThatIsGoneStaysOffUntilThatIsWritten(t *testing.T) {
 	renew := func() {
 		k.renew(t.Context(), map[*term]*lease{of: {time.Now(), func(err error) { t.Error(err) }}})
 	}
-	of.set(outbox.Change{Off: 1, Reason: "410 Gone"})
+	of.set(outbox.Switch{Off: 1, Reason: "410 Gone"})
 	if renew(); !of.rests() {
 		t.Error("it is on again by what the database said before")
 	}
@@ -96,12 +96,12 @@ func TestATargetThatIsGoneStaysOffUntilThatIsWritten(t *testing.T) {
 
 // What is due at once would be read again at each look, and stand before what can be sent.
 func TestWhatIsBehindARefusedMessageIsNotDue(t *testing.T) {
-	p := newPast(t, outbox.Target{Name: "a"})
+	p := newHistory(t, outbox.Route{Name: "a"})
 	rec := newReceiver(t, func(w http.ResponseWriter, _ *http.Request, _ arrival) { w.WriteHeader(http.StatusBadRequest) })
 	p.start(Target{Name: "a", URL: rec.URL})
 	p.write("u1", jobs.Failed, jobs.Running, jobs.Failed, jobs.Running, jobs.Succeeded)
 	until(t, "nothing is due", func() bool {
-		jobList, _, err := p.store.Due(t.Context(), "a", "n", now(), outbox.Place{}, 100)
+		jobList, _, err := p.store.Due(t.Context(), "a", "n", now(), outbox.MessageKey{}, 100)
 		return err == nil && len(jobList) == 0
 	})
 	if waiting, _ := p.waiting("a"); waiting != 3 || len(rec.arrivals()) == 0 {

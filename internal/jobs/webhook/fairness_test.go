@@ -13,7 +13,7 @@ import (
 
 // Whoever has many jobs end at once in a namespace keeps nobody else's messages waiting until all of theirs are sent.
 func TestMessagesOfOneNamespaceDelayNoOthers(t *testing.T) {
-	p := newPast(t, outbox.Target{Name: "a"})
+	p := newHistory(t, outbox.Route{Name: "a"})
 	rec := newReceiver(t, func(w http.ResponseWriter, _ *http.Request, _ arrival) {
 		time.Sleep(5 * time.Millisecond)
 		w.WriteHeader(http.StatusNoContent)
@@ -47,7 +47,7 @@ func TestNamespacesTakeTurnsAndKeepTheirOrder(t *testing.T) {
 	l := newRotation()
 	push := func(namespace string, uids ...string) {
 		for _, uid := range uids {
-			job := outbox.Job{Log: 1, UID: namespace + uid}
+			job := outbox.OrderingKey{Log: 1, UID: namespace + uid}
 			l.belongs(job, namespace)
 			l.Push(job)
 		}
@@ -62,12 +62,12 @@ func TestNamespacesTakeTurnsAndKeepTheirOrder(t *testing.T) {
 	if want := []string{"a1", "b1", "c1", "a2", "c2", "a3", "a4"}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
-	l.Push(outbox.Job{Log: 1, UID: "b1"}) // it comes back into its line
+	l.Push(outbox.OrderingKey{Log: 1, UID: "b1"}) // it comes back into its line
 	if _, waiting := l.share("b"); waiting != 1 {
 		t.Errorf("%d wait", waiting)
 	}
 	for n := range 10 * knownMost {
-		l.belongs(outbox.Job{Log: 2, UID: fmt.Sprint(n)}, "a")
+		l.belongs(outbox.OrderingKey{Log: 2, UID: fmt.Sprint(n)}, "a")
 	}
 	if len(l.of) > 3*knownMost {
 		t.Errorf("%d are remembered", len(l.of))

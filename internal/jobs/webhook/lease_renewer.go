@@ -60,13 +60,13 @@ func (r *leaseRenewer) run(ctx context.Context) {
 var errLapsed = errors.New("the lease could not be renewed in time")
 
 func (r *leaseRenewer) renew(ctx context.Context, terms map[*term]*lease) {
-	answers, changed := map[string]outbox.Answer{}, map[*term]int{}
+	answers, changed := map[string]outbox.LastAnswer{}, map[*term]int{}
 	for t := range terms {
 		t.mu.Lock()
 		if t.last.At != 0 {
 			answers[t.Name] = t.last
 		}
-		t.last, changed[t] = outbox.Answer{}, t.changed
+		t.last, changed[t] = outbox.LastAnswer{}, t.changed
 		t.mu.Unlock()
 	}
 	began := time.Now()

@@ -28,8 +28,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// past is a log in a database, to which a test writes what jobs went through.
-type past struct {
+// history is a log in a database, to which a test writes what jobs went through.
+type history struct {
 	t       *testing.T
 	address string
 	db      *store.Store
@@ -41,13 +41,13 @@ type past struct {
 
 var ends = []jobs.State{jobs.Succeeded, jobs.Failed}
 
-// newPast makes a log whose ends are messages for targets.
-func newPast(t *testing.T, targets ...outbox.Target) *past {
+// newHistory makes a log whose ends are messages for targets.
+func newHistory(t *testing.T, targets ...outbox.Route) *history {
 	t.Helper()
 	for i := range targets {
 		targets[i].States = ends
 	}
-	p := &past{t: t, address: "sqlite://" + t.TempDir() + "/h.db"}
+	p := &history{t: t, address: "sqlite://" + t.TempDir() + "/h.db"}
 	p.db = p.open(store.Options{Address: p.address, Writers: []store.Writer{outbox.NewWriter(targets)}})
 	p.store = outbox.New(p.db)
 	if err := p.db.Migrate(t.Context()); err != nil {
@@ -61,7 +61,7 @@ func newPast(t *testing.T, targets ...outbox.Target) *past {
 	return p
 }
 
-func (p *past) open(opts store.Options) *store.Store {
+func (p *history) open(opts store.Options) *store.Store {
 	p.t.Helper()
 	db, err := store.New(opts)
 	if err != nil {
@@ -76,7 +76,7 @@ func (p *past) open(opts store.Options) *store.Store {
 }
 
 // write has a job go through states. Of a uid such as team-1 the namespace is team, of others it is n.
-func (p *past) write(uid string, states ...jobs.State) {
+func (p *history) write(uid string, states ...jobs.State) {
 	p.t.Helper()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -103,7 +103,7 @@ func (p *past) write(uid string, states ...jobs.State) {
 }
 
 // waiting is how many messages of a target wait, and how many are dead.
-func (p *past) waiting(target string) (waiting, dead int) {
+func (p *history) waiting(target string) (waiting, dead int) {
 	p.t.Helper()
 	c, err := p.store.Counts(p.t.Context(), target)
 	if err != nil {
@@ -116,7 +116,7 @@ func (p *past) waiting(target string) (waiting, dead int) {
 var quick = times{lease: 3 * time.Second, poll: 50 * time.Millisecond, grace: time.Second}
 
 // start sends to targets until the test ends, or stop is called.
-func (p *past) start(targets ...Target) (senders *Senders, stop func()) {
+func (p *history) start(targets ...Target) (senders *Senders, stop func()) {
 	p.t.Helper()
 	for i := range targets {
 		if targets[i].Concurrency == 0 {
@@ -238,7 +238,7 @@ func numbered(prefix string, n int) (names []string) {
 }
 
 // exec changes the database as an operator might.
-func exec(p *past, statement string) (n int64, err error) {
+func exec(p *history, statement string) (n int64, err error) {
 	err = p.db.Transact(context.Background(), func(tx *store.Tx) error {
 		n, err = tx.Exec(context.Background(), statement)
 		return err

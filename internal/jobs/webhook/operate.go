@@ -23,10 +23,10 @@ var (
 
 // Status is how a target is, for operators.
 type Status struct {
-	Name   string
-	Place  string // its URL, without what may be a secret
-	Digest time.Duration
-	outbox.State
+	Name    string
+	Address string // its URL, without what may be a secret
+	Digest  time.Duration
+	outbox.TargetState
 	outbox.Counts
 	Letters []*outbox.Message // the newest dead letters
 	Err     error             // why the rest is not known
@@ -39,10 +39,10 @@ const lettersShown = 10
 func (s *Senders) Status(ctx context.Context) []Status {
 	var all []Status
 	for _, t := range s.all() {
-		one := Status{Name: t.Name, Place: placeOf(t.URL), Digest: t.Digest}
+		one := Status{Name: t.Name, Address: addressOf(t.URL), Digest: t.Digest}
 		store, err := s.opened()
 		if err == nil {
-			one.State, err = store.State(ctx, t.Name)
+			one.TargetState, err = store.State(ctx, t.Name)
 		}
 		if err == nil {
 			one.Counts, err = store.Counts(ctx, t.Name)
@@ -56,8 +56,8 @@ func (s *Senders) Status(ctx context.Context) []Status {
 	return all
 }
 
-// placeOf is a URL without name, password, path and parameters: those of chats are secrets.
-func placeOf(text string) string {
+// addressOf is a URL without name, password, path and parameters: those of chats are secrets.
+func addressOf(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {
 		return ""

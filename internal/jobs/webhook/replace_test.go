@@ -19,7 +19,7 @@ import (
 // one that comes is.
 func TestTargetsAreReplacedWhileMessagesAreSent(t *testing.T) {
 	const jobs = 15
-	p := newPast(t, outbox.Target{Name: "moves"}, outbox.Target{Name: "stays"}, outbox.Target{Name: "goes"}, outbox.Target{Name: "comes"})
+	p := newHistory(t, outbox.Route{Name: "moves"}, outbox.Route{Name: "stays"}, outbox.Route{Name: "goes"}, outbox.Route{Name: "comes"})
 	var busy atomic.Bool
 	held, release := make(chan string, 1), make(chan struct{})
 	before := newReceiver(t, func(w http.ResponseWriter, _ *http.Request, a arrival) {
@@ -98,7 +98,7 @@ func TestTargetsAreReplacedWhileMessagesAreSent(t *testing.T) {
 }
 
 // sent has jobs end twice.
-func (p *past) sent(senders *Senders, jobList int, prefix string) {
+func (p *history) sent(senders *Senders, jobList int, prefix string) {
 	for n := range jobList {
 		p.write(fmt.Sprintf("%s-%03d", prefix, n), jobs.Running, jobs.Failed, jobs.Running, jobs.Succeeded)
 		senders.Wake()

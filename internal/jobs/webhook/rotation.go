@@ -11,30 +11,30 @@ import (
 // turns: whoever has much happen in a namespace keeps no other waiting. It is a workqueue.Queue.
 type rotation struct {
 	mu      sync.Mutex
-	of      map[outbox.Job]place
-	waiting map[string][]outbox.Job // by namespace; none is empty
-	order   []string                // the namespaces whose jobs wait, the next first
+	of      map[outbox.OrderingKey]inLine
+	waiting map[string][]outbox.OrderingKey // by namespace; none is empty
+	order   []string                        // the namespaces whose jobs wait, the next first
 	n       int
 }
 
-// place is in which line a job stands. It is kept while the job is served, since it may come back.
-type place struct {
+// inLine is in which line a job stands. It is kept while the job is served, since it may come back.
+type inLine struct {
 	namespace string
 	waits     bool
 }
 
 func newRotation() *rotation {
-	return &rotation{of: map[outbox.Job]place{}, waiting: map[string][]outbox.Job{}}
+	return &rotation{of: map[outbox.OrderingKey]inLine{}, waiting: map[string][]outbox.OrderingKey{}}
 }
 
 // belongs says in whose line a job will stand. It comes before the job is put into the queue.
-func (r *rotation) belongs(job outbox.Job, namespace string) {
+func (r *rotation) belongs(job outbox.OrderingKey, namespace string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.of) > 2*(r.n+knownMost) {
-		maps.DeleteFunc(r.of, func(_ outbox.Job, p place) bool { return !p.waits })
+		maps.DeleteFunc(r.of, func(_ outbox.OrderingKey, p inLine) bool { return !p.waits })
 	}
-	r.of[job] = place{namespace, r.of[job].waits}
+	r.of[job] = inLine{namespace, r.of[job].waits}
 }
 
 // share is how many jobs of each namespace are in memory at most, and length how many of one wait.
@@ -44,9 +44,9 @@ func (r *rotation) share(namespace string) (share, length int) {
 	return max(leastShare, knownMost/(len(r.order)+1)), len(r.waiting[namespace])
 }
 
-func (r *rotation) Touch(outbox.Job) {}
+func (r *rotation) Touch(outbox.OrderingKey) {}
 
-func (r *rotation) Push(job outbox.Job) {
+func (r *rotation) Push(job outbox.OrderingKey) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	p := r.of[job]
@@ -65,7 +65,7 @@ func (r *rotation) Len() int {
 	return r.n
 }
 
-func (r *rotation) Pop() outbox.Job {
+func (r *rotation) Pop() outbox.OrderingKey {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	namespace := r.order[0]

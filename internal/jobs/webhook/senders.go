@@ -24,7 +24,7 @@ import (
 	"github.com/kubecast/kubecast/internal/tracing"
 )
 
-// Target is a webhook. Which transitions it is told, package outbox decides.
+// Target is a webhook. Which transitions it is sent, its outbox.Route says.
 type Target struct {
 	Name        string
 	URL         string
@@ -76,10 +76,10 @@ type target struct {
 
 	mu      sync.Mutex
 	sending bool // this replica holds the lease
-	change  outbox.Change
+	change  outbox.Switch
 	changed int  // how often change was set here
 	unsaved bool // change is not in the database yet
-	last    outbox.Answer
+	last    outbox.LastAnswer
 	counts  outbox.Counts
 	counted bool // there are counts of this term
 }

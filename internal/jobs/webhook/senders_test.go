@@ -14,7 +14,7 @@ import (
 )
 
 func TestMessagesArriveOnceInTheOrderOfTheirJob(t *testing.T) {
-	p := newPast(t, outbox.Target{Name: "a"})
+	p := newHistory(t, outbox.Route{Name: "a"})
 	rec := newReceiver(t, nil)
 	senders, _ := p.start(Target{Name: "a", URL: rec.URL})
 	for _, uid := range numbered("u", 50) {
@@ -81,18 +81,18 @@ func TestNoTargetDelaysAnother(t *testing.T) {
 		},
 	}
 	measure := func(withBad bool) time.Duration {
-		all := []outbox.Target{{Name: "good"}}
+		all := []outbox.Route{{Name: "good"}}
 		good := newReceiver(t, nil)
 		targets := []Target{{Name: "good", URL: good.URL}}
 		if withBad {
 			for name, answer := range bad {
-				all = append(all, outbox.Target{Name: name})
+				all = append(all, outbox.Route{Name: name})
 				targets = append(targets, Target{Name: name, URL: newReceiver(t, answer).URL})
 			}
-			all = append(all, outbox.Target{Name: "away"})
+			all = append(all, outbox.Route{Name: "away"})
 			targets = append(targets, Target{Name: "away", URL: "http://127.0.0.1:1/"})
 		}
-		p := newPast(t, all...)
+		p := newHistory(t, all...)
 		senders, stop := p.start(targets...)
 		defer stop()
 		written := map[string]time.Time{}
@@ -123,7 +123,7 @@ func TestNoTargetDelaysAnother(t *testing.T) {
 }
 
 func TestARefusedMessageDelaysOnlyItsOwnJob(t *testing.T) {
-	p := newPast(t, outbox.Target{Name: "a"})
+	p := newHistory(t, outbox.Route{Name: "a"})
 	rec := newReceiver(t, func(w http.ResponseWriter, _ *http.Request, a arrival) {
 		if strings.HasPrefix(a.uid, "bad") {
 			w.WriteHeader(http.StatusBadRequest)
@@ -150,7 +150,7 @@ func TestARefusedMessageDelaysOnlyItsOwnJob(t *testing.T) {
 }
 
 func TestAMessageThatIsRefusedToTheEndIsADeadLetterAndTheNextGoesOn(t *testing.T) {
-	p := newPast(t, outbox.Target{Name: "a"})
+	p := newHistory(t, outbox.Route{Name: "a"})
 	refuse := true
 	rec := newReceiver(t, nil)
 	rec.answer = func(w http.ResponseWriter, _ *http.Request, a arrival) {
@@ -166,7 +166,7 @@ func TestAMessageThatIsRefusedToTheEndIsADeadLetterAndTheNextGoesOn(t *testing.T
 	for n := range len(schedule) + 1 {
 		until(t, "it was tried", func() bool { return len(rec.arrivals()) > n })
 		until(t, "it was recorded", func() bool {
-			m, err := p.store.Oldest(t.Context(), "a", outbox.Job{Log: p.log.ID, UID: "u"})
+			m, err := p.store.Oldest(t.Context(), "a", outbox.OrderingKey{Log: p.log.ID, UID: "u"})
 			if err != nil || m != nil && m.Attempts == n && m.Seq == 2 { // none: it is dead, and the next one has been sent as well
 				return false
 			}
@@ -204,7 +204,7 @@ func TestAMessageThatIsRefusedToTheEndIsADeadLetterAndTheNextGoesOn(t *testing.T
 }
 
 func TestATargetThatIsGoneIsLeftAloneAlsoByOthers(t *testing.T) {
-	p := newPast(t, outbox.Target{Name: "a"})
+	p := newHistory(t, outbox.Route{Name: "a"})
 	status := http.StatusGone
 	rec := newReceiver(t, nil)
 	rec.answer = func(w http.ResponseWriter, _ *http.Request, _ arrival) {
@@ -236,7 +236,7 @@ func TestATargetThatIsGoneIsLeftAloneAlsoByOthers(t *testing.T) {
 	}
 	until(t, "all arrived after it was enabled", func() bool { n, _ := p.waiting("a"); return n == 0 })
 	stop()
-	if err := p.store.Record(t.Context(), nil, map[string]outbox.Change{"a": {Off: 1}}); err != nil {
+	if err := p.store.Record(t.Context(), nil, map[string]outbox.Switch{"a": {Off: 1}}); err != nil {
 		t.Fatal(err)
 	}
 	p.write("u3", jobs.Failed)
@@ -245,7 +245,7 @@ func TestATargetThatIsGoneIsLeftAloneAlsoByOthers(t *testing.T) {
 }
 
 func TestRetryAfterHoldsTheWholeTargetAndCostsNoAttempt(t *testing.T) {
-	p := newPast(t, outbox.Target{Name: "a"})
+	p := newHistory(t, outbox.Route{Name: "a"})
 	rec := newReceiver(t, nil)
 	var free time.Time
 	rec.answer = func(w http.ResponseWriter, _ *http.Request, _ arrival) {
@@ -275,7 +275,7 @@ func TestRetryAfterHoldsTheWholeTargetAndCostsNoAttempt(t *testing.T) {
 
 // What a killed sender has sent and not recorded is sent again, by another replica, with the same id.
 func TestAnotherReplicaTakesOverAndNothingIsMissing(t *testing.T) {
-	p := newPast(t, outbox.Target{Name: "a"})
+	p := newHistory(t, outbox.Route{Name: "a"})
 	rec := newReceiver(t, nil)
 	target := Target{Name: "a", URL: rec.URL}
 	// A holder that was killed: its lease is left to run out.
@@ -312,7 +312,7 @@ func TestAnotherReplicaTakesOverAndNothingIsMissing(t *testing.T) {
 }
 
 func TestWhatWasSentWhileTheDatabaseWasAwayIsSentAgainOrRecorded(t *testing.T) {
-	p := newPast(t, outbox.Target{Name: "a"})
+	p := newHistory(t, outbox.Route{Name: "a"})
 	rec := newReceiver(t, nil)
 	rec.answer = func(http.ResponseWriter, *http.Request, arrival) {
 		if len(rec.arrivals()) == 1 { // the outcome of this one cannot be recorded
@@ -341,7 +341,7 @@ func TestWhatWasSentWhileTheDatabaseWasAwayIsSentAgainOrRecorded(t *testing.T) {
 
 // It is not held back, and with it all that follows of its job.
 func TestWhatIsSentMayLackWhyItCame(t *testing.T) {
-	p := newPast(t, outbox.Target{Name: "a"})
+	p := newHistory(t, outbox.Route{Name: "a"})
 	p.write("u1", jobs.Running, jobs.Failed)
 	if err := p.db.Transact(t.Context(), func(tx *store.Tx) error {
 		_, err := tx.Exec(t.Context(), "UPDATE transitions SET cause = ?", "what a later release may write")
@@ -356,7 +356,7 @@ func TestWhatIsSentMayLackWhyItCame(t *testing.T) {
 
 // The message was written before it was known why.
 func TestWhatIsSentSaysWhyAsItIsKnownThen(t *testing.T) {
-	p := newPast(t, outbox.Target{Name: "a"})
+	p := newHistory(t, outbox.Route{Name: "a"})
 	p.write("u1", jobs.Running, jobs.Failed)
 	oom := &jobs.Cause{Text: "trainer was OOM-killed (exit 137) on gpu-07", Reason: jobs.OOMKilled, Pods: 1}
 	next, err := p.db.Write(t.Context(), p.log, store.Batch{To: p.log.Version, Causes: []store.KnownCause{{UID: "u1", Version: p.log.Version, To: jobs.Failed, Cause: oom}}})

@@ -19,7 +19,7 @@ import (
 )
 
 func TestEachSecretOfARotationIsAcceptedByTheSpecificationsLibrary(t *testing.T) {
-	p := newPast(t, outbox.Target{Name: "a"})
+	p := newHistory(t, outbox.Route{Name: "a"})
 	rec := newReceiver(t, nil)
 	old, next := newSecret(), newSecret()
 	public, private, err := ed25519.GenerateKey(rand.Reader)

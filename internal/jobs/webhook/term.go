@@ -70,21 +70,21 @@ func (t *target) begin(ctx context.Context, store *outbox.Store, batcher *batche
 		return false, err
 	}
 	t.mu.Lock()
-	t.sending, t.counted, t.change, t.unsaved = true, false, state.Change, false
+	t.sending, t.counted, t.change, t.unsaved = true, false, state.Switch, false
 	t.mu.Unlock()
 	defer func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		t.sending = false
 	}()
-	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[outbox.Job](100*time.Millisecond, 10*time.Second)
+	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[outbox.OrderingKey](100*time.Millisecond, 10*time.Second)
 	of := &term{
 		target: t, store: store, holder: holder, renewer: renewer,
-		batcher: batcher, rotation: newRotation(), places: map[string]outbox.Place{},
+		batcher: batcher, rotation: newRotation(), places: map[string]outbox.MessageKey{},
 	}
-	of.queue = workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[outbox.Job]{
-		DelayingQueue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[outbox.Job]{
-			Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[outbox.Job]{Queue: of.rotation}),
+	of.queue = workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[outbox.OrderingKey]{
+		DelayingQueue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[outbox.OrderingKey]{
+			Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[outbox.OrderingKey]{Queue: of.rotation}),
 		}),
 	})
 	t.log.Info("this replica sends to a webhook")
@@ -98,14 +98,14 @@ type term struct {
 	store    *outbox.Store
 	holder   string
 	renewer  *leaseRenewer
-	queue    workqueue.TypedRateLimitingInterface[outbox.Job]
+	queue    workqueue.TypedRateLimitingInterface[outbox.OrderingKey]
 	batcher  *batcher
 	rotation *rotation // what waits in the queue
 	failing  bool      // guarded by target.mu
 
 	// Of feed alone.
-	after  string                  // the namespace that was read last; "": the next is the first
-	places map[string]outbox.Place // where to go on in a namespace
+	after  string                       // the namespace that was read last; "": the next is the first
+	places map[string]outbox.MessageKey // where to go on in a namespace
 }
 
 // run sends until the lease is lost, which is the error, or the context ends.
@@ -214,7 +214,7 @@ func (t *term) fill(ctx context.Context) (more bool, err error) {
 			t.rotation.belongs(job, namespace)
 			t.queue.Add(job)
 		}
-		if delete(t.places, namespace); next != (outbox.Place{}) {
+		if delete(t.places, namespace); next != (outbox.MessageKey{}) {
 			t.places[namespace], more = next, true
 		}
 	}
@@ -234,7 +234,7 @@ func (t *term) work(ctx, sending context.Context) {
 }
 
 // serve sends the oldest message of a job. If it is accepted, the job stands in line again for its next one.
-func (t *term) serve(ctx, sending context.Context, job outbox.Job) {
+func (t *term) serve(ctx, sending context.Context, job outbox.OrderingKey) {
 	if ctx.Err() != nil || t.rests() {
 		return // it is found again
 	}
@@ -250,7 +250,7 @@ func (t *term) serve(ctx, sending context.Context, job outbox.Job) {
 }
 
 // next is the message of a job that is to be sent now; nil: there is none.
-func (t *term) next(ctx context.Context, job outbox.Job) (*outbox.Message, error) {
+func (t *term) next(ctx context.Context, job outbox.OrderingKey) (*outbox.Message, error) {
 	ctx, cancel := context.WithTimeout(ctx, t.times.lease)
 	defer cancel()
 	m, err := t.store.Oldest(ctx, t.Name, job)
@@ -283,7 +283,7 @@ func (t *term) deliver(ctx, sending context.Context, m *outbox.Message) bool {
 	}
 	t.tell(m, r)
 	at := time.Now()
-	s := &sentResult{of: t.target, term: ctx, done: make(chan bool, 1), outcome: &outbox.Outcome{Target: t.Name, Place: m.Place, Attempts: m.Attempts + 1, Answer: r.answer}}
+	s := &sentResult{of: t.target, term: ctx, done: make(chan bool, 1), outcome: &outbox.AttemptResult{Target: t.Name, MessageKey: m.MessageKey, Attempts: m.Attempts + 1, Answer: r.answer}}
 	switch r.outcome {
 	case delivered:
 		s.outcome.Delivered = true
@@ -291,12 +291,12 @@ func (t *term) deliver(ctx, sending context.Context, m *outbox.Message) bool {
 	case gone:
 		s.outcome = nil // it waits until the target is switched on again
 		s.changes = true
-		t.set(outbox.Change{Off: jobs.At(at), Reason: r.answer})
+		t.set(outbox.Switch{Off: jobs.At(at), Reason: r.answer})
 		t.log.Warn("a webhook is switched off, since it answers 410 Gone; another URL switches it on, or an operator (docs/notifications.md)")
 	case held:
 		until := jobs.At(at.Add(r.after))
 		s.changes = true
-		t.set(outbox.Change{Hold: until})
+		t.set(outbox.Switch{Hold: until})
 		if s.outcome.Due = until; at.Sub(m.At.Std()) < uncounted {
 			s.outcome.Attempts = m.Attempts
 			break
@@ -313,7 +313,7 @@ func (t *term) deliver(ctx, sending context.Context, m *outbox.Message) bool {
 }
 
 // set changes whether and when anything is sent.
-func (t *target) set(change outbox.Change) {
+func (t *target) set(change outbox.Switch) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.change.Off != 0 && change.Off == 0 {
@@ -328,7 +328,7 @@ func (t *target) set(change outbox.Change) {
 func (t *term) tell(m *outbox.Message, r result) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.last = outbox.Answer{At: now(), Text: r.answer}
+	t.last = outbox.LastAnswer{At: now(), Text: r.answer}
 	fails := r.outcome != delivered
 	if fails == t.failing {
 		return
