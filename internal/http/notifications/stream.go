@@ -180,7 +180,7 @@ func (s *source) read() eventstream.Progress {
 const batch = 128
 
 // after are the changes behind a position, as far as may be seen.
-func (s *source) after(ctx context.Context, visible *visibility.Visibility, seq uint64, limit int) (found []inbox.Change, err error) {
+func (s *source) after(ctx context.Context, visible *visibility.Visibility, seq uint64, limit int) (found []inbox.Update, err error) {
 	err = s.handler.inTurn(ctx, s.id, func() error {
 		sees, err := s.handler.seesOf(ctx, visible)
 		if err != nil {
@@ -194,7 +194,7 @@ func (s *source) after(ctx context.Context, visible *visibility.Visibility, seq 
 
 // follow tells what follows the client's position.
 func (s *source) follow() eventstream.Progress {
-	var found []inbox.Change
+	var found []inbox.Update
 	visible, seq := s.Visible, s.seq
 	return s.Ask(s.to, func(ctx context.Context) (err error) {
 		found, err = s.after(ctx, visible, seq, batch)
@@ -215,7 +215,7 @@ func (s *source) follow() eventstream.Progress {
 }
 
 // tell tells what was found behind the client's position.
-func (s *source) tell(found []inbox.Change) eventstream.Progress {
+func (s *source) tell(found []inbox.Update) eventstream.Progress {
 	for _, c := range found {
 		s.seq = c.Seq
 		switch {
@@ -234,7 +234,7 @@ func (s *source) tell(found []inbox.Change) eventstream.Progress {
 
 // state tells the newest notifications. The client then goes on from there.
 func (s *source) state() eventstream.Progress {
-	var now inbox.State
+	var now inbox.Snapshot
 	visible := s.Visible
 	return s.Ask(s.to, func(ctx context.Context) error {
 		return s.handler.inTurn(ctx, s.id, func() (err error) {
@@ -242,7 +242,7 @@ func (s *source) state() eventstream.Progress {
 			if err != nil {
 				return err
 			}
-			now, err = s.handler.opts.Inbox.State(ctx, s.id.Username, sees, s.newest)
+			now, err = s.handler.opts.Inbox.Snapshot(ctx, s.id.Username, sees, s.newest)
 			return err
 		})
 	}, func(err error) eventstream.Progress {
@@ -257,7 +257,7 @@ func (s *source) state() eventstream.Progress {
 }
 
 // begin tells the newest notifications.
-func (s *source) begin(now inbox.State) eventstream.Progress {
+func (s *source) begin(now inbox.Snapshot) eventstream.Progress {
 	for _, n := range now.Newest {
 		s.emit("notification", reply.MustJSON(n))
 		if outcome := s.to.Relay(); outcome != eventstream.GoOn {

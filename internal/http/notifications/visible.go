@@ -102,19 +102,19 @@ func (h *Handler) seeKind(ctx context.Context, id auth.Identity, kinds *cache.Ki
 // to have been in this one, whichever clocks say so.
 const oneTime = jobs.Time(time.Minute / time.Millisecond)
 
-// seesOf says of places whether they may be seen. A permission in a namespace counts for the one
+// seesOf says of jobs whether they may be seen. A permission in a namespace counts for the one
 // that lives, which is asked for now: after the permission. What was in one of its name before is
 // somebody else's.
 func (h *Handler) seesOf(ctx context.Context, visible *visibility.Visibility) (inbox.Sees, error) {
 	scope := visible.Shows()
 	if scope.All {
-		return func(inbox.Place) bool { return true }, nil
+		return func(inbox.JobRef) bool { return true }, nil
 	}
 	living, err := h.living(ctx, scope)
 	if err != nil {
 		return nil, err
 	}
-	return func(p inbox.Place) bool {
+	return func(p inbox.JobRef) bool {
 		if scope.Sees(within(p.Cluster, p.Resource, everywhere), p.Name) {
 			return true
 		}

@@ -116,7 +116,7 @@ func TestWhatIsFoundOutLaterOfAnEndIsInItsNotification(t *testing.T) {
 		if got, want := r.titles(t, "eva", all), []string{"train failed: trainer was OOM-killed (exit 137) on gpu-07"}; !slices.Equal(got, want) {
 			t.Errorf("a page: %q, not %q", got, want)
 		}
-		state, err := r.State(t.Context(), "eva", all, 1)
+		state, err := r.Snapshot(t.Context(), "eva", all, 1)
 		if err != nil || len(state.Newest) != 1 || !strings.Contains(state.Newest[0].Title, "OOM-killed") {
 			t.Errorf("who begins to follow is told %v, %v", state.Newest, err)
 		}

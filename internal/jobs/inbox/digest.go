@@ -28,7 +28,7 @@ const (
 )
 
 // wait keeps a transition for the next digest.
-func (h *head) wait(s Settings, kind string, of Place, body string) {
+func (h *head) wait(s Settings, kind string, of JobRef, body string) {
 	if h.due == 0 {
 		h.due = h.now + jobs.Time(s.Digest.Milliseconds())
 	}
@@ -136,7 +136,7 @@ type waitingFor struct {
 }
 
 func (w *waitingFor) count(r row) {
-	w.more[counted{Cluster: r.place.Cluster, Resource: r.place.Resource, Namespace: r.place.Namespace, NamespaceUID: r.place.NamespaceUID, State: r.kind}]++
+	w.more[counted{Cluster: r.job.Cluster, Resource: r.job.Resource, Namespace: r.job.Namespace, NamespaceUID: r.job.NamespaceUID, State: r.kind}]++
 }
 
 // read reads up to so many rows that follow those that were read before.
@@ -145,7 +145,7 @@ func (w *waitingFor) read(ctx context.Context, from interface {
 }, owner string, most int) (read int, err error) {
 	err = from.Each(ctx, func(scan store.Scan) error {
 		var r row
-		if err := scan(&w.n, &r.kind, &r.place.Cluster, &r.place.Resource, &r.place.Namespace, &r.place.Name, &r.place.NamespaceUID, &r.body); err != nil {
+		if err := scan(&w.n, &r.kind, &r.job.Cluster, &r.job.Resource, &r.job.Namespace, &r.job.Name, &r.job.NamespaceUID, &r.body); err != nil {
 			return err
 		}
 		if read++; r.body == "" {
@@ -195,12 +195,12 @@ func (i *Inbox) tell(ctx context.Context, tx *store.Tx, h *head, all *waitingFor
 			continue
 		}
 		first = r
-		d.Items = append(d.Items, digested{r.place.Cluster, json.RawMessage(r.body)})
+		d.Items = append(d.Items, digested{r.job.Cluster, json.RawMessage(r.body)})
 	}
 	silent := int64(h.now) < h.chosen.paused
 	switch {
 	case len(d.Items) == 1:
-		h.add(first.kind, first.place, silent, 0, first.body)
+		h.add(first.kind, first.job, silent, 0, first.body)
 	case len(d.Items) > 1:
 		for of, n := range all.more {
 			of.N = n
@@ -211,7 +211,7 @@ func (i *Inbox) tell(ctx context.Context, tx *store.Tx, h *head, all *waitingFor
 			return err
 		}
 		first.kind = kindDigest
-		h.add(kindDigest, Place{}, silent, 0, string(body))
+		h.add(kindDigest, JobRef{}, silent, 0, string(body))
 	}
 	if len(h.rows) > 0 {
 		i.metrics.written.WithLabelValues(first.kind).Inc()

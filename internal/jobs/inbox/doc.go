@@ -7,6 +7,6 @@
 // their order. A reader that goes on behind a number misses nothing, or learns that it does.
 //
 // What it refuses: to decide who may see what. Anybody who writes an object can name any owner. So
-// whoever reads says which places (see Place) may be seen now, and all that is given is about
+// whoever reads says which jobs (see JobRef) may be seen now, and all that is given is about
 // these, counts included.
 package inbox

@@ -50,7 +50,7 @@ func explain(ctx context.Context, from *store.Store, found []row) error {
 			}
 		default:
 			bodies[n] = json.RawMessage(r.body)
-			asked.ask(r.place.Cluster, &bodies[n])
+			asked.ask(r.job.Cluster, &bodies[n])
 		}
 	}
 	for log, texts := range asked {

@@ -36,7 +36,7 @@ func TestWhatOneReplicaWritesWakesThoseWhoFollowAtAnother(t *testing.T) {
 			if err := f.Ready(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			s, err := reader.State(t.Context(), owner, all, 1)
+			s, err := reader.Snapshot(t.Context(), owner, all, 1)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -35,7 +35,7 @@ type digested struct {
 	Transition json.RawMessage `json:"transition"`
 }
 
-// counted is how many transitions there are of a state and a place.
+// counted is how many transitions to a state there are of a kind in a namespace.
 type counted struct {
 	Cluster      string `json:"cluster"`
 	Resource     string `json:"resource"`
@@ -74,7 +74,7 @@ func (r row) notification(sees Sees, seal Seal) (n Notification, ok bool) {
 		if !r.isSeen(sees) || json.Unmarshal([]byte(r.body), &a) != nil {
 			return n, false
 		}
-		n.Transition, n.Title = told(r.place.Cluster, json.RawMessage(r.body), seal), a.title()
+		n.Transition, n.Title = told(r.job.Cluster, json.RawMessage(r.body), seal), a.title()
 		return n, n.Transition != nil
 	}
 	counts := map[jobs.State]int{}
@@ -107,9 +107,9 @@ func told(cluster string, text json.RawMessage, seal Seal) json.RawMessage {
 	return text
 }
 
-// placeOf is the place that a row is about, whose body says this.
-func (r row) placeOf(a about) Place {
-	p := r.place
+// jobOf is the job that a row is about, whose body says this.
+func (r row) jobOf(a about) JobRef {
+	p := r.job
 	if p.NamespaceUID == "" {
 		p.Seen = a.seen()
 	}
@@ -120,10 +120,10 @@ func (r row) placeOf(a about) Place {
 func (r row) isSeen(sees Sees) (seen bool) {
 	if r.kind != kindDigest {
 		var a about
-		if r.place.NamespaceUID == "" && json.Unmarshal([]byte(r.body), &a) != nil {
+		if r.job.NamespaceUID == "" && json.Unmarshal([]byte(r.body), &a) != nil {
 			return false
 		}
-		return sees(r.placeOf(a))
+		return sees(r.jobOf(a))
 	}
 	found := func() bool {
 		seen = true
@@ -141,12 +141,12 @@ func (r row) visible(sees Sees, item func(digested, about) bool, more func(count
 	}
 	for _, i := range d.Items {
 		var a about
-		if json.Unmarshal(i.Transition, &a) == nil && sees(Place{i.Cluster, a.Resource, a.Namespace, a.Name, a.NamespaceUID, a.seen()}) && !item(i, a) {
+		if json.Unmarshal(i.Transition, &a) == nil && sees(JobRef{i.Cluster, a.Resource, a.Namespace, a.Name, a.NamespaceUID, a.seen()}) && !item(i, a) {
 			return
 		}
 	}
 	for _, c := range d.More {
-		if sees(Place{Cluster: c.Cluster, Resource: c.Resource, Namespace: c.Namespace, NamespaceUID: c.NamespaceUID}) && !more(c) {
+		if sees(JobRef{Cluster: c.Cluster, Resource: c.Resource, Namespace: c.Namespace, NamespaceUID: c.NamespaceUID}) && !more(c) {
 			return
 		}
 	}

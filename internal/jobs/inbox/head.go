@@ -26,7 +26,7 @@ type head struct {
 
 	rows  [][]any // to be written
 	waits [][]any
-	share map[Place]int // how many transitions wait, by namespace; nil: so few that it does not matter
+	share map[JobRef]int // how many transitions wait, by namespace; nil: so few that it does not matter
 }
 
 // maxOwner is how long, in bytes, the name of an owner may be for the database to keep it.
@@ -141,7 +141,7 @@ var (
 )
 
 // add adds a row that is to be written.
-func (h *head) add(kind string, of Place, silent bool, readAt jobs.Time, body string) {
+func (h *head) add(kind string, of JobRef, silent bool, readAt jobs.Time, body string) {
 	h.seq++
 	quiet := 0
 	if silent {

@@ -78,7 +78,7 @@ func TestNothingIsShownOrCountedOfWhatMayNotBeSeen(t *testing.T) {
 		if _, err := r.makeDue(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		sees := func(p Place) bool {
+		sees := func(p JobRef) bool {
 			if p.Cluster != "c1" || p.Resource != "jobs.batch" || p.Namespace != "team" || p.NamespaceUID != "team-1" {
 				t.Errorf("asked about %+v", p)
 			}
@@ -91,7 +91,7 @@ func TestNothingIsShownOrCountedOfWhatMayNotBeSeen(t *testing.T) {
 		if err != nil || len(page) != 1 || len(page[0].Digest) != 1 || page[0].More != 0 || page[0].Title != "1 failed" {
 			t.Errorf("of a digest is seen %+v, %v", page, err)
 		}
-		former := func(p Place) bool { return p.NamespaceUID == "team-0" } // of the same name
+		former := func(p JobRef) bool { return p.NamespaceUID == "team-0" } // of the same name
 		if page, _, err := r.Page(t.Context(), "digested", former, 0, false, 10); err != nil || len(page) != 0 {
 			t.Errorf("of another namespace's digest is seen %+v, %v", page, err)
 		}
@@ -103,7 +103,7 @@ func TestNothingIsShownOrCountedOfWhatMayNotBeSeen(t *testing.T) {
 			if n, err := r.Unread(t.Context(), owner, sees); n != want || err != nil {
 				t.Errorf("%s has %d unread, want %d: %v", owner, n, want, err)
 			}
-			if n, err := r.Unread(t.Context(), owner, func(Place) bool { return false }); n != 0 || err != nil {
+			if n, err := r.Unread(t.Context(), owner, func(JobRef) bool { return false }); n != 0 || err != nil {
 				t.Errorf("%s, who sees nothing, has %d unread: %v", owner, n, err)
 			}
 		}
@@ -162,7 +162,7 @@ func TestPagesAndMarksOfWhatIsUnread(t *testing.T) {
 		if page, _, err := r.Page(t.Context(), "eva", all, 0, true, 10); err != nil || len(page) != 3 {
 			t.Errorf("%d are listed as unread, want 3: %v", len(page), err)
 		}
-		nothing := func(Place) bool { return false }
+		nothing := func(JobRef) bool { return false }
 		// What may not be seen cannot be found out by marks, either.
 		if err := errors.Join(r.Read(t.Context(), "eva", nothing, 0, ids[1:4]), r.Read(t.Context(), "eva", nothing, ids[0], nil)); err != nil {
 			t.Fatal(err)
@@ -321,7 +321,7 @@ func TestReadersMissNothingOrLearnThatTheyDo(t *testing.T) {
 	each(t, func(t *testing.T, open func() replica) {
 		r := open()
 		log := r.begun(t, "jobs.batch")
-		early, err := r.State(t.Context(), "eva", all, 10)
+		early, err := r.Snapshot(t.Context(), "eva", all, 10)
 		if err != nil || len(early.Newest) != 0 {
 			t.Fatal(early, err)
 		}
@@ -330,7 +330,7 @@ func TestReadersMissNothingOrLearnThatTheyDo(t *testing.T) {
 		if changes, err := r.After(t.Context(), "eva", all, early.Seq, 10); err != nil || len(changes) != 2 {
 			t.Fatalf("who came before there was an inbox is told %d: %v", len(changes), err)
 		}
-		now, err := r.State(t.Context(), "eva", all, 1)
+		now, err := r.Snapshot(t.Context(), "eva", all, 1)
 		if err != nil || len(now.Newest) != 1 || now.Unread != 2 {
 			t.Fatal(now, err)
 		}
@@ -373,7 +373,7 @@ func TestWhatIsOldIsRemovedThoughTheClockWentBack(t *testing.T) {
 		for _, name := range []string{"one", "two", "three"} {
 			log = r.write(t, log, func(b *store.Batch) { end(b, "eva", name, "Failed") })
 		}
-		s, err := r.State(t.Context(), "eva", all, 1)
+		s, err := r.Snapshot(t.Context(), "eva", all, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -434,7 +434,7 @@ func TestAFloodInOneNamespaceIsBoundedAndLeavesTheOthersTheirs(t *testing.T) {
 	each(t, func(t *testing.T, open func() replica) {
 		r := open()
 		log := r.begun(t, "jobs.batch")
-		hers := func(p Place) bool { return p.Namespace == "hers" }
+		hers := func(p JobRef) bool { return p.Namespace == "hers" }
 		minute := time.Minute
 		if _, err := r.Choose(t.Context(), "digested", Choice{Digest: &minute}); err != nil {
 			t.Fatal(err)
@@ -480,7 +480,7 @@ func TestAFloodInOneNamespaceIsBoundedAndLeavesTheOthersTheirs(t *testing.T) {
 			t.Fatal(err)
 		}
 		for sees, want := range map[string]string{"hers": "120 failed", "": "1120 failed"} {
-			page, _, err := r.Page(t.Context(), "digested", func(p Place) bool { return sees == "" || p.Namespace == sees }, 0, false, 10)
+			page, _, err := r.Page(t.Context(), "digested", func(p JobRef) bool { return sees == "" || p.Namespace == sees }, 0, false, 10)
 			if err != nil || len(page) != 1 || page[0].Title != want || len(page[0].Digest) < 50 || len(page[0].Digest) > 100 {
 				t.Errorf("%q: %d digests: %v", sees, len(page), err)
 			}

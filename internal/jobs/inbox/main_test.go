@@ -102,7 +102,7 @@ func (r replica) write(t testing.TB, log store.Log, fill func(*store.Batch)) sto
 	return next
 }
 
-func all(Place) bool { return true }
+func all(JobRef) bool { return true }
 
 // titles are those of a user's notifications, the newest first.
 func (r replica) titles(t testing.TB, owner string, sees Sees) (titles []string) {

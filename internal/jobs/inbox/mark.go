@@ -82,7 +82,7 @@ func (i *Inbox) mark(ctx context.Context, owner string, seqs []uint64, m Mark) e
 			if marked = n > 0; err != nil || !marked {
 				return err
 			}
-			h.add(kindMark, Place{}, false, h.now, string(body))
+			h.add(kindMark, JobRef{}, false, h.now, string(body))
 			return save(ctx, tx, []*head{h})
 		})
 	})

@@ -61,7 +61,7 @@ func TestMarksThatMarkNothingDoNotWaitToWrite(t *testing.T) {
 	each(t, func(t *testing.T, open func() replica) {
 		r := open()
 		r.fills(t, r.begun(t, "jobs.batch"), "eva", 10)
-		hidden := func(Place) bool { return false }
+		hidden := func(JobRef) bool { return false }
 		hold := func(do func() error) error { // with all turns to write taken
 			if err := r.store.For(store.System("a")).Transact(t.Context(), func(*store.Tx) error {
 				if r.store.WritesAlone() {

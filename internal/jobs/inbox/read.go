@@ -11,8 +11,8 @@ import (
 	"github.com/kubecast/kubecast/internal/jobs/store"
 )
 
-// Place is where the job of a notification is, or was.
-type Place struct {
+// JobRef names the job of a notification by where it is, or was.
+type JobRef struct {
 	Cluster   string // identifies the cluster for good
 	Resource  string // jobs.batch
 	Namespace string
@@ -23,15 +23,15 @@ type Place struct {
 	Seen jobs.Time
 }
 
-// Sees reports whether a place may be seen.
-type Sees func(Place) bool
+// Sees reports whether a job may be seen.
+type Sees func(JobRef) bool
 
 // row is a row of an inbox.
 type row struct {
 	seq    uint64
 	at     jobs.Time
 	kind   string
-	place  Place // zero of a digest and of a mark
+	job    JobRef // zero of a digest and of a mark
 	silent bool
 	readAt jobs.Time
 	body   string
@@ -48,7 +48,7 @@ const selectRows = "SELECT seq, at, kind, cluster, resource, namespace, name, CO
 func rows(ctx context.Context, from *store.Store, where string, args ...any) (found []row, err error) {
 	err = from.Each(ctx, func(scan store.Scan) error {
 		var r row
-		err := scan(&r.seq, &r.at, &r.kind, &r.place.Cluster, &r.place.Resource, &r.place.Namespace, &r.place.Name, &r.place.NamespaceUID, &r.silent, &r.readAt, &r.body)
+		err := scan(&r.seq, &r.at, &r.kind, &r.job.Cluster, &r.job.Resource, &r.job.Namespace, &r.job.Name, &r.job.NamespaceUID, &r.silent, &r.readAt, &r.body)
 		found = append(found, r)
 		return err
 	}, selectRows+where, args...)
@@ -156,7 +156,7 @@ func visibleUnreadOf(ctx context.Context, from *store.Store, owner string, sees 
 
 func scanUnread(scan store.Scan, sees Sees) (seq uint64, seen bool, err error) {
 	var r row
-	if err := scan(&r.seq, &r.kind, &r.place.Cluster, &r.place.Resource, &r.place.Namespace, &r.place.Name, &r.place.NamespaceUID, &r.body); err != nil {
+	if err := scan(&r.seq, &r.kind, &r.job.Cluster, &r.job.Resource, &r.job.Namespace, &r.job.Name, &r.job.NamespaceUID, &r.body); err != nil {
 		return 0, false, err
 	}
 	return r.seq, r.isSeen(sees), nil
@@ -182,16 +182,16 @@ func (i *Inbox) Unread(ctx context.Context, owner string, sees Sees) (n int, err
 	return n, err
 }
 
-// State is how an inbox stands at one number.
-type State struct {
+// Snapshot is how an inbox stands at one number.
+type Snapshot struct {
 	Seq    uint64
 	Newest []Notification
 	Unread int
 }
 
-// State is how an inbox stands now, with so many of its newest notifications, the oldest first.
+// Snapshot is how an inbox stands now, with so many of its newest notifications, the oldest first.
 // Errors are those of Settings.
-func (i *Inbox) State(ctx context.Context, owner string, sees Sees, newest int) (s State, err error) {
+func (i *Inbox) Snapshot(ctx context.Context, owner string, sees Sees, newest int) (s Snapshot, err error) {
 	err = i.ask(ctx, "read notifications", func(ctx context.Context) error {
 		h, err := headOf(ctx, i.of(owner), owner)
 		if err != nil {
@@ -208,8 +208,8 @@ func (i *Inbox) State(ctx context.Context, owner string, sees Sees, newest int) 
 	return s, err
 }
 
-// Change is one thing that has happened to an inbox.
-type Change struct {
+// Update is one thing that has happened to an inbox.
+type Update struct {
 	Seq          uint64
 	Notification *Notification // nil: something was read, or is not to be seen
 	Mark         *Mark         // nil: nothing was read
@@ -217,7 +217,7 @@ type Change struct {
 
 // After are the changes that follow a number, in order, at most so many. Beside the errors of
 // Settings there are ErrAhead and ErrExpired.
-func (i *Inbox) After(ctx context.Context, owner string, sees Sees, after uint64, limit int) (found []Change, err error) {
+func (i *Inbox) After(ctx context.Context, owner string, sees Sees, after uint64, limit int) (found []Update, err error) {
 	err = i.ask(ctx, "read notifications", func(ctx context.Context) error {
 		all, err := rows(ctx, i.of(owner), "WHERE owner = ? AND seq > ? ORDER BY seq LIMIT ?", owner, int64(after), limit)
 		if err != nil {
@@ -230,8 +230,8 @@ func (i *Inbox) After(ctx context.Context, owner string, sees Sees, after uint64
 		if err != nil {
 			return err
 		}
-		found = make([]Change, len(all))
-		var last *Change
+		found = make([]Update, len(all))
+		var last *Update
 		for n, r := range all {
 			found[n].Seq = r.seq
 			if r.kind == kindMark {

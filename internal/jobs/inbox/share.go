@@ -17,7 +17,7 @@ import (
 var room, slack = uint64(10_000), uint64(500)
 
 // where is a place without what does not count for a share.
-func where(p Place) Place { return Place{Cluster: p.Cluster, Namespace: p.Namespace} }
+func where(p JobRef) JobRef { return JobRef{Cluster: p.Cluster, Namespace: p.Namespace} }
 
 // level is how much each may have at most, so that all together have no more than there is room for; at least one.
 func level(counts []int, room int) int {
@@ -32,10 +32,10 @@ func level(counts []int, room int) int {
 }
 
 // shares counts the rows of a user in a table, by namespace.
-func shares(ctx context.Context, tx *store.Tx, table, owner string) (counts map[Place]int, err error) {
-	counts = map[Place]int{}
+func shares(ctx context.Context, tx *store.Tx, table, owner string) (counts map[JobRef]int, err error) {
+	counts = map[JobRef]int{}
 	err = tx.Each(ctx, func(scan store.Scan) error {
-		var p Place
+		var p JobRef
 		var n int
 		err := scan(&p.Cluster, &p.Namespace, &n)
 		counts[p] = n
@@ -80,9 +80,9 @@ func (h *head) trim(ctx context.Context, tx *store.Tx) error {
 
 // chosenOf are those of some rows that fit into a digest, in their order: of each namespace the first.
 func chosenOf(waiting []row, room int) (chosen map[int]bool) {
-	counts := map[Place]int{}
+	counts := map[JobRef]int{}
 	for _, r := range waiting {
-		counts[where(r.place)]++
+		counts[where(r.job)]++
 	}
 	chosen = map[int]bool{}
 	if len(counts) == 0 {
@@ -91,7 +91,7 @@ func chosenOf(waiting []row, room int) (chosen map[int]bool) {
 	most := level(slices.Collect(maps.Values(counts)), room)
 	clear(counts)
 	for n, r := range waiting {
-		if p := where(r.place); counts[p] < most && len(chosen) < room {
+		if p := where(r.job); counts[p] < most && len(chosen) < room {
 			counts[p]++
 			chosen[n] = true
 		}

@@ -54,12 +54,12 @@ func (i *Inbox) Write(ctx context.Context, tx *store.Tx, log store.Log, b store.
 			if err != nil {
 				return err
 			}
-			place := Place{Cluster: log.Cluster, Resource: log.Resource, Namespace: t.Namespace, Name: t.Name, NamespaceUID: t.NamespaceUID}
+			job := JobRef{Cluster: log.Cluster, Resource: log.Resource, Namespace: t.Namespace, Name: t.Name, NamespaceUID: t.NamespaceUID}
 			if s.Digest > 0 {
-				h.wait(s, string(t.To), place, string(body))
+				h.wait(s, string(t.To), job, string(body))
 				continue
 			}
-			h.add(string(t.To), place, h.now < s.PausedUntil, 0, string(body))
+			h.add(string(t.To), job, h.now < s.PausedUntil, 0, string(body))
 			i.metrics.written.WithLabelValues(string(t.To)).Inc()
 		}
 	}

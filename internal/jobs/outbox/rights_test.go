@@ -80,7 +80,7 @@ func works(t *testing.T, address string) {
 	}
 	log, err = s.Write(ctx, log, b)
 	must(err)
-	all := func(inbox.Place) bool { return true }
+	all := func(inbox.JobRef) bool { return true }
 	must(box.Read(ctx, "ann", all, 1<<62, nil))
 	if page, _, err := box.Page(ctx, "ann", all, 0, false, 10); err != nil || len(page) != 1 || page[0].ReadAt == 0 {
 		t.Error(page, err)
