@@ -49,12 +49,12 @@ func (b *bench) ask(random *rand.Rand) (q question) {
 		}
 	}
 	if often(3) && f.Namespace == "" { // a narrowed caller
-		f.Within = []store.Place{}
+		f.Within = []store.NamespacedName{}
 		for range 1 + random.IntN(100)*random.IntN(2) {
-			f.Within = append(f.Within, store.Place{Namespace: namespace()})
+			f.Within = append(f.Within, store.NamespacedName{Namespace: namespace()})
 		}
 		if often(4) {
-			f.Within = append(f.Within, store.Place{Namespace: namespace(), Name: "train-1"}, store.Place{Namespace: store.AnyNamespace, Name: "train-2"})
+			f.Within = append(f.Within, store.NamespacedName{Namespace: namespace(), Name: "train-1"}, store.NamespacedName{Namespace: store.AnyNamespace, Name: "train-2"})
 		}
 	}
 	if often(3) {

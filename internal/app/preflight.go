@@ -323,7 +323,7 @@ func (p *preflight) database(ctx context.Context, jobs *service.Service, cfg con
 	ctx, cancel := context.WithTimeout(ctx, databaseWithin)
 	defer cancel()
 	s := jobs.Database()
-	fmt.Fprintf(p.out, "database %s\n", jobs.Place())
+	fmt.Fprintf(p.out, "database %s\n", jobs.Address())
 	switch err := s.Check(ctx); {
 	case errors.Is(err, store.ErrOlder) && cfg.Migrate:
 		fmt.Fprintf(p.out, "  %v: serve changes that at its start, for which its user has to own the tables\n", err)

@@ -75,23 +75,23 @@ func alive(ctx context.Context, f *store.Filter, c *cluster.Cluster) error {
 }
 
 // within are the namespaces and objects that a scope shows within a namespace, or everywhere; nil means all.
-func within(shows auth.Scope, namespace string) ([]store.Place, error) {
+func within(shows auth.Scope, namespace string) ([]store.NamespacedName, error) {
 	if shows.All {
 		return nil, nil
 	}
 	if namespace != "" {
 		shows = shows.In(namespace)
 	}
-	found := []store.Place{}
+	found := []store.NamespacedName{}
 	for _, namespace := range shows.Namespaces {
-		found = append(found, store.Place{Namespace: namespace})
+		found = append(found, store.NamespacedName{Namespace: namespace})
 	}
 	for namespace, names := range shows.Names {
 		if namespace == "" {
 			namespace = store.AnyNamespace
 		}
 		for _, name := range names {
-			found = append(found, store.Place{Namespace: namespace, Name: name})
+			found = append(found, store.NamespacedName{Namespace: namespace, Name: name})
 		}
 	}
 	if len(found) > maxWithin {

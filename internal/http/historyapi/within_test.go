@@ -23,25 +23,25 @@ func TestOfAHistoryIsAskedOnlyWhatMayBeSeen(t *testing.T) {
 	for _, c := range []struct {
 		shows     auth.Scope
 		namespace string
-		want      []store.Place // nil: all
+		want      []store.NamespacedName // nil: all
 		refused   bool
 	}{
 		{shows: auth.Scope{All: true}},
 		{shows: auth.Scope{All: true}, namespace: "a"},
-		{shows: auth.Scope{}, want: []store.Place{}},
-		{shows: some, want: []store.Place{{Namespace: "a"}, {Namespace: "b"}, {Namespace: "c", Name: "x"}, {Namespace: store.AnyNamespace, Name: "y"}}},
-		{shows: some, namespace: "a", want: []store.Place{{Namespace: "a"}}},
-		{shows: some, namespace: "c", want: []store.Place{{Namespace: "c", Name: "x"}, {Namespace: "c", Name: "y"}}},
-		{shows: some, namespace: "d", want: []store.Place{{Namespace: "d", Name: "y"}}},
+		{shows: auth.Scope{}, want: []store.NamespacedName{}},
+		{shows: some, want: []store.NamespacedName{{Namespace: "a"}, {Namespace: "b"}, {Namespace: "c", Name: "x"}, {Namespace: store.AnyNamespace, Name: "y"}}},
+		{shows: some, namespace: "a", want: []store.NamespacedName{{Namespace: "a"}}},
+		{shows: some, namespace: "c", want: []store.NamespacedName{{Namespace: "c", Name: "x"}, {Namespace: "c", Name: "y"}}},
+		{shows: some, namespace: "d", want: []store.NamespacedName{{Namespace: "d", Name: "y"}}},
 		{shows: many, refused: true},
-		{shows: many, namespace: "n00007", want: []store.Place{{Namespace: "n00007"}}},
-		{shows: auth.Scope{Namespaces: many.Namespaces[:maxWithin]}, namespace: "other", want: []store.Place{}},
+		{shows: many, namespace: "n00007", want: []store.NamespacedName{{Namespace: "n00007"}}},
+		{shows: auth.Scope{Namespaces: many.Namespaces[:maxWithin]}, namespace: "other", want: []store.NamespacedName{}},
 	} {
 		got, err := within(c.shows, c.namespace)
 		if refused := err != nil && reply.To(err).Code == http.StatusBadRequest; refused != c.refused || err != nil && !refused {
 			t.Errorf("%d namespaces, of %q: %v", len(c.shows.Namespaces), c.namespace, err)
 		}
-		order := func(a, b store.Place) int {
+		order := func(a, b store.NamespacedName) int {
 			return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 		}
 		slices.SortFunc(got, order)

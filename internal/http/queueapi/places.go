@@ -104,11 +104,11 @@ const pastAtOnce = 500
 // pastOf reads the last jobs of some LocalQueues from the history, of all kinds together.
 func (h *Handler) pastOf(ctx context.Context, c *cluster.Cluster, user string, of []pending.LocalQueue, most int) (found []pending.Past, err error) {
 	wanted := map[pending.LocalQueue]bool{}
-	filter := store.Filter{Within: []store.Place{}}
+	filter := store.Filter{Within: []store.NamespacedName{}}
 	for _, q := range of {
 		wanted[q] = true
 		filter.Queues = append(filter.Queues, q.Name)
-		filter.Within = append(filter.Within, store.Place{Namespace: q.Namespace})
+		filter.Within = append(filter.Within, store.NamespacedName{Namespace: q.Namespace})
 	}
 	// A batch of each kind first, so that the newest of all are among them, and then more of those that have more.
 	from, left, after := h.opts.Jobs.For(user), slices.Clone(h.opts.Jobs.Kinds()), map[string]store.JobAfter{}

@@ -45,7 +45,7 @@ type podLives struct {
 	living map[string]*life // by the pod's uid: of those in the cluster
 	sought map[string]*seek // by the pod's uid: whose job is not known
 	counts map[string]int   // by namespace: of those that are sought
-	found  map[jobs.Ref]store.Job
+	found  map[jobs.Ref]store.OwningJob
 	asked  time.Time // since when found counts
 }
 
@@ -289,12 +289,12 @@ func (r *Recorder) placeRuns(ctx context.Context, b *batch) error {
 
 // jobsOf finds the jobs of runs of which it is known to which one they belong. A pod may name a job
 // that is not its own.
-func (r *Recorder) jobsOf(ctx context.Context, all []*life) (map[*life]store.Job, error) {
+func (r *Recorder) jobsOf(ctx context.Context, all []*life) (map[*life]store.OwningJob, error) {
 	if len(all) == 0 {
 		return nil, nil
 	}
 	if now := time.Now(); now.Sub(r.lives.asked) > foundFor || len(r.lives.found) > mostFound {
-		r.lives.found, r.lives.asked = map[jobs.Ref]store.Job{}, now
+		r.lives.found, r.lives.asked = map[jobs.Ref]store.OwningJob{}, now
 	}
 	wanted := map[string][]string{}
 	asked := map[jobs.Ref]bool{}
@@ -312,9 +312,9 @@ func (r *Recorder) jobsOf(ctx context.Context, all []*life) (map[*life]store.Job
 		if err := r.findAbove(ctx, found); err != nil {
 			return nil, err
 		}
-		defer maps.DeleteFunc(r.lives.found, func(_ jobs.Ref, job store.Job) bool { return job.Deleted != 0 }) // it may be removed meanwhile
+		defer maps.DeleteFunc(r.lives.found, func(_ jobs.Ref, job store.OwningJob) bool { return job.Deleted != 0 }) // it may be removed meanwhile
 	}
-	of := make(map[*life]store.Job, len(all))
+	of := make(map[*life]store.OwningJob, len(all))
 	for _, l := range all {
 		if part, ok := r.lives.found[l.Job]; ok && l.Of == 0 && !r.lives.undecided(l) {
 			if top, ok := r.lives.found[part.Parent]; ok && part.Owns(l.Namespace, l.Created) && top.Owns(l.Namespace, l.Created) {
@@ -331,7 +331,7 @@ func (r *Recorder) jobsOf(ctx context.Context, all []*life) (map[*life]store.Job
 // findAbove finds the jobs of which others are parts. What stood between a pod and its topmost job
 // may be gone before anybody has read the pod: a JobSet deletes its Jobs when it begins anew. Of
 // what it was a part is recorded.
-func (r *Recorder) findAbove(ctx context.Context, parts map[jobs.Ref]store.Job) error {
+func (r *Recorder) findAbove(ctx context.Context, parts map[jobs.Ref]store.OwningJob) error {
 	wanted := map[string][]string{}
 	asked := map[jobs.Ref]bool{{}: true}
 	for _, part := range parts {
@@ -354,7 +354,7 @@ func (l *podLives) undecided(of *life) bool {
 }
 
 // join takes over what a run has from its job.
-func (l *life) join(job store.Job) {
+func (l *life) join(job store.OwningJob) {
 	l.Of, l.Owner, l.Queue = job.Of, job.Owner, job.Queue
 	if job.NamespaceUID != "" && job.NamespaceUID != l.NamespaceUID {
 		run := *l.Run.Run

@@ -135,8 +135,8 @@ func (c counted) LivingRuns(ctx context.Context, log store.Log) ([]*store.Run, e
 	return call(ctx, c, livingWithin, func(ctx context.Context) ([]*store.Run, error) { return c.Database.LivingRuns(ctx, log) })
 }
 
-func (c counted) JobsOf(ctx context.Context, cluster string, wanted map[string][]string) (map[jobs.Ref]store.Job, error) {
-	return call(ctx, c, answerWithin, func(ctx context.Context) (map[jobs.Ref]store.Job, error) {
+func (c counted) JobsOf(ctx context.Context, cluster string, wanted map[string][]string) (map[jobs.Ref]store.OwningJob, error) {
+	return call(ctx, c, answerWithin, func(ctx context.Context) (map[jobs.Ref]store.OwningJob, error) {
 		return c.Database.JobsOf(ctx, cluster, wanted)
 	})
 }

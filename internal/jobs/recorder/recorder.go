@@ -24,7 +24,7 @@ type Database interface {
 	Release(ctx context.Context, name store.LogName, holder string) error
 	Living(ctx context.Context, log store.Log) ([]*jobs.Job, error)
 	LivingRuns(ctx context.Context, pods store.Log) ([]*store.Run, error)
-	JobsOf(ctx context.Context, cluster string, wanted map[string][]string) (map[jobs.Ref]store.Job, error)
+	JobsOf(ctx context.Context, cluster string, wanted map[string][]string) (map[jobs.Ref]store.OwningJob, error)
 	TransitionsAfter(ctx context.Context, log store.Log, f store.Filter, after, upTo uint64, limit int) ([]*jobs.Transition, error)
 	RunsOfJobs(ctx context.Context, log store.Log, uids []string) (map[string][]*jobs.Run, error)
 	Write(ctx context.Context, log store.Log, b store.Batch) (store.Log, error)

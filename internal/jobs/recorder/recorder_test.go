@@ -132,7 +132,7 @@ func (m *memory) LivingRuns(context.Context, store.Log) (living []*store.Run, _ 
 	return living, nil
 }
 
-func (m *memory) JobsOf(_ context.Context, _ string, wanted map[string][]string) (map[jobs.Ref]store.Job, error) {
+func (m *memory) JobsOf(_ context.Context, _ string, wanted map[string][]string) (map[jobs.Ref]store.OwningJob, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.away {
@@ -146,10 +146,10 @@ func (m *memory) JobsOf(_ context.Context, _ string, wanted map[string][]string)
 			}
 		}
 	}
-	found := map[jobs.Ref]store.Job{}
+	found := map[jobs.Ref]store.OwningJob{}
 	for ref, of := range m.of {
 		if slices.Contains(wanted[ref.Resource], ref.UID) {
-			found[ref] = store.Job{Of: of, Namespace: "n", Owner: "owner of " + ref.Name, NamespaceUID: "namespace of " + ref.Name, Deleted: m.deleted[ref], Parent: m.parents[ref]}
+			found[ref] = store.OwningJob{Of: of, Namespace: "n", Owner: "owner of " + ref.Name, NamespaceUID: "namespace of " + ref.Name, Deleted: m.deleted[ref], Parent: m.parents[ref]}
 		}
 	}
 	return found, nil

@@ -125,7 +125,7 @@ func (a *Service) Run(ctx context.Context) error {
 		a.err = err
 		a.mu.Unlock()
 		if news.Is(err) {
-			a.log.Warn("the history's database cannot be used for now; all else goes on", "database", a.Place(), "error", store.Named(err))
+			a.log.Warn("the history's database cannot be used for now; all else goes on", "database", a.Address(), "error", store.Named(err))
 		}
 		if !retry.Wait(ctx) {
 			return nil
@@ -168,8 +168,8 @@ func (a *Service) migrate(ctx context.Context) error {
 	return err
 }
 
-// Place is the database's address as it is shown to people.
-func (a *Service) Place() string { return a.opts.Database.Place() }
+// Address is the database's address as it is shown to people.
+func (a *Service) Address() string { return a.opts.Database.Redacted() }
 
 // Refused is why the gateway must not use the database since its start: its schema is another
 // release's. It is nil if it may, while the database is away, and once it could be used: from then
@@ -274,7 +274,7 @@ func (a *Service) recordRuns(ctx context.Context, kinds *cache.Kinds, opts recor
 func (a *Service) run(ctx context.Context, kinds *cache.Kinds, log string, opts recorder.Options) error {
 	opts.Cluster, opts.Database, opts.Expiring = kinds.Cluster(), a.database.For(store.Recorder(kinds.Cluster().Name()+"/"+log)), a.database.For(store.System("retention"))
 	opts.Holder, opts.Keep, opts.KeepSpec, opts.Wrote = a.holder+rand.Text()[:10], a.opts.Keep, a.opts.KeepSpec, a.wrote
-	opts.Metrics, opts.Log = a.metrics, a.log.With("database", a.Place())
+	opts.Metrics, opts.Log = a.metrics, a.log.With("database", a.Address())
 	r := recorder.New(opts)
 	a.begin(r)
 	defer a.end(r)

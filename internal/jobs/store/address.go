@@ -39,8 +39,8 @@ type Options struct {
 	Release string
 }
 
-// Place is the database's address as it is shown to people, without a password or parameters.
-func (o Options) Place() string {
+// Redacted is the database's address as it is shown to people, without a password or parameters.
+func (o Options) Redacted() string {
 	if o.Address == "sqlite" {
 		return o.File()
 	}
@@ -48,11 +48,11 @@ func (o Options) Place() string {
 	if err != nil {
 		return "" // New refuses such an address
 	}
-	place := &url.URL{Scheme: address.Scheme, Host: address.Host, Path: address.Path}
+	shown := &url.URL{Scheme: address.Scheme, Host: address.Host, Path: address.Path}
 	if name := address.User.Username(); name != "" {
-		place.User = url.User(name)
+		shown.User = url.User(name)
 	}
-	return place.String()
+	return shown.String()
 }
 
 // File is the path of SQLite's file; empty: a server.

@@ -44,12 +44,12 @@ func TestWhoMaySeeMuchFindsJobsOfAllLengthsOfLife(t *testing.T) {
 		const now = 1 << 42
 		log := write(t, s, take(t, s, "a"), grown(7, now))
 		for _, n := range []int{1100, 9999} {
-			var namespaces, objects []Place
+			var namespaces, objects []NamespacedName
 			for i := range n {
-				namespaces = append(namespaces, Place{Namespace: fmt.Sprintf("n%d", i)})
-				objects = append(objects, Place{Namespace: "n0", Name: fmt.Sprintf("u%02d", i)})
+				namespaces = append(namespaces, NamespacedName{Namespace: fmt.Sprintf("n%d", i)})
+				objects = append(objects, NamespacedName{Namespace: "n0", Name: fmt.Sprintf("u%02d", i)})
 			}
-			for of, places := range map[string][]Place{"namespaces": namespaces, "objects": objects} {
+			for of, places := range map[string][]NamespacedName{"namespaces": namespaces, "objects": objects} {
 				found, err := s.Jobs(t.Context(), log, Filter{Since: now, Within: places}, JobAfter{}, 100)
 				if err != nil || len(found) != lengths-1 {
 					t.Errorf("%d %s: %d jobs, %.200v", n, of, len(found), err)
@@ -65,10 +65,10 @@ func TestWhoMaySeeManyNamespacesSearches(t *testing.T) {
 		const now = 1 << 42
 		log := write(t, s, take(t, s, "a"), grown(7, now))
 		for _, n := range []int{300, 1100, 9999} {
-			f := Filter{Search: "u", Within: []Place{}, Living: []Namespace{}}
+			f := Filter{Search: "u", Within: []NamespacedName{}, Living: []Namespace{}}
 			for i := range n {
 				name := fmt.Sprintf("n%d", i)
-				f.Within = append(f.Within, Place{Namespace: name})
+				f.Within = append(f.Within, NamespacedName{Namespace: name})
 				f.Living = append(f.Living, Namespace{Name: name, UID: name, Created: 1})
 			}
 			found, err := s.Jobs(t.Context(), log, f, JobAfter{}, 100)

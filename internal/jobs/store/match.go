@@ -27,14 +27,14 @@ func (f Filter) matches(r row) bool {
 	return (f.Namespace == "" || r.namespace == f.Namespace) &&
 		(f.Name == "" || r.name == f.Name) &&
 		strings.Contains(r.name, f.Search) &&
-		(f.Within == nil || f.Own != "" && r.owner == f.Own || slices.ContainsFunc(f.Within, func(p Place) bool {
+		(f.Within == nil || f.Own != "" && r.owner == f.Own || slices.ContainsFunc(f.Within, func(p NamespacedName) bool {
 			return p.has(r) && (p.Namespace == AnyNamespace || f.Living == nil || slices.ContainsFunc(f.Living, func(n Namespace) bool { return n.has(r) }))
 		})) &&
 		among(f.Owners, r.owner) && among(f.Queues, r.queue) && among(f.UIDs, r.uid) &&
 		r.at >= f.Since && (f.Until == 0 || r.at < f.Until)
 }
 
-func (p Place) has(r row) bool {
+func (p NamespacedName) has(r row) bool {
 	return (p.Namespace == AnyNamespace || p.Namespace == r.namespace) && (p.Name == "" || p.Name == r.name)
 }
 

@@ -25,9 +25,9 @@ func TestFiltersMeanTheSameInMemory(t *testing.T) {
 		for i, f := range []Filter{
 			{}, {Namespace: "a"}, {Namespace: "a", Name: "name-aann000"}, {Search: "nn00"}, {Search: "ANN"}, {Search: "Ann0"}, {Search: "ä"}, {Search: "n_"}, {Search: "%"}, {Search: "nn ", Namespace: "b"}, {Name: "name-bAnn001"}, {Owners: []string{"ann"}},
 			{Owners: []string{"Ann", "ann "}}, {States: []jobs.State{jobs.Running, jobs.Deleted}}, {Queues: []string{"q"}}, {Queues: []string{"Q"}},
-			{UIDs: []string{"bann000", "x"}}, {Since: 2005}, {Until: 2005}, {Since: 2010, Until: 2011}, {Within: []Place{}}, {Within: []Place{}, Own: "ann"},
-			{Within: []Place{{Namespace: "a"}, {Namespace: "b", Name: "name-bann001"}}}, {Within: []Place{{Namespace: AnyNamespace, Name: "name-äann000"}}},
-			{Within: []Place{{Namespace: AnyNamespace}}}, {Within: []Place{{Namespace: "b"}}, Own: "ann", Owners: []string{"ann", "Ann"}},
+			{UIDs: []string{"bann000", "x"}}, {Since: 2005}, {Until: 2005}, {Since: 2010, Until: 2011}, {Within: []NamespacedName{}}, {Within: []NamespacedName{}, Own: "ann"},
+			{Within: []NamespacedName{{Namespace: "a"}, {Namespace: "b", Name: "name-bann001"}}}, {Within: []NamespacedName{{Namespace: AnyNamespace, Name: "name-äann000"}}},
+			{Within: []NamespacedName{{Namespace: AnyNamespace}}}, {Within: []NamespacedName{{Namespace: "b"}}, Own: "ann", Owners: []string{"ann", "Ann"}},
 		} {
 			found, err := s.TransitionsAfter(t.Context(), log, f, 0, 1000, 1000)
 			if err != nil {

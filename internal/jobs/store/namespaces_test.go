@@ -46,7 +46,7 @@ func TestRowsOfBeforeAreNotTheNextNamespaces(t *testing.T) {
 		}
 		log = take(t, s, "a")
 		for created, want := range map[jobs.Time]int{4999: 1, 5000: 0, 8000: 0} { // the deletion alone is younger than the last
-			f := Filter{Within: []Place{{Namespace: "blue"}}, Living: []Namespace{{Name: "blue", UID: "next", Created: created}}}
+			f := Filter{Within: []NamespacedName{{Namespace: "blue"}}, Living: []Namespace{{Name: "blue", UID: "next", Created: created}}}
 			found, told := finds(t, s, log, f)
 			if found != want || told != want {
 				t.Errorf("a namespace of %d shows %d jobs and %d transitions", created, found, told)
@@ -106,7 +106,7 @@ func TestANamespaceHasOnlyTheRowsOfItsOwnLife(t *testing.T) {
 		if err != nil || len(all) != 18 {
 			t.Fatal(len(all), err)
 		}
-		blue, any, one := []Place{{Namespace: "blue"}}, []Place{{Namespace: "blue"}, {Namespace: "red"}}, []Place{{"blue", "name-former001"}, {"blue", "name-next001"}}
+		blue, any, one := []NamespacedName{{Namespace: "blue"}}, []NamespacedName{{Namespace: "blue"}, {Namespace: "red"}}, []NamespacedName{{"blue", "name-former001"}, {"blue", "name-next001"}}
 		for name, test := range map[string]struct {
 			filter Filter
 			jobs   int
@@ -119,8 +119,8 @@ func TestANamespaceHasOnlyTheRowsOfItsOwnLife(t *testing.T) {
 			"in one":           {Filter{Namespace: "blue", Within: any, Living: []Namespace{next, red}}, 3},
 			"by owner":         {Filter{Owners: []string{"ann"}, Within: any, Living: []Namespace{next, red}}, 6},
 			"objects":          {Filter{Within: one, Living: []Namespace{next}}, 1},
-			"a mixture":        {Filter{Within: append(slices.Clone(one), Place{Namespace: "red"}), Living: []Namespace{next, red}}, 4},
-			"names everywhere": {Filter{Within: []Place{{AnyNamespace, "name-former001"}}, Living: []Namespace{next}}, 1},
+			"a mixture":        {Filter{Within: append(slices.Clone(one), NamespacedName{Namespace: "red"}), Living: []Namespace{next, red}}, 4},
+			"names everywhere": {Filter{Within: []NamespacedName{{AnyNamespace, "name-former001"}}, Living: []Namespace{next}}, 1},
 			"one's own":        {Filter{Within: blue, Living: []Namespace{next}, Own: "ann"}, 9},
 			"whichever":        {Filter{Within: blue}, 6},
 		} {

@@ -137,7 +137,7 @@ func TestAPageFarBackDoesNotReadWhatCameSince(t *testing.T) {
 		}
 	}
 	reads := handlerReads(t, s)
-	for _, f := range []Filter{{Within: []Place{{Namespace: "a"}, {Namespace: "b"}}}, {States: []jobs.State{jobs.Pending, jobs.Running}, Namespace: "a"}, {Owners: []string{"robot"}}} {
+	for _, f := range []Filter{{Within: []NamespacedName{{Namespace: "a"}, {Namespace: "b"}}}, {States: []jobs.State{jobs.Pending, jobs.Running}, Namespace: "a"}, {Owners: []string{"robot"}}} {
 		before := reads()
 		page, err := s.Transitions(t.Context(), log, f, 2000, 10)
 		if err != nil || len(page) != 10 {

@@ -24,7 +24,7 @@ type Filter struct {
 	// SearchUntil is when a page ends that looks for that; zero: SearchWithin from now.
 	SearchUntil time.Time
 	// Within says what the caller may see; nil is everything, and an empty list nothing.
-	Within []Place
+	Within []NamespacedName
 	// Living are the namespaces of that name which count for Within; nil is each that ever had the name.
 	Living []Namespace
 	Own    string       // the owner whose jobs may be seen wherever they are; "" for none
@@ -39,10 +39,10 @@ type Filter struct {
 	Until   jobs.Time // exclusive; 0: no end
 }
 
-// Place is a namespace, or an object of a name in it; a Namespace of "*" is any.
-type Place struct{ Namespace, Name string }
+// NamespacedName is a namespace, or the objects of a name in it; a Namespace of "*" is any.
+type NamespacedName struct{ Namespace, Name string }
 
-// AnyNamespace is the Namespace of a Place in all of them.
+// AnyNamespace is the Namespace of a NamespacedName in all of them.
 const AnyNamespace = "*"
 
 // where collects conditions.
@@ -100,9 +100,9 @@ func (s *Store) where(f Filter, log Log, table, state, time string) *where {
 	return w
 }
 
-// within is that a row is in one of the places that a filter names, or of its owner. Places of one
-// sort are one list, however many they are: SQLite takes a time that grows with the square of the
-// conditions that stand in one OR.
+// within is that a row is in one of the namespaces that a filter has, or one of its objects, or of its
+// owner. Those of one sort are one list, however many they are: SQLite takes a time that grows with
+// the square of the conditions that stand in one OR.
 func (w *where) within(d dialect, f Filter, log Log, table string) {
 	var namespaces, names []string
 	var objects []any // namespace and name, one after the other

@@ -170,8 +170,8 @@ func (s *Store) LivingRuns(ctx context.Context, pods Log) ([]*Run, error) {
 	return append(living, parked...), err
 }
 
-// Job is a job as its runs and parts need it.
-type Job struct {
+// OwningJob is a job as its runs and parts need it.
+type OwningJob struct {
 	Of                                    int64
 	Namespace, Owner, Queue, NamespaceUID string
 	Deleted                               jobs.Time // as jobs.Job's
@@ -183,7 +183,7 @@ type Job struct {
 // that name: nothing is made in that one after all that was in it is gone. What is made within
 // moments of the deletion counts as the job's: its controller may not have heard of that yet, and
 // when it was is known to a second.
-func (j Job) Owns(namespace string, created jobs.Time) bool {
+func (j OwningJob) Owns(namespace string, created jobs.Time) bool {
 	return j.Namespace == namespace && (j.Deleted == 0 || created <= j.Deleted+jobs.Time(deletionSlack.Milliseconds()))
 }
 
@@ -191,15 +191,15 @@ func (j Job) Owns(namespace string, created jobs.Time) bool {
 const deletionSlack = 5 * time.Second
 
 // JobsOf finds jobs of a cluster by kind and uid. Those that are not recorded are not found.
-func (s *Store) JobsOf(ctx context.Context, cluster string, wanted map[string][]string) (map[jobs.Ref]Job, error) {
-	found := map[jobs.Ref]Job{}
+func (s *Store) JobsOf(ctx context.Context, cluster string, wanted map[string][]string) (map[jobs.Ref]OwningJob, error) {
+	found := map[jobs.Ref]OwningJob{}
 	for resource, uids := range wanted {
 		for part := range slices.Chunk(uids, batchOfKeys) {
 			w := &where{}
 			w.add("log = (SELECT id FROM logs WHERE cluster = ? AND resource = ?)", cluster, resource)
 			s.oneOf(w, "uid", part)
 			if err := s.Each(ctx, func(scan Scan) error {
-				ref, job, namespace, parent := jobs.Ref{Resource: resource}, Job{}, sql.NullString{}, [3]sql.NullString{}
+				ref, job, namespace, parent := jobs.Ref{Resource: resource}, OwningJob{}, sql.NullString{}, [3]sql.NullString{}
 				err := scan(&job.Of, &ref.UID, &job.Namespace, &ref.Name, &job.Owner, &job.Queue, &namespace, &job.Deleted, &parent[0], &parent[1], &parent[2])
 				job.NamespaceUID, job.Parent = namespace.String, jobs.Ref{Resource: parent[0].String, Name: parent[1].String, UID: parent[2].String}
 				found[ref] = job

@@ -91,7 +91,7 @@ func TestRunsAreFoundAgainAndMoveToTheirJobs(t *testing.T) {
 		there.Jobs[1].State, there.Jobs[1].Deleted = jobs.Deleted, 900
 		log = write(t, s, log, there)
 		found, err := s.JobsOf(ctx, jobLog.Cluster, map[string][]string{"jobs.batch": {"u", "gone", "none"}, "jobsets.x": {"u"}})
-		if want := map[jobs.Ref]Job{
+		if want := map[jobs.Ref]OwningJob{
 			{Resource: "jobs.batch", Name: "name-u", UID: "u"}:       {Of: log.ID, Namespace: "n", Owner: "ann", Queue: "q"},
 			{Resource: "jobs.batch", Name: "name-gone", UID: "gone"}: {Of: log.ID, Namespace: "n", Owner: "ann", Queue: "q", Deleted: 900},
 		}; err != nil || cmp.Diff(want, found) != "" {
@@ -222,7 +222,7 @@ func TestPagesOfRunsHaveWhatLookingAtEachFinds(t *testing.T) {
 		for i := range 80 {
 			f := anyFilter(random)
 			if f.States = nil; i%3 == 0 {
-				f.Within, f.Living = []Place{{Namespace: "n0"}, {Namespace: "n1"}}, []Namespace{{"n0", "living n0", 2500}, {"n1", "other", 1000}}
+				f.Within, f.Living = []NamespacedName{{Namespace: "n0"}, {Namespace: "n1"}}, []Namespace{{"n0", "living n0", 2500}, {"n1", "other", 1000}}
 			}
 			var want []*Run
 			for _, r := range all {

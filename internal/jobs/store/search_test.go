@@ -310,7 +310,7 @@ func TestASearchThatRunsOutOfTimeHasWhatItFound(t *testing.T) {
 func TestASearchReadsNoMoreRowsAtOnceThanItCan(t *testing.T) {
 	s := openAt(t, "sqlite://"+t.TempDir()+"/h.db")
 	for most, filters := range map[int][]Filter{
-		mostRead:     {{Owners: []string{"o"}}, {Namespace: "n"}, {States: []jobs.State{jobs.Deleted}}, {Queues: []string{"q"}}, {Within: []Place{{Namespace: "n"}}}},
+		mostRead:     {{Owners: []string{"o"}}, {Namespace: "n"}, {States: []jobs.State{jobs.Deleted}}, {Queues: []string{"q"}}, {Within: []NamespacedName{{Namespace: "n"}}}},
 		mostSearched: {{}, {Parents: []string{"u"}}, {Name: "n"}, {Causes: []string{"OOMKilled"}}},
 	} {
 		for _, f := range filters {
@@ -337,18 +337,18 @@ func anyFilter(random *rand.Rand) (f Filter) {
 	case 0:
 		f.Namespace = namespace()
 	case 1:
-		f.Within = []Place{{namespace(), ""}}
+		f.Within = []NamespacedName{{namespace(), ""}}
 		if often(2) {
-			f.Within = append(f.Within, Place{namespace(), ""}, Place{AnyNamespace, "nu7"}, Place{namespace(), "nu8"})
+			f.Within = append(f.Within, NamespacedName{namespace(), ""}, NamespacedName{AnyNamespace, "nu7"}, NamespacedName{namespace(), "nu8"})
 		}
 		if often(2) {
 			f.Own = []string{"user3", "robot"}[random.IntN(2)]
 		}
 		switch random.IntN(8) {
 		case 0:
-			f.Within = []Place{}
+			f.Within = []NamespacedName{}
 		case 1:
-			f.Within = append(f.Within, Place{AnyNamespace, ""})
+			f.Within = append(f.Within, NamespacedName{AnyNamespace, ""})
 		}
 	}
 	if often(10) {

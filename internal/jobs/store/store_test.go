@@ -244,12 +244,12 @@ func TestPagesAndFilters(t *testing.T) {
 			jobs, transitions int
 		}{
 			"all":           {Filter{}, 91, 121},
-			"nothing":       {Filter{Within: []Place{}}, 0, 0},
-			"a namespace":   {Filter{Within: []Place{{"team-b", ""}}}, 30, 60},
-			"two":           {Filter{Within: []Place{{"team-b", ""}, {"team-a", ""}}}, 61, 91},
-			"names":         {Filter{Within: []Place{{"team-b", "name-b001"}, {"team-a", "name-b002"}, {"Team-b", ""}}}, 31, 32},
-			"a name in any": {Filter{Within: []Place{{"*", "name-c001"}}}, 1, 1},
-			"everything":    {Filter{Within: []Place{{"*", ""}, {"x", "y"}}}, 91, 121},
+			"nothing":       {Filter{Within: []NamespacedName{}}, 0, 0},
+			"a namespace":   {Filter{Within: []NamespacedName{{"team-b", ""}}}, 30, 60},
+			"two":           {Filter{Within: []NamespacedName{{"team-b", ""}, {"team-a", ""}}}, 61, 91},
+			"names":         {Filter{Within: []NamespacedName{{"team-b", "name-b001"}, {"team-a", "name-b002"}, {"Team-b", ""}}}, 31, 32},
+			"a name in any": {Filter{Within: []NamespacedName{{"*", "name-c001"}}}, 1, 1},
+			"everything":    {Filter{Within: []NamespacedName{{"*", ""}, {"x", "y"}}}, 91, 121},
 			"an owner":      {Filter{Owners: []string{"ann"}}, 31, 31}, // neither Ann nor one with a space
 			"owners":        {Filter{Owners: []string{"ann", "Ann"}}, 61, 61},
 			"a state":       {Filter{States: []jobs.State{jobs.Running}}, 31, 61},

@@ -121,7 +121,7 @@ func TestUsageIsOfOneMomentWhateverChangesMeanwhile(t *testing.T) {
 				span.From = serialJobs*second + 5*second // before any of them held anything
 			}
 			if round%3 == 2 {
-				f.Within = []Place{{Namespace: "n1"}}
+				f.Within = []NamespacedName{{Namespace: "n1"}}
 			}
 			want, questions := w.usage(f, span), 0
 			s.asked = func(string, []any) {
@@ -175,10 +175,10 @@ func TestUsageOfALittleReadsLittle(t *testing.T) {
 		f         Filter
 		jobs, max int
 	}{
-		"what a caller may see":  {Filter{Within: []Place{{Namespace: "small"}}}, 40, 1500},
+		"what a caller may see":  {Filter{Within: []NamespacedName{{Namespace: "small"}}}, 40, 1500},
 		"an owner's":             {Filter{Owners: []string{"ann"}}, 40, 1500},
 		"a namespace's":          {Filter{Namespace: "small"}, 40, 1500},
-		"what a caller may name": {Filter{Within: []Place{{Namespace: "small", Name: "name-s003"}, {Namespace: "small", Name: "name-s004"}}}, 2, 1500},
+		"what a caller may name": {Filter{Within: []NamespacedName{{Namespace: "small", Name: "name-s003"}, {Namespace: "small", Name: "name-s004"}}}, 2, 1500},
 		"everything":             {Filter{}, others + 40, 40 * others},
 	} {
 		before, n := reads(), 0

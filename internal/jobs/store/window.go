@@ -75,7 +75,7 @@ func (s *Store) search(log Log, f Filter, q search) *search {
 	}
 	if !anywhere && len(names) > 0 && len(names) <= mostLeading && (len(namespaces) > 0 || f.Own != "") {
 		q.named = &led{index: q.table + "_name", column: "name", values: distinct(names), whole: true}
-		f.Within, names = slices.DeleteFunc(slices.Clone(f.Within), func(p Place) bool { return p.Name != "" }), nil
+		f.Within, names = slices.DeleteFunc(slices.Clone(f.Within), func(p NamespacedName) bool { return p.Name != "" }), nil
 	}
 	q.where = s.where(f, log, q.table, q.state, q.time)
 	if len(f.Parents) > 0 { // which no other index has
@@ -97,8 +97,8 @@ func (s *Store) search(log Log, f Filter, q search) *search {
 }
 
 // split takes what a caller may see apart: whole namespaces, the names of single objects, and whether it is everything.
-func split(places []Place) (namespaces, names []string, anywhere bool) {
-	for _, p := range places {
+func split(named []NamespacedName) (namespaces, names []string, anywhere bool) {
+	for _, p := range named {
 		switch {
 		case p.Name != "":
 			names = append(names, p.Name)
