@@ -51,7 +51,7 @@ func newJobs(g *assembly) (*service.Service, error) {
 func historyRules(cfg config.History) (*rules.Set, error) {
 	opts := rules.Options{Key: "history", Owner: cfg.Owner}
 	for _, k := range cfg.Kinds {
-		opts.Kinds = append(opts.Kinds, rules.Kind(k))
+		opts.Kinds = append(opts.Kinds, rules.KindRules(k))
 	}
 	return rules.New(opts)
 }

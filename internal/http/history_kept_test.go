@@ -215,7 +215,7 @@ func TestARunningJobNamesThePodsOfWhichItKeepsLogs(t *testing.T) {
 	for i := range mostPodsTold + 20 {
 		pod := fmt.Sprintf("pod-%03d", i)
 		runs = append(runs, &store.Run{Of: p.chronicle.log.ID, Run: &jobs.Run{
-			Identity: jobs.Identity{UID: pod, Namespace: "a", Name: pod}, Job: jobs.Ref{Resource: "jobs.batch", Name: "train", UID: uid},
+			ObjectID: jobs.ObjectID{UID: pod, Namespace: "a", Name: pod}, Job: jobs.Ref{Resource: "jobs.batch", Name: "train", UID: uid},
 			Created: p.at + jobs.Time(i), Ended: p.at + 3_600_000, Reason: jobs.Preempted,
 		}})
 	}

@@ -50,7 +50,7 @@ func (w *world) show() {
 	var job *jobs.Job
 	for i, state := range []jobs.State{jobs.Running, jobs.Succeeded} {
 		next, transition := jobs.Next(job, jobs.Seen{
-			Identity: jobs.Identity{UID: fmt.Sprint("uid-", w.shown), Namespace: "a", Name: "j"}, Version: batch.To + uint64(i), Created: w.at, Observed: w.at + jobs.Time(i*1000),
+			ObjectID: jobs.ObjectID{UID: fmt.Sprint("uid-", w.shown), Namespace: "a", Name: "j"}, Version: batch.To + uint64(i), Created: w.at, Observed: w.at + jobs.Time(i*1000),
 			Said: jobs.Said{State: state, Owner: "bob"},
 		})
 		next.NamespaceUID, transition.NamespaceUID = w.api.UID("namespaces", "a"), w.api.UID("namespaces", "a")
@@ -66,7 +66,7 @@ func (w *world) hide() {
 	batch := store.Batch{To: w.log.Version + 1}
 	for i := range w.hidden {
 		job, transition := jobs.Next(nil, jobs.Seen{
-			Identity: jobs.Identity{UID: fmt.Sprint("hidden-", w.log.Seq, "-", i), Namespace: "b", Name: "j"}, Version: batch.To, Created: w.at, Observed: w.at,
+			ObjectID: jobs.ObjectID{UID: fmt.Sprint("hidden-", w.log.Seq, "-", i), Namespace: "b", Name: "j"}, Version: batch.To, Created: w.at, Observed: w.at,
 			Said: jobs.Said{State: jobs.Running, Owner: "bob"},
 		})
 		job.NamespaceUID, transition.NamespaceUID = w.api.UID("namespaces", "b"), w.api.UID("namespaces", "b")

@@ -39,7 +39,7 @@ func (p *pods) pod(key, job, uid, node string) {
 	if !there {
 		p.at += 1000
 		run = store.Run{Of: p.chronicle.log.ID, Owner: "bob", Run: &jobs.Run{
-			Identity: jobs.Identity{UID: "pod-" + name, Namespace: namespace, Name: name}, NamespaceUID: p.api.UID("namespaces", namespace),
+			ObjectID: jobs.ObjectID{UID: "pod-" + name, Namespace: namespace, Name: name}, NamespaceUID: p.api.UID("namespaces", namespace),
 			Job: jobs.Ref{Resource: "jobs.batch", Name: job, UID: uid}, Created: p.at, Requests: map[string]string{"cpu": "2"},
 		}}
 	}

@@ -28,7 +28,7 @@ func (c *chronicle) hides(n int) {
 			namespace = "a"
 		}
 		job, transition := jobs.Next(nil, jobs.Seen{
-			Identity: jobs.Identity{UID: fmt.Sprintf("uid-%05d", i), Namespace: namespace, Name: fmt.Sprintf("job-%05d", i)}, Version: b.To, Created: c.at, Observed: c.at,
+			ObjectID: jobs.ObjectID{UID: fmt.Sprintf("uid-%05d", i), Namespace: namespace, Name: fmt.Sprintf("job-%05d", i)}, Version: b.To, Created: c.at, Observed: c.at,
 			Said: jobs.Said{State: jobs.Running},
 		})
 		job.NamespaceUID = c.api.UID("namespaces", namespace)

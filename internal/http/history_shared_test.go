@@ -60,7 +60,7 @@ func (c *chronicle) many(n int) {
 		var job *jobs.Job
 		for step, state := range []jobs.State{jobs.Running, jobs.Succeeded} {
 			next, transition := jobs.Next(job, jobs.Seen{
-				Identity: jobs.Identity{UID: fmt.Sprint("many-", c.log.Seq, "-", i), Namespace: "a", Name: fmt.Sprint("j", i)},
+				ObjectID: jobs.ObjectID{UID: fmt.Sprint("many-", c.log.Seq, "-", i), Namespace: "a", Name: fmt.Sprint("j", i)},
 				Version:  batch.To, Created: c.at, Observed: c.at + jobs.Time(step*1000), Said: jobs.Said{State: state, Owner: fmt.Sprint("u", i%500), Requests: map[string]string{"cpu": fmt.Sprint(i % 7)}},
 			})
 			job, batch.Transitions = next, append(batch.Transitions, transition)

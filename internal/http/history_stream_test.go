@@ -35,7 +35,7 @@ func (c *chronicle) crowd(n int) {
 		var job *jobs.Job
 		for _, state := range []jobs.State{jobs.Running, jobs.Succeeded} {
 			next, transition := jobs.Next(job, jobs.Seen{
-				Identity: jobs.Identity{UID: fmt.Sprint("crowd-", c.log.Seq, "-", i), Namespace: "a", Name: "j"},
+				ObjectID: jobs.ObjectID{UID: fmt.Sprint("crowd-", c.log.Seq, "-", i), Namespace: "a", Name: "j"},
 				Version:  batch.To, Observed: c.at, Said: jobs.Said{State: state},
 			})
 			job, batch.Transitions = next, append(batch.Transitions, transition)

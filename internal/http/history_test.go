@@ -61,7 +61,7 @@ func newChronicle(t *testing.T, opts ...option) *chronicle {
 // openJobs makes ready the history in a database.
 func openJobs(t *testing.T, database store.Options) *service.Service {
 	t.Helper()
-	set, err := rules.New(rules.Options{Key: "history", Kinds: []rules.Kind{{Resource: goneKind}}})
+	set, err := rules.New(rules.Options{Key: "history", Kinds: []rules.KindRules{{Resource: goneKind}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,13 +128,13 @@ func (c *chronicle) livesIn(home, key, owner, queue string, states ...jobs.State
 	c.t.Helper()
 	namespace, name, _ := strings.Cut(key, "/")
 	c.at += 60_000
-	identity := jobs.Identity{UID: fmt.Sprintf("uid-%d", c.log.Version), Namespace: namespace, Name: name}
+	identity := jobs.ObjectID{UID: fmt.Sprintf("uid-%d", c.log.Version), Namespace: namespace, Name: name}
 	var job *jobs.Job
 	batch := store.Batch{To: c.log.Version}
 	for i, state := range states {
 		batch.To++
 		seen := jobs.Seen{
-			Identity: identity, Version: batch.To, Created: c.at, Observed: c.at + jobs.Time(i)*3_600_000, Deleted: state == jobs.Deleted,
+			ObjectID: identity, Version: batch.To, Created: c.at, Observed: c.at + jobs.Time(i)*3_600_000, Deleted: state == jobs.Deleted,
 			Said: jobs.Said{State: state, Owner: owner, Queue: queue, Requests: map[string]string{"cpu": "2"}},
 		}
 		next, transition := jobs.Next(job, seen)
@@ -460,12 +460,12 @@ func TestHistoryPagesAreBoundedInBytes(t *testing.T) {
 	c := newChronicle(t)
 	batch := store.Batch{To: 1}
 	for i := range 120 {
-		identity := jobs.Identity{UID: fmt.Sprintf("%03d", i), Namespace: "a", Name: "large"}
+		identity := jobs.ObjectID{UID: fmt.Sprintf("%03d", i), Namespace: "a", Name: "large"}
 		requests := map[string]string{}
 		for n := range 64 {
 			requests[fmt.Sprintf("%d%s", n, strings.Repeat("<", 200))] = "1" // in JSON six times as long
 		}
-		job, transition := jobs.Next(nil, jobs.Seen{Identity: identity, Version: 1, Created: 1, Observed: 1, Said: jobs.Said{State: jobs.Running, Requests: requests}})
+		job, transition := jobs.Next(nil, jobs.Seen{ObjectID: identity, Version: 1, Created: 1, Observed: 1, Said: jobs.Said{State: jobs.Running, Requests: requests}})
 		batch.Jobs, batch.Transitions = append(batch.Jobs, job), append(batch.Transitions, transition)
 	}
 	if _, err := c.db.Write(t.Context(), c.log, batch); err != nil {

@@ -88,7 +88,7 @@ func TestAJobSaysWhatItsPodsComeTo(t *testing.T) {
 	var runs []*store.Run
 	for i, reason := range []string{jobs.Preempted, jobs.OOMKilled, jobs.Completed, jobs.Removed, ""} {
 		run := &store.Run{Of: p.chronicle.log.ID, Run: &jobs.Run{
-			Identity: jobs.Identity{UID: fmt.Sprint("pod-", i), Namespace: "a", Name: fmt.Sprint("pod-", i)}, Job: jobs.Ref{Resource: "jobs.batch", Name: "one", UID: one}, Created: p.at,
+			ObjectID: jobs.ObjectID{UID: fmt.Sprint("pod-", i), Namespace: "a", Name: fmt.Sprint("pod-", i)}, Job: jobs.Ref{Resource: "jobs.batch", Name: "one", UID: one}, Created: p.at,
 			Scheduled: p.at, Ended: p.at + 3_600_000, Reason: reason, Requests: map[string]string{"cpu": "1500m", "memory": "2Gi", "nvidia.com/gpu": "1"},
 		}}
 		if reason == "" {

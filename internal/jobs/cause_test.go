@@ -12,7 +12,7 @@ import (
 // pod is a run of a minute that ended by a container's exit code; it is called by its number.
 func pod(n int, ended Time, reason, container string, exit int64) *Run {
 	r := &Run{
-		Identity: Identity{UID: fmt.Sprint("u", n), Namespace: "team-a", Name: fmt.Sprintf("train-%d", n)}, Node: fmt.Sprintf("gpu-%02d", n), Index: fmt.Sprint("worker-", n),
+		ObjectID: ObjectID{UID: fmt.Sprint("u", n), Namespace: "team-a", Name: fmt.Sprintf("train-%d", n)}, Node: fmt.Sprintf("gpu-%02d", n), Index: fmt.Sprint("worker-", n),
 		Created: 1000, Scheduled: 1000, Started: 2000, Ended: ended, Reason: reason, Container: container,
 	}
 	if container != "" {
@@ -24,7 +24,7 @@ func pod(n int, ended Time, reason, container string, exit int64) *Run {
 func TestACauseIsWhatDecidedTheEnd(t *testing.T) {
 	const minute = 60_000
 	failed := func(reason, message string) *Job {
-		return &Job{Identity: Identity{Name: "train"}, State: Failed, Since: minute, Reason: reason, Message: message}
+		return &Job{ObjectID: ObjectID{Name: "train"}, State: Failed, Since: minute, Reason: reason, Message: message}
 	}
 	queued := func(reasons ...Reason) *Job {
 		return &Job{State: Queued, Since: minute, Reasons: reasons, Spent: map[State]time.Duration{Running: 1}}
@@ -164,9 +164,9 @@ func TestWhatIsReadAfterTheFactHasTheCauseOfItsVersion(t *testing.T) {
 func TestAnEvictionThatWasFoundLateRemainsTheCause(t *testing.T) {
 	before := pod(1, 5000, Errored, "trainer", 1) // of an earlier try
 	before.EndVersion = 20
-	evicted := SeenPod{Identity: Identity{UID: "u2", Namespace: "n", Name: "train-2"}, Version: 41, Created: 6000, Observed: 61_000, Late: true,
+	evicted := SeenPod{ObjectID: ObjectID{UID: "u2", Namespace: "n", Name: "train-2"}, Version: 41, Created: 6000, Observed: 61_000, Late: true,
 		PodSaid: PodSaid{Node: "gpu-02", Bound: 6000, Begun: true, Began: 7000, Deleting: true, Finished: 90_000, Reason: Evicted, Message: "Eviction API: evicting"}}
-	j := &Job{Identity: Identity{Name: "train"}, State: Retrying, Version: 45, Since: 61_000}
+	j := &Job{ObjectID: ObjectID{Name: "train"}, State: Retrying, Version: 45, Since: 61_000}
 	run := NextRun(nil, evicted)
 	if cause := CauseOf(j, []*Run{before, run}, Circumstances{}); cause == nil || cause.Pod != "train-2" {
 		t.Fatalf("at first: %+v", cause)
@@ -184,7 +184,7 @@ func TestAPodIsNoneOfThoseBeforeItOfItsName(t *testing.T) {
 	was, now := pod(1, 60_000, Errored, "trainer", 1), pod(2, 60_000*60, OOMKilled, "trainer", 137)
 	was.Name, now.Name, now.Created, now.Scheduled, now.Started = "train-worker-0", "train-worker-0", 70_000, 70_000, 71_000
 	was.EndVersion, now.EndVersion = 10, 90
-	j := &Job{Identity: Identity{Name: "train"}, State: Failed, Version: 100, Since: 60_000 * 60, Message: "pod train-worker-0 failed"}
+	j := &Job{ObjectID: ObjectID{Name: "train"}, State: Failed, Version: 100, Since: 60_000 * 60, Message: "pod train-worker-0 failed"}
 	if cause := CauseOf(j, []*Run{was, now}, Circumstances{}); cause == nil || cause.Reason != OOMKilled {
 		t.Errorf("the job names its pod: %+v", cause)
 	}

@@ -33,7 +33,7 @@ func GaveUp(was, next *Job, version uint64, observed Time) (*Job, *Transition) {
 		version = next.Version
 	}
 	return &given, &Transition{
-		Identity: next.Identity, NamespaceUID: next.NamespaceUID, Created: next.Created, Version: version, From: next.State, To: next.State,
+		ObjectID: next.ObjectID, NamespaceUID: next.NamespaceUID, Created: next.Created, Version: version, From: next.State, To: next.State,
 		At: max(observed, next.Since), Observed: max(observed, next.Since), Attempt: next.Attempt, Reason: next.Reason, Message: next.Message,
 		Owner: next.Owner, Queue: next.Queue, Cause: given.Cause,
 	}

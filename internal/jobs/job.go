@@ -2,8 +2,8 @@ package jobs
 
 import "time"
 
-// Identity names an object for good: another object of the same name has another UID.
-type Identity struct {
+// ObjectID names an object for good: another object of the same name has another UID.
+type ObjectID struct {
 	UID       string
 	Namespace string // "" for objects that have none
 	Name      string
@@ -61,7 +61,7 @@ func (c Counts) beyond(later Counts) Counts {
 
 // Seen is one object in its place in the log.
 type Seen struct {
-	Identity
+	ObjectID
 	Said
 	Version  uint64 // the resourceVersion
 	Created  Time
@@ -73,7 +73,7 @@ type Seen struct {
 
 // Job is a job as its last transition left it. It is never modified.
 type Job struct {
-	Identity
+	ObjectID
 	// NamespaceUID says which namespace of its name the job is of, since another one may come after
 	// it; "" if that is not known, or there is none. It is learned once, and stays.
 	NamespaceUID string
@@ -110,7 +110,7 @@ type Job struct {
 // Transition is one change of a job's state.
 type Transition struct {
 	Seq uint64 // its number in the log, from 1, without gaps; 0 until it has one
-	Identity
+	ObjectID
 	NamespaceUID string // of its job
 
 	Created  Time // of the job; of one that was read, only where NamespaceUID is ""

@@ -37,12 +37,12 @@ func Next(was *Job, seen Seen) (*Job, *Transition) {
 		seen.Owner = was.Owner // it may have been found elsewhere than in the object
 	}
 	next := &Job{
-		Identity: identity(was, seen), Owner: Name(seen.Owner), Queue: Name(seen.Queue), Requests: requests(seen.Requests),
+		ObjectID: identity(was, seen), Owner: Name(seen.Owner), Queue: Name(seen.Queue), Requests: requests(seen.Requests),
 		State: to, Reason: text(seen.Reason), Message: text(seen.Message), Progress: seen.Progress, Counts: seen.Counts,
 		Attempt: 1, Version: seen.Version, Created: seen.Created,
 	}
 	t := &Transition{
-		Identity: next.Identity, Version: seen.Version, To: to, Late: seen.Late,
+		ObjectID: next.ObjectID, Version: seen.Version, To: to, Late: seen.Late,
 		Reason: next.Reason, Message: next.Message, Owner: next.Owner, Queue: next.Queue,
 	}
 	next.Since = since(was, to, seen)
@@ -184,11 +184,11 @@ func since(was *Job, to State, seen Seen) Time {
 }
 
 // identity is copied once for each job. A part of an object's text would keep all of that text in memory.
-func identity(was *Job, seen Seen) Identity {
+func identity(was *Job, seen Seen) ObjectID {
 	if was != nil {
-		return was.Identity
+		return was.ObjectID
 	}
-	return Identity{UID: strings.Clone(seen.UID), Namespace: strings.Clone(seen.Namespace), Name: strings.Clone(seen.Name)}
+	return ObjectID{UID: strings.Clone(seen.UID), Namespace: strings.Clone(seen.Namespace), Name: strings.Clone(seen.Name)}
 }
 
 // text is a reason or message in the form in which it is kept.

@@ -16,7 +16,7 @@ func life(t *testing.T, seen ...Seen) (*Job, []Transition) {
 	var job *Job
 	var all []Transition
 	for i, s := range seen {
-		s.Identity = Identity{UID: "u", Namespace: "n", Name: "j"}
+		s.ObjectID = ObjectID{UID: "u", Namespace: "n", Name: "j"}
 		s.Version, s.Created = uint64(10+i), 1_000
 		if s.Observed == 0 {
 			s.Observed = Time(1_000 * (i + 1))
@@ -100,7 +100,7 @@ func TestWhatIsToldToBeDoneWhileAJobIsHeldIsKept(t *testing.T) {
 		for done, want := range map[int64]int{0: 2, 3: 1} {
 			var job *Job
 			for i, said := range []Said{{State: Pending}, {State: Running}, {State: held}, {State: held, Counts: Counts{Done: done}}, {State: Pending, Counts: Counts{Done: done}}} {
-				seen := Seen{Identity: Identity{UID: "u", Namespace: "n", Name: "j"}, Said: said, Version: uint64(10 + i), Observed: Time(1_000 * (i + 1))}
+				seen := Seen{ObjectID: ObjectID{UID: "u", Namespace: "n", Name: "j"}, Said: said, Version: uint64(10 + i), Observed: Time(1_000 * (i + 1))}
 				if next, _ := Next(job, seen); next != nil {
 					job = next
 				}
@@ -131,7 +131,7 @@ func TestTimesNeverGoBack(t *testing.T) {
 		t.Errorf("transitions at %v, not %v", at, want)
 	}
 	want := &Job{
-		Identity: Identity{"u", "n", "j"}, State: Deleted, Since: 20_000, Attempt: 2, Version: 16, Requests: map[string]string{},
+		ObjectID: ObjectID{"u", "n", "j"}, State: Deleted, Since: 20_000, Attempt: 2, Version: 16, Requests: map[string]string{},
 		Created: 1_000, Started: 5_000, RanUntil: 12_000, Ended: 12_000, Deleted: 20_000,
 		Spent: map[State]time.Duration{Submitted: time.Second, Pending: 3 * time.Second, Running: 2 * time.Second, Failed: 5 * time.Second, Succeeded: 8 * time.Second},
 	}

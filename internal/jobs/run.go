@@ -13,7 +13,7 @@ import (
 // Its row is the pod's, by namespace and uid. Times are in order: Created ≤ Scheduled ≤ Started ≤
 // Ended, as far as they are not 0.
 type Run struct {
-	Identity            // of the pod
+	ObjectID            // of the pod
 	NamespaceUID string // as Job's: which namespace of that name; "" if that is not known. It is learned once, and stays.
 	Job          Ref    // the topmost job of which the pod is a part; the zero Ref until that is known
 	Version      uint64 // the pod's resourceVersion at the last change
@@ -103,7 +103,7 @@ type PodSaid struct {
 
 // SeenPod is one version of a pod in its place in the log of pods.
 type SeenPod struct {
-	Identity
+	ObjectID
 	PodSaid      // of a pod that is gone: what its last version said, or nothing if nobody kept it
 	Job      Ref // as far as it is known
 	Version  uint64
@@ -137,12 +137,12 @@ func NextRun(was *Run, seen SeenPod) *Run {
 		if !seen.Late {
 			return nil
 		}
-		restored := &Run{Identity: was.Identity, NamespaceUID: was.NamespaceUID, Job: was.Job, Created: was.Created}
+		restored := &Run{ObjectID: was.ObjectID, NamespaceUID: was.NamespaceUID, Job: was.Job, Created: was.Created}
 		was = restored
 	}
 	next := &Run{Created: seen.Created}
 	if was == nil {
-		next.Identity = Identity{UID: strings.Clone(seen.UID), Namespace: strings.Clone(seen.Namespace), Name: strings.Clone(seen.Name)}
+		next.ObjectID = ObjectID{UID: strings.Clone(seen.UID), Namespace: strings.Clone(seen.Namespace), Name: strings.Clone(seen.Name)}
 	} else {
 		*next = *was
 	}

@@ -23,7 +23,7 @@ func lifeOfAPod() []SeenPod {
 	var all []SeenPod
 	for i, said := range []PodSaid{{Requests: bound.Requests}, bound, runs, ended, ended} {
 		all = append(all, SeenPod{
-			Identity: Identity{UID: "u", Namespace: "n", Name: "p"}, PodSaid: said, Version: uint64(10 + i), Created: 1000,
+			ObjectID: ObjectID{UID: "u", Namespace: "n", Name: "p"}, PodSaid: said, Version: uint64(10 + i), Created: 1000,
 			Observed: []Time{1400, 2400, 4400, 10_400, 20_000}[i], Deleted: i == 4,
 		})
 	}
@@ -63,7 +63,7 @@ func TestARunIsDatedByWhenItWasSeenAndByClaimsOfWhatWasMissed(t *testing.T) {
 		"seen as it went":         {all, [3]Time{2400, 4400, 10_400}},
 		"only its end":            {all[3:4], [3]Time{2000, 4000, 10_400}},
 		"its end later":           {late(lifeOfAPod()[3:4]...), [3]Time{2000, 4000, 10_000}},
-		"gone while it ran":       {append(lifeOfAPod()[:3], SeenPod{Identity: all[0].Identity, Version: 13, Observed: 12_000, Deleted: true}), [3]Time{2400, 4400, 12_000}},
+		"gone while it ran":       {append(lifeOfAPod()[:3], SeenPod{ObjectID: all[0].ObjectID, Version: 13, Observed: 12_000, Deleted: true}), [3]Time{2400, 4400, 12_000}},
 		"restarted by now":        {append(lifeOfAPod()[:2], again), [3]Time{2400, 4000, 0}},
 		"a clock that is fast":    {late(fast), [3]Time{2000, 10_400, 10_400}},
 		"a clock that is slow":    {late(slow), [3]Time{1000, 1000, 1000}},
@@ -120,7 +120,7 @@ func TestARunKnowsAtWhichVersionItsEndWasCertain(t *testing.T) {
 	deleting.Version, deleting.Deleting = 12, true
 	late := all[3]
 	late.Late = true
-	gone := SeenPod{Identity: all[0].Identity, Version: 15, Observed: 12_000, Deleted: true}
+	gone := SeenPod{ObjectID: all[0].ObjectID, Version: 15, Observed: 12_000, Deleted: true}
 	old := NextRun(nil, all[3])
 	old.EndVersion = 0 // nobody kept it
 	for name, test := range map[string]struct {
@@ -139,7 +139,7 @@ func TestARunKnowsAtWhichVersionItsEndWasCertain(t *testing.T) {
 
 func TestAPodThatVanishesHasEnded(t *testing.T) {
 	all := lifeOfAPod()
-	gone := SeenPod{Identity: all[0].Identity, Version: 13, Observed: 12_000, Deleted: true}
+	gone := SeenPod{ObjectID: all[0].ObjectID, Version: 13, Observed: 12_000, Deleted: true}
 	if run := NextRun(runOf(all[:3]), gone); !run.Terminal() || run.Reason != Removed || run.Node != "gpu-07" || run.Requests["cpu"] != "4" {
 		t.Errorf("%+v", run)
 	}
@@ -230,7 +230,7 @@ func TestDevicesThatAPodWasGivenStayItsOwn(t *testing.T) {
 		{}, {Node: "n", Devices: []Device{device("a"), device("b")}}, {Node: "n", Devices: []Device{device("b"), device("b")}}, {Node: "n", Over: true, Reason: Completed}, {Node: "n", Over: true, Reason: Completed, Restarts: 1, Devices: []Device{device("another's")}},
 	} {
 		before := run
-		if next := NextRun(run, SeenPod{Identity: Identity{UID: "p"}, PodSaid: said, Version: uint64(i + 1), Observed: Time(i + 1)}); next != nil {
+		if next := NextRun(run, SeenPod{ObjectID: ObjectID{UID: "p"}, PodSaid: said, Version: uint64(i + 1), Observed: Time(i + 1)}); next != nil {
 			run = next
 		}
 		if before != nil && i > 1 && !slices.Equal(before.Devices, []Device{device("a"), device("b")}) {

@@ -133,7 +133,7 @@ func (p *page) tell(to eventstream.Sink, c change, view *livequery.Snapshot) {
 		}, p.claim)
 		return
 	}
-	lost := eventstream.IdentityOf(p.in.Store.Kind(), c.object, view.Version)
+	lost := eventstream.LostObjectOf(p.in.Store.Kind(), c.object, view.Version)
 	if p.isSelected(c.object, view) {
 		lost.Reason = "moved"
 	}

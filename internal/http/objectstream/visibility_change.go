@@ -127,7 +127,7 @@ func (c *visibilityChange) emitLost() eventstream.Outcome {
 		return eventstream.ClientGone
 	}
 	for _, o := range lost {
-		data := reply.MustJSON(eventstream.IdentityOf(w.Store.Kind(), o, c.snapshot.Version()))
+		data := reply.MustJSON(eventstream.LostObjectOf(w.Store.Kind(), o, c.snapshot.Version()))
 		c.to.Emit(eventstream.Event{Prefix: w.prefix, Name: stream.Deleted.String(), Data: data}, w.claim())
 		if outcome := c.to.Relay(); outcome != eventstream.GoOn || c.overtaken() {
 			return outcome

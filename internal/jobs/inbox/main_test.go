@@ -78,7 +78,7 @@ func end(b *store.Batch, owner, name string, states ...string) {
 			state = state[:len(state)-1]
 		}
 		next, transition := jobs.Next(job, jobs.Seen{
-			Identity: jobs.Identity{UID: "u-" + name, Namespace: "team", Name: name}, Version: b.To, Created: 1000, Observed: 2000, Late: late,
+			ObjectID: jobs.ObjectID{UID: "u-" + name, Namespace: "team", Name: name}, Version: b.To, Created: 1000, Observed: 2000, Late: late,
 			Said: jobs.Said{State: jobs.State(state), Owner: owner, Reason: "Because"}, Deleted: state == "Deleted",
 		})
 		if next == nil {

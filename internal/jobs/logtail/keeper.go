@@ -109,7 +109,7 @@ func (k *Keeper) Ending(log store.Log, pods []*store.Run, again bool) {
 			continue
 		}
 		of := store.Log{LogName: store.LogName{Cluster: log.Cluster, Resource: pod.Job.Resource}, ID: pod.Of}
-		job := &jobs.Job{Identity: jobs.Identity{UID: pod.Job.UID, Namespace: pod.Namespace, Name: pod.Job.Name}}
+		job := &jobs.Job{ObjectID: jobs.ObjectID{UID: pod.Job.UID, Namespace: pod.Namespace, Name: pod.Job.Name}}
 		k.opts.Metrics.count(dropped, k.queue.add(&item{log: of, job: job, pod: pod.Run, again: again, came: now, due: now.Add(k.podPauses[0])}))
 	}
 	k.mu.Unlock()

@@ -103,7 +103,7 @@ func (w *world) end(key string, state jobs.State, at jobs.Time, pods ...*jobs.Ru
 	w.t.Helper()
 	namespace, name, _ := strings.Cut(key, "/")
 	job := &jobs.Job{
-		Identity: jobs.Identity{UID: "job-" + namespace + "-" + name, Namespace: namespace, Name: name}, State: state, Since: at, Ended: at, Attempt: 1, Created: 1,
+		ObjectID: jobs.ObjectID{UID: "job-" + namespace + "-" + name, Namespace: namespace, Name: name}, State: state, Since: at, Ended: at, Attempt: 1, Created: 1,
 	}
 	var err error
 	if w.jobs, err = w.db.Write(w.t.Context(), w.jobs, store.Batch{To: w.jobs.Version + 1, Jobs: []*jobs.Job{job}}); err != nil {
@@ -191,7 +191,7 @@ func (w *world) until(what string, done func() bool) {
 
 func ended(name, reason, container string, code int64, at jobs.Time) *jobs.Run {
 	return &jobs.Run{
-		Identity: jobs.Identity{Name: name}, Created: 10, Scheduled: 20, Started: 30, Ended: at, Reason: reason, Container: container, ExitCode: &code,
+		ObjectID: jobs.ObjectID{Name: name}, Created: 10, Scheduled: 20, Started: 30, Ended: at, Reason: reason, Container: container, ExitCode: &code,
 	}
 }
 
@@ -499,9 +499,9 @@ func TestLastWordsAreKept(t *testing.T) {
 // Of which pod the log is kept.
 func TestTheLogIsOfTheRunThatExplainsTheEnd(t *testing.T) {
 	began := func(name string, at jobs.Time) *jobs.Run {
-		return &jobs.Run{Identity: jobs.Identity{Name: name, UID: name}, Created: 10, Scheduled: 20, Started: at}
+		return &jobs.Run{ObjectID: jobs.ObjectID{Name: name, UID: name}, Created: 10, Scheduled: 20, Started: at}
 	}
-	never := &jobs.Run{Identity: jobs.Identity{Name: "never"}, Created: 10, Reason: "ImagePullBackOff", Container: "main"}
+	never := &jobs.Run{ObjectID: jobs.ObjectID{Name: "never"}, Created: 10, Reason: "ImagePullBackOff", Container: "main"}
 	for name, c := range map[string]struct {
 		state  jobs.State
 		reason string
@@ -516,7 +516,7 @@ func TestTheLogIsOfTheRunThatExplainsTheEnd(t *testing.T) {
 		"a deadline, after a failure":   {jobs.Failed, "DeadlineExceeded", []*jobs.Run{began("runs", 40), ended("failed", jobs.Errored, "main", 1, 35)}, "failed"},
 		"it was cancelled while it ran": {jobs.Cancelled, "", []*jobs.Run{began("early", 40), began("late", 50)}, "late"},
 	} {
-		job := &jobs.Job{Identity: jobs.Identity{Name: "train"}, State: c.state, Reason: c.reason, Since: 5000, Ended: 5000}
+		job := &jobs.Job{ObjectID: jobs.ObjectID{Name: "train"}, State: c.state, Reason: c.reason, Since: 5000, Ended: 5000}
 		got := ""
 		if run := deciding(job, c.runs); run != nil {
 			got = run.Name

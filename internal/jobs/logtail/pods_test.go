@@ -31,7 +31,7 @@ func (w *world) ending(run *jobs.Run, again bool) {
 
 // deleting is a pod that runs, and is to be deleted.
 func deleting(name, reason string) *jobs.Run {
-	return &jobs.Run{Identity: jobs.Identity{Name: name}, Created: 10, Scheduled: 20, Started: 30, EndVersion: 1, Reason: reason}
+	return &jobs.Run{ObjectID: jobs.ObjectID{Name: name}, Created: 10, Scheduled: 20, Started: 30, EndVersion: 1, Reason: reason}
 }
 
 // A pod is preempted, and its job goes on with another one, which fails long after the first is
@@ -216,7 +216,7 @@ func TestPodsOfATakeoverComeAfterThoseThatAreBeingDeleted(t *testing.T) {
 			run = ended(name, jobs.Errored, "main", 1, 1000)
 		}
 		run.UID = name
-		return &item{job: &jobs.Job{Identity: jobs.Identity{UID: "job-" + name, Namespace: "a"}}, pod: run, again: again, came: now, due: now}
+		return &item{job: &jobs.Job{ObjectID: jobs.ObjectID{UID: "job-" + name, Namespace: "a"}}, pod: run, again: again, came: now, due: now}
 	}
 	for i := range mostWaiting {
 		q.add(pod(i, true, true))

@@ -10,7 +10,7 @@ import (
 )
 
 func itemOf(namespace, name string, state jobs.State) *item {
-	return &item{log: store.Log{ID: 1}, job: &jobs.Job{Identity: jobs.Identity{Namespace: namespace, Name: name, UID: namespace + name}, State: state}}
+	return &item{log: store.Log{ID: 1}, job: &jobs.Job{ObjectID: jobs.ObjectID{Namespace: namespace, Name: name, UID: namespace + name}, State: state}}
 }
 
 // Somebody has ten thousand jobs fail at once, whose logs are slow to be read. What others have

@@ -118,7 +118,7 @@ func TestADigestOfTheSameHasTheSameID(t *testing.T) {
 
 func TestIDsDifferInWhateverTheMessagesDiffer(t *testing.T) {
 	log := store.LogName{Cluster: "c", Resource: "jobs.batch"}
-	tr := jobs.Transition{Identity: jobs.Identity{UID: "u"}, Version: 7, From: jobs.Running, To: jobs.Failed, Attempt: 1, Seq: 3}
+	tr := jobs.Transition{ObjectID: jobs.ObjectID{UID: "u"}, Version: 7, From: jobs.Running, To: jobs.Failed, Attempt: 1, Seq: 3}
 	if id := idOf(log, &tr, "a"); id != "msg_ed0dc011dee88501bd9cef4f18c5efe4" {
 		t.Errorf("the id of a message is another one than it was in releases before: %s", id)
 	}

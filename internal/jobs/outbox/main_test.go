@@ -49,7 +49,7 @@ func seen(uid string, version uint64, late bool, states ...jobs.State) (b store.
 	var job *jobs.Job
 	for i, state := range states {
 		next, transition := jobs.Next(job, jobs.Seen{
-			Identity: jobs.Identity{UID: uid, Namespace: "n", Name: "name-" + uid}, Said: jobs.Said{State: state, Message: "<ä'\"\\>"},
+			ObjectID: jobs.ObjectID{UID: uid, Namespace: "n", Name: "name-" + uid}, Said: jobs.Said{State: state, Message: "<ä'\"\\>"},
 			Version: version, Created: 1000, Observed: jobs.Time(2000 + i), Late: late, Deleted: state == jobs.Deleted,
 		})
 		job = next

@@ -74,7 +74,7 @@ func works(t *testing.T, address string) {
 	b := store.Batch{To: 2}
 	for _, owner := range []string{"ann", "bob"} {
 		next, transition := jobs.Next(nil, jobs.Seen{
-			Identity: jobs.Identity{UID: "u-" + owner, Namespace: "n", Name: "n"}, Version: 2, Created: 1, Observed: 2, Said: jobs.Said{State: jobs.Failed, Owner: owner},
+			ObjectID: jobs.ObjectID{UID: "u-" + owner, Namespace: "n", Name: "n"}, Version: 2, Created: 1, Observed: 2, Said: jobs.Said{State: jobs.Failed, Owner: owner},
 		})
 		b.Transitions, b.After, b.Jobs = append(b.Transitions, transition), append(b.After, next), append(b.Jobs, next)
 	}

@@ -28,7 +28,7 @@ func versions(t *testing.T, life *recordings.Life) (all [][]jobs.SeenPod) {
 			places[o.UID()], all = place, append(all, nil)
 		}
 		all[place] = append(all[place], jobs.SeenPod{
-			Identity: jobs.Identity{UID: o.UID(), Namespace: o.GetNamespace(), Name: o.GetName()}, PodSaid: Read(o, nil),
+			ObjectID: jobs.ObjectID{UID: o.UID(), Namespace: o.GetNamespace(), Name: o.GetName()}, PodSaid: Read(o, nil),
 			Version: o.Version(), Created: jobs.Time(o.Created() * 1000), Observed: jobs.At(e.At), Deleted: e.Type == "DELETED",
 		})
 	}

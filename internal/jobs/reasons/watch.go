@@ -317,7 +317,7 @@ func (o object) sameAs(other object) bool {
 func (w *Watch) notify(id ownerref.ID) {
 	w.objects.Above(id, func(owner ownerref.ID) {
 		for l := range w.listeners {
-			l.changed[Job{owner.Namespace, owner.UID}] = struct{}{}
+			l.changed[JobKey{owner.Namespace, owner.UID}] = struct{}{}
 		}
 	})
 }
@@ -370,19 +370,19 @@ func (w *Watch) ReadsQueues() bool {
 	return read
 }
 
-// Job is one of which something else may be said.
-type Job struct{ Namespace, UID string }
+// JobKey is one of which something else may be said.
+type JobKey struct{ Namespace, UID string }
 
 // Listener learns of which jobs something else is said.
 type Listener struct {
 	watch   *Watch
-	changed map[Job]struct{} // guarded by the Watch's lock
+	changed map[JobKey]struct{} // guarded by the Watch's lock
 }
 
 // Listen returns a Listener, which has to be closed.
 func (w *Watch) Listen() *Listener {
 	w.want()
-	l := &Listener{watch: w, changed: map[Job]struct{}{}}
+	l := &Listener{watch: w, changed: map[JobKey]struct{}{}}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.listeners[l] = struct{}{}
@@ -397,7 +397,7 @@ func (l *Listener) Close() {
 }
 
 // Changed are the jobs of which something else may be said since the last call, among other objects.
-func (l *Listener) Changed() []Job {
+func (l *Listener) Changed() []JobKey {
 	l.watch.mu.Lock()
 	defer l.watch.mu.Unlock()
 	jobs := slices.Collect(maps.Keys(l.changed))

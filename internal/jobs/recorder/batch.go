@@ -123,7 +123,7 @@ func (r *Recorder) see(b *batch, o *cluster.Object, deleted bool, how sight) {
 	}
 	was := r.living[identity.UID]
 	seen := jobs.Seen{
-		Identity: identity, Version: o.Version(), Created: createdOf(o), Deleted: deleted,
+		ObjectID: identity, Version: o.Version(), Created: createdOf(o), Deleted: deleted,
 		Observed: jobs.At(r.opts.Cluster.Time(how.at)), Late: how.late, Replayed: how.replayed,
 	}
 	if !deleted {
@@ -164,8 +164,8 @@ func (r *Recorder) see(b *batch, o *cluster.Object, deleted bool, how sight) {
 
 // identityOf is an object's identity; ok is false if the database could not keep it. API servers
 // give no such names to objects that they store themselves.
-func identityOf(o *cluster.Object) (identity jobs.Identity, ok bool) {
-	identity = jobs.Identity{UID: o.UID(), Namespace: o.GetNamespace(), Name: o.GetName()}
+func identityOf(o *cluster.Object) (identity jobs.ObjectID, ok bool) {
+	identity = jobs.ObjectID{UID: o.UID(), Namespace: o.GetNamespace(), Name: o.GetName()}
 	return identity, identity.UID != "" && max(len(identity.UID), len(identity.Namespace), len(identity.Name)) <= maxIdentity
 }
 
@@ -389,7 +389,7 @@ func (r *Recorder) differences(objects []*cluster.Object, version uint64) *batch
 	}
 	slices.SortFunc(gone, func(a, b *jobs.Job) int { return cmp.Compare(a.Since, b.Since) })
 	for _, job := range gone {
-		r.change(&b, job, jobs.Seen{Identity: job.Identity, Version: version, Created: job.Created, Deleted: true, Observed: jobs.At(r.opts.Cluster.Time(now)), Late: true})
+		r.change(&b, job, jobs.Seen{ObjectID: job.ObjectID, Version: version, Created: job.Created, Deleted: true, Observed: jobs.At(r.opts.Cluster.Time(now)), Late: true})
 	}
 	for _, o := range objects {
 		r.see(&b, o, false, sight{at: now, late: true})

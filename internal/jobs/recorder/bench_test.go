@@ -50,7 +50,7 @@ func BenchmarkUpdateThatChangesNoRun(b *testing.B) {
 			}
 			now := time.Now()
 			if owner == "batch/v1" {
-				run := jobs.NextRun(nil, jobs.SeenPod{Identity: jobs.Identity{UID: o.UID(), Namespace: "n", Name: "p"}, PodSaid: pods.Read(o, nil), Version: o.Version(), Observed: 1})
+				run := jobs.NextRun(nil, jobs.SeenPod{ObjectID: jobs.ObjectID{UID: o.UID(), Namespace: "n", Name: "p"}, PodSaid: pods.Read(o, nil), Version: o.Version(), Observed: 1})
 				r.lives.living[o.UID()] = &life{Run: store.Run{Run: run}, written: true}
 			}
 			b.ReportAllocs()

@@ -68,7 +68,7 @@ func (r *Recorder) reviewLeft(ctx context.Context) error {
 	for _, t := range last {
 		if now := r.living[t.UID]; t.Observed >= since && (now == nil || now.Version != t.Version) {
 			job := &jobs.Job{
-				Identity: t.Identity, NamespaceUID: t.NamespaceUID, State: t.To, Since: t.At, Version: t.Version, Reason: t.Reason, Message: t.Message, Cause: t.Cause,
+				ObjectID: t.ObjectID, NamespaceUID: t.NamespaceUID, State: t.To, Since: t.At, Version: t.Version, Reason: t.Reason, Message: t.Message, Cause: t.Cause,
 			}
 			if t.To.Ended() {
 				job.Ended = t.At
@@ -147,7 +147,7 @@ func (r *Recorder) circumstances(job *jobs.Job, o *cluster.Object) (known jobs.C
 	}
 	known.NameOf = func(uid string) string { return r.nameFor(job, uid) }
 	if job.State == jobs.Queued && r.waits != nil {
-		_, known.Evicted = r.opts.Waits.Queueing(r.idOf(job.Identity))
+		_, known.Evicted = r.opts.Waits.Queueing(r.idOf(job.ObjectID))
 		now := r.living[job.UID]
 		known.Stays = now != nil && now.Version == job.Version
 		known.Queues = r.opts.Waits.ReadsQueues()

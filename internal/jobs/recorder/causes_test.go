@@ -20,7 +20,7 @@ func (m *memory) ends(job, pod, reason string, now jobs.Time) {
 	code := int64(137)
 	m.set(func() {
 		m.runs[pod] = store.Run{Of: 7, Run: &jobs.Run{
-			Identity: jobs.Identity{UID: pod, Namespace: "n", Name: pod}, Job: jobs.Ref{Resource: "jobs.batch", UID: job}, Node: "gpu-07",
+			ObjectID: jobs.ObjectID{UID: pod, Namespace: "n", Name: pod}, Job: jobs.Ref{Resource: "jobs.batch", UID: job}, Node: "gpu-07",
 			Created: now - 9000, Scheduled: now - 8000, Started: now - 7000, Ended: now, Reason: reason, Container: "trainer", ExitCode: &code,
 		}}
 	})
@@ -134,7 +134,7 @@ func TestACauseIsFoundThoughTheJobHasLeftItsState(t *testing.T) {
 				}
 				if strings.HasSuffix(of, "waits") {
 					db.set(func() {
-						db.runs["waits"] = store.Run{Of: 7, Run: &jobs.Run{Identity: jobs.Identity{UID: "waits", Namespace: "n", Name: "waits"}, Job: jobs.Ref{Resource: "jobs.batch", UID: uid}, Created: ended - 9000, Reason: "Unschedulable"}}
+						db.runs["waits"] = store.Run{Of: 7, Run: &jobs.Run{ObjectID: jobs.ObjectID{UID: "waits", Namespace: "n", Name: "waits"}, Job: jobs.Ref{Resource: "jobs.batch", UID: uid}, Created: ended - 9000, Reason: "Unschedulable"}}
 					})
 				}
 				if deleted {
@@ -308,7 +308,7 @@ func TestManyFailuresOfOneNamespaceDoNotCostAnotherItsCauses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := Recorder{reviews: newReviews()}
 			job := func(uid, namespace string, state jobs.State, version int) *jobs.Job {
-				return &jobs.Job{Identity: jobs.Identity{UID: uid, Namespace: namespace, Name: uid}, State: state, Version: uint64(version)}
+				return &jobs.Job{ObjectID: jobs.ObjectID{UID: uid, Namespace: namespace, Name: uid}, State: state, Version: uint64(version)}
 			}
 			for i := range test.standing {
 				r.reviewed(nil, job(fmt.Sprint("m", i), "mallory", jobs.Failed, 1))

@@ -197,7 +197,7 @@ func (r *Recorder) seePod(b *batch, o *cluster.Object, deleted bool, how sight) 
 		}
 	}
 	seen := jobs.SeenPod{
-		Identity: identity, PodSaid: pods.Read(o, r.opts.Waits.DevicesOf(identity.Namespace)), Job: job, Created: createdOf(o), Version: o.Version(), Deleted: deleted,
+		ObjectID: identity, PodSaid: pods.Read(o, r.opts.Waits.DevicesOf(identity.Namespace)), Job: job, Created: createdOf(o), Version: o.Version(), Deleted: deleted,
 		Observed: jobs.At(r.opts.Cluster.Time(how.at)), Late: how.late, Replayed: how.replayed,
 	}
 	if l != nil {
@@ -244,7 +244,7 @@ func (r *Recorder) gonePods(b *batch, there map[string]bool, version uint64, now
 	}
 	slices.SortFunc(gone, func(a, b *life) int { return strings.Compare(a.UID, b.UID) })
 	for _, l := range gone {
-		r.live(b, l, jobs.SeenPod{Identity: l.Identity, Version: version, Created: l.Created, Deleted: true, Observed: jobs.At(r.opts.Cluster.Time(now)), Late: true})
+		r.live(b, l, jobs.SeenPod{ObjectID: l.ObjectID, Version: version, Created: l.Created, Deleted: true, Observed: jobs.At(r.opts.Cluster.Time(now)), Late: true})
 	}
 }
 

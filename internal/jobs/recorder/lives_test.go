@@ -70,7 +70,7 @@ func (w *podWorld) put(name, stage, owner string) {
 		w.none[o.UID()] = true
 		return
 	}
-	w.see(jobs.SeenPod{Identity: jobs.Identity{UID: o.UID(), Namespace: "n", Name: name}, PodSaid: pods.Read(o, nil), Version: o.Version(), Observed: jobs.Time(o.Version())})
+	w.see(jobs.SeenPod{ObjectID: jobs.ObjectID{UID: o.UID(), Namespace: "n", Name: name}, PodSaid: pods.Read(o, nil), Version: o.Version(), Observed: jobs.Time(o.Version())})
 }
 
 func (w *podWorld) remove(name string) {
@@ -84,7 +84,7 @@ func (w *podWorld) remove(name string) {
 	}
 	version := w.api.Delete("pods", "n/"+name)
 	delete(w.uids, name)
-	w.see(jobs.SeenPod{Identity: jobs.Identity{UID: uid}, PodSaid: pods.Read(o, nil), Version: version, Observed: jobs.Time(version), Deleted: true})
+	w.see(jobs.SeenPod{ObjectID: jobs.ObjectID{UID: uid}, PodSaid: pods.Read(o, nil), Version: version, Observed: jobs.Time(version), Deleted: true})
 }
 
 func (w *podWorld) see(seen jobs.SeenPod) {
@@ -377,7 +377,7 @@ func TestAPodOfAPartThatIsGoneIsOfTheTopmostJob(t *testing.T) {
 // again: it must leave where it was all the same.
 func TestARunThatMovesAndChangesInOneBatchLeavesWhereItWas(t *testing.T) {
 	of := func(version uint64, log int64, parked bool) *store.Run {
-		return &store.Run{Run: &jobs.Run{Identity: jobs.Identity{UID: "p"}, Version: version}, Of: log, Parked: parked}
+		return &store.Run{Run: &jobs.Run{ObjectID: jobs.ObjectID{UID: "p"}, Version: version}, Of: log, Parked: parked}
 	}
 	b := &batch{runs: []*store.Run{of(1, 7, true)}}
 	b.add(&batch{runs: []*store.Run{of(2, 7, false)}})
@@ -389,7 +389,7 @@ func TestARunThatMovesAndChangesInOneBatchLeavesWhereItWas(t *testing.T) {
 // A pod is gone whose run nobody is shown yet, and before that is written its run moves to its job:
 // it is not looked for where it was.
 func TestARunThatMovesAfterItsPodIsGoneIsNotedWhereItIs(t *testing.T) {
-	moved := &store.Run{Run: &jobs.Run{Identity: jobs.Identity{UID: "p"}}, Of: 7, Parked: true, Gone: 5}
+	moved := &store.Run{Run: &jobs.Run{ObjectID: jobs.ObjectID{UID: "p"}}, Of: 7, Parked: true, Gone: 5}
 	b := &batch{gone: []store.Gone{{Pod: "p", At: 5}, {Pod: "other", At: 5}}}
 	b.add(&batch{runs: []*store.Run{moved}, gone: []store.Gone{{Pod: "last", Of: 7, At: 6}}})
 	if len(b.runs) != 1 || len(b.gone) != 2 || b.gone[0].Pod != "other" || b.gone[1].Pod != "last" {

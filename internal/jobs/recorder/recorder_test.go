@@ -425,7 +425,7 @@ func (o *observer) put(name string, state jobs.State) {
 	if err != nil {
 		panic(err)
 	}
-	o.see(jobs.Seen{Identity: jobs.Identity{UID: uid, Namespace: "n", Name: name}, Version: version, Said: said})
+	o.see(jobs.Seen{ObjectID: jobs.ObjectID{UID: uid, Namespace: "n", Name: name}, Version: version, Said: said})
 }
 
 // remove removes those that are there, all in one revision.
@@ -440,7 +440,7 @@ func (o *observer) remove(names ...string) {
 	}
 	version := o.api.Delete("jobs", keys...)
 	for _, name := range names {
-		o.see(jobs.Seen{Identity: jobs.Identity{UID: o.names[name]}, Version: version, Deleted: true})
+		o.see(jobs.Seen{ObjectID: jobs.ObjectID{UID: o.names[name]}, Version: version, Deleted: true})
 		delete(o.names, name)
 	}
 }

@@ -161,7 +161,7 @@ func (r *Recorder) explainOne(b *batch, uid string, now time.Time) (steps int) {
 		}
 		says = r.opts.Waits.WhyInPart
 	}
-	why, known, steps := says(r.idOf(job.Identity))
+	why, known, steps := says(r.idOf(job.ObjectID))
 	if why.Reason == "" && !known {
 		w.due[uid] = now.Add(look) // there may be a reason that could not be read yet
 		return steps
@@ -197,7 +197,7 @@ func (r *Recorder) explainOne(b *batch, uid string, now time.Time) (steps int) {
 }
 
 // idOf is a job as those know it who say why it waits.
-func (r *Recorder) idOf(job jobs.Identity) ownerref.ID {
+func (r *Recorder) idOf(job jobs.ObjectID) ownerref.ID {
 	kind := r.opts.Store.Kind()
 	return ownerref.ID{Namespace: job.Namespace, UID: job.UID, Group: kind.Group, Kind: kind.Kind, Name: job.Name}
 }
@@ -210,7 +210,7 @@ func (r *Recorder) explainHeld(t *jobs.Transition, job *jobs.Job) {
 	if r.opts.Waits == nil || !t.To.Held() || !begun || t.Reason != "" {
 		return
 	}
-	why, _ := r.opts.Waits.Queueing(r.idOf(job.Identity))
+	why, _ := r.opts.Waits.Queueing(r.idOf(job.ObjectID))
 	if why.Reason == "" {
 		return
 	}

@@ -320,7 +320,7 @@ func TestJobsOfOneNamespaceDoNotDelayReasonsOfAnother(t *testing.T) {
 	r := Recorder{living: map[string]*jobs.Job{}, waits: &waits{due: map[string]time.Time{}, paces: map[string]pace{}}}
 	now := time.Now()
 	wait := func(uid, namespace string, due time.Time) {
-		r.living[uid] = &jobs.Job{Identity: jobs.Identity{UID: uid, Namespace: namespace}, State: jobs.Pending}
+		r.living[uid] = &jobs.Job{ObjectID: jobs.ObjectID{UID: uid, Namespace: namespace}, State: jobs.Pending}
 		r.waits.due[uid] = due
 	}
 	for n := range 20 * batchSize {

@@ -192,9 +192,9 @@ func undisturbed(t *testing.T, set *rules.Set, life *recordings.Life) recorded {
 
 func ruleSet(t *testing.T) *rules.Set {
 	t.Helper()
-	var kinds []rules.Kind
+	var kinds []rules.KindRules
 	for _, kind := range rules.Ready() {
-		kinds = append(kinds, rules.Kind{Resource: kind})
+		kinds = append(kinds, rules.KindRules{Resource: kind})
 	}
 	set, err := rules.New(rules.Options{Kinds: kinds})
 	if err != nil {

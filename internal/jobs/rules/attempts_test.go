@@ -234,7 +234,7 @@ func TestARetryThatFailsBeforeItIsSeenRunningIsAnAttempt(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			seen := jobs.Seen{Identity: jobs.Identity{UID: "u", Namespace: "n", Name: "j"}, Said: said, Version: uint64(10 + i), Observed: jobs.Time(1_000 * (i + 1))}
+			seen := jobs.Seen{ObjectID: jobs.ObjectID{UID: "u", Namespace: "n", Name: "j"}, Said: said, Version: uint64(10 + i), Observed: jobs.Time(1_000 * (i + 1))}
 			next, transition := jobs.Next(job, seen)
 			if next != nil {
 				job = next

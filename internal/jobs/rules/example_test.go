@@ -11,7 +11,7 @@ import (
 // A kind without a built-in rule is read by expressions. A word that none of them knows says
 // nothing, and the job stays what it was.
 func ExampleNew() {
-	set, err := rules.New(rules.Options{Key: "history", Kinds: []rules.Kind{{
+	set, err := rules.New(rules.Options{Key: "history", Kinds: []rules.KindRules{{
 		Resource: "experiments.example.com",
 		State:    `{'queued': 'Pending', 'active': 'Running', 'done': 'Succeeded'}[object.status.phase]`,
 		Message:  `object.status.note`,

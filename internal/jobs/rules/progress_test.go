@@ -47,7 +47,7 @@ func TestRecordedLivesSayHowFarTheyAre(t *testing.T) {
 					t.Errorf("%+v", said.Progress)
 				}
 				last = said.Progress
-				if next, _ := jobs.Next(job, jobs.Seen{Identity: jobs.Identity{UID: o.UID()}, Version: o.Version(), Said: said}); next != nil {
+				if next, _ := jobs.Next(job, jobs.Seen{ObjectID: jobs.ObjectID{UID: o.UID()}, Version: o.Version(), Said: said}); next != nil {
 					job = next
 				}
 			}

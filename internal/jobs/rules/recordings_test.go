@@ -42,7 +42,7 @@ func TestRecordedWorkloadsAreToldAsWhatTheyManage(t *testing.T) {
 			if err != nil {
 				t.Error(err)
 			}
-			next, transition := jobs.Next(job, jobs.Seen{Identity: jobs.Identity{UID: o.UID()}, Version: o.Version(), Said: said})
+			next, transition := jobs.Next(job, jobs.Seen{ObjectID: jobs.ObjectID{UID: o.UID()}, Version: o.Version(), Said: said})
 			if next != nil {
 				job = next
 			}

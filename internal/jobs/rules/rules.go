@@ -13,8 +13,8 @@ import (
 // Jobs is the kind that is always recorded.
 const Jobs = "jobs.batch"
 
-// Kind is a kind with its expressions. What has no expression is read by the kind's built-in rule, if there is one.
-type Kind struct {
+// KindRules is a kind with its expressions. What has no expression is read by the kind's built-in rule, if there is one.
+type KindRules struct {
 	Resource string // resource.group, as in trainjobs.trainer.kubeflow.org
 	State    string
 	Reason   string
@@ -26,7 +26,7 @@ type Kind struct {
 type Options struct {
 	Key   string // history
 	Owner string // an expression for the owner of objects of all kinds; empty: annotation or label kubecast.io/owner, then the kind's own
-	Kinds []Kind
+	Kinds []KindRules
 }
 
 // Set has the rules of all kinds. It may be used concurrently, and so may its rules.

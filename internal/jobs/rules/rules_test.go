@@ -45,7 +45,7 @@ func objectWith(t testing.TB, metadata, members string) *cluster.Object {
 var readySet = sync.OnceValues(func() (*Set, error) {
 	opts := Options{Key: "history"}
 	for _, name := range Ready() {
-		opts.Kinds = append(opts.Kinds, Kind{Resource: name})
+		opts.Kinds = append(opts.Kinds, KindRules{Resource: name})
 	}
 	return New(opts)
 })
@@ -341,15 +341,15 @@ func TestOwnersAndQueues(t *testing.T) {
 func TestWrongRulesAreNamed(t *testing.T) {
 	for want, opts := range map[string]Options{
 		"history.owner: ":                         {Owner: `object.`},
-		"history.kinds[0].resource: is missing":   {Kinds: []Kind{{}}},
-		"history.kinds[0].resource: jobs.batch":   {Kinds: []Kind{{Resource: Jobs}}},
-		"history.kinds[1].resource: ":             {Kinds: []Kind{{Resource: "rayjobs.ray.io"}, {Resource: "rayjobs.ray.io"}}},
-		"history.kinds[0].state: is missing":      {Kinds: []Kind{{Resource: "things.example.org"}}},
-		"history.kinds[0].state: ERROR":           {Kinds: []Kind{{Resource: "things.example.org", State: `phase`}}},
-		"history.kinds[0].state: \"Runing\"":      {Kinds: []Kind{{Resource: "things.example.org", State: `object.x ? 'Runing' : ''`}}},
-		"history.kinds[0].state: \"Deleted\"":     {Kinds: []Kind{{Resource: "things.example.org", State: `'Deleted'`}}},
-		"history.kinds[0].reason: \"1 + 2\" give": {Kinds: []Kind{{Resource: "rayjobs.ray.io", Reason: `1 + 2`}}},
-		"history.kinds[0].queue: ":                {Kinds: []Kind{{Resource: "rayjobs.ray.io", Queue: `object.condition(7)`}}},
+		"history.kinds[0].resource: is missing":   {Kinds: []KindRules{{}}},
+		"history.kinds[0].resource: jobs.batch":   {Kinds: []KindRules{{Resource: Jobs}}},
+		"history.kinds[1].resource: ":             {Kinds: []KindRules{{Resource: "rayjobs.ray.io"}, {Resource: "rayjobs.ray.io"}}},
+		"history.kinds[0].state: is missing":      {Kinds: []KindRules{{Resource: "things.example.org"}}},
+		"history.kinds[0].state: ERROR":           {Kinds: []KindRules{{Resource: "things.example.org", State: `phase`}}},
+		"history.kinds[0].state: \"Runing\"":      {Kinds: []KindRules{{Resource: "things.example.org", State: `object.x ? 'Runing' : ''`}}},
+		"history.kinds[0].state: \"Deleted\"":     {Kinds: []KindRules{{Resource: "things.example.org", State: `'Deleted'`}}},
+		"history.kinds[0].reason: \"1 + 2\" give": {Kinds: []KindRules{{Resource: "rayjobs.ray.io", Reason: `1 + 2`}}},
+		"history.kinds[0].queue: ":                {Kinds: []KindRules{{Resource: "rayjobs.ray.io", Queue: `object.condition(7)`}}},
 	} {
 		opts.Key = "history"
 		if _, err := New(opts); err == nil || !strings.HasPrefix(err.Error(), want) {
@@ -361,7 +361,7 @@ func TestWrongRulesAreNamed(t *testing.T) {
 // A configured kind gets objects without nulls, numbers that can be compared, and what the job was;
 // what fails says nothing.
 func TestConfiguredRules(t *testing.T) {
-	set, err := New(Options{Key: "history", Kinds: []Kind{
+	set, err := New(Options{Key: "history", Kinds: []KindRules{
 		{Resource: "things.example.org", State: `!has(object.status) ? '' : object.status.done == 3 ? 'Succeeded' : state == 'Suspended' ? 'Pending' : object.status.phase`,
 			Reason: `object.status.reason`, Message: `state + '!'`, Queue: `object.spec.pool`},
 		{Resource: "rayjobs.ray.io", Reason: `'mine'`},
@@ -399,7 +399,7 @@ func TestConfiguredRules(t *testing.T) {
 
 // A user who can write objects cannot keep the recorder busy with one of them.
 func TestEvaluationsAreBounded(t *testing.T) {
-	set, err := New(Options{Key: "history", Kinds: []Kind{{Resource: "things.example.org",
+	set, err := New(Options{Key: "history", Kinds: []KindRules{{Resource: "things.example.org",
 		State: `object.spec.all.all(a, object.spec.all.exists(b, object.condition(string(a + b)).status == 'x')) ? 'Running' : 'Failed'`}}})
 	if err != nil {
 		t.Fatal(err)

@@ -35,7 +35,7 @@ func TestWhatIsRemovedWhileItIsReadIsNotPassedOver(t *testing.T) {
 			b := store.Batch{To: log.Version + 1, Jobs: make([]*jobs.Job, 1)}
 			for _, state := range c.states {
 				job, transition := jobs.Next(b.Jobs[0], jobs.Seen{
-					Identity: jobs.Identity{UID: c.name, Namespace: "team", Name: c.name}, Version: b.To, Created: 1000, Observed: 2000,
+					ObjectID: jobs.ObjectID{UID: c.name, Namespace: "team", Name: c.name}, Version: b.To, Created: 1000, Observed: 2000,
 					Said: jobs.Said{State: state}, Deleted: state == jobs.Deleted,
 				})
 				b.Jobs[0], b.Transitions = job, append(b.Transitions, transition)

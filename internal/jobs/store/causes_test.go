@@ -103,7 +103,7 @@ func TestACauseIsOfTheTransitionThatItExplains(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		log := take(t, s, "a")
 		for _, states := range [][2]jobs.State{{jobs.Running, jobs.Failed}, {jobs.Failed, jobs.Queued}, {jobs.Queued, jobs.Queued}, {jobs.Running, jobs.Failed}} {
-			b := Batch{To: log.Version + 1, Transitions: []*jobs.Transition{{Identity: jobs.Identity{UID: "u", Namespace: "n", Name: "u"}, Version: 7, From: states[0], To: states[1], At: 5, Observed: 5}}}
+			b := Batch{To: log.Version + 1, Transitions: []*jobs.Transition{{ObjectID: jobs.ObjectID{UID: "u", Namespace: "n", Name: "u"}, Version: 7, From: states[0], To: states[1], At: 5, Observed: 5}}}
 			log = write(t, s, log, b)
 		}
 		log = write(t, s, log, Batch{To: log.Version + 1, Causes: []KnownCause{

@@ -94,7 +94,7 @@ func TestStalledUsersHoldNoConnectionOfTheRecorders(t *testing.T) {
 		}
 		for i := range 20 {
 			next, transition := jobs.Next(nil, jobs.Seen{
-				Identity: jobs.Identity{UID: fmt.Sprint("u", i), Namespace: "n", Name: "n"}, Version: log.Version + 1, Created: 1, Observed: 2, Said: jobs.Said{State: jobs.Running},
+				ObjectID: jobs.ObjectID{UID: fmt.Sprint("u", i), Namespace: "n", Name: "n"}, Version: log.Version + 1, Created: 1, Observed: 2, Said: jobs.Said{State: jobs.Running},
 			})
 			log = write(t, recorder, log, Batch{To: log.Version + 1, Transitions: []*jobs.Transition{transition}, Jobs: []*jobs.Job{next}})
 		}

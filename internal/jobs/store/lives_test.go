@@ -14,7 +14,7 @@ func grown(to uint64, now jobs.Time) (b Batch) {
 	for life := range lengths - 1 {
 		uid := fmt.Sprintf("u%02d", life)
 		seen := jobs.Seen{
-			Identity: jobs.Identity{UID: uid, Namespace: "n0", Name: uid}, Version: to, Created: now - 1000<<life + 1, Observed: now,
+			ObjectID: jobs.ObjectID{UID: uid, Namespace: "n0", Name: uid}, Version: to, Created: now - 1000<<life + 1, Observed: now,
 			Said: jobs.Said{State: jobs.Running, At: now},
 		}
 		job, transition := jobs.Next(nil, seen)
@@ -84,7 +84,7 @@ func TestAJobThatGrowsOlderWhileAPageIsReadIsOnIt(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		const now = 1 << 42
 		job, transition := jobs.Next(nil, jobs.Seen{
-			Identity: jobs.Identity{UID: "u", Namespace: "n", Name: "j"}, Version: 7, Created: now - 1000, Observed: now, Said: jobs.Said{State: jobs.Running, At: now}})
+			ObjectID: jobs.ObjectID{UID: "u", Namespace: "n", Name: "j"}, Version: 7, Created: now - 1000, Observed: now, Said: jobs.Said{State: jobs.Running, At: now}})
 		log := write(t, s, take(t, s, "a"), Batch{To: 7, Jobs: []*jobs.Job{job}, Transitions: []*jobs.Transition{transition}})
 		q := s.search(log, Filter{Since: now}, search{table: "jobs", key: "uid", by: "created", page: "created DESC, uid DESC", order: "jobs_created", state: "state", time: "since"})
 		by, err := q.fewLives(t.Context(), JobAfter{}, firstWindow)

@@ -66,7 +66,7 @@ func seen(to uint64, namespace, owner string, uids []string, states ...jobs.Stat
 		var job *jobs.Job
 		for _, state := range states {
 			next, transition := jobs.Next(job, jobs.Seen{
-				Identity: jobs.Identity{UID: uid, Namespace: namespace, Name: "name-" + uid},
+				ObjectID: jobs.ObjectID{UID: uid, Namespace: namespace, Name: "name-" + uid},
 				Said:     jobs.Said{State: state, Owner: owner, Queue: "q", Reason: "R", Message: "ä'\"\\?$1", Requests: map[string]string{"cpu": "2"}, Progress: jobs.Progress{Done: int64(i), Of: 1000}, Counts: jobs.Counts{Failures: int64(i), Done: 2}},
 				Version:  to, Created: jobs.Time(1000 + i), Observed: jobs.Time(2000 + 10*i), Deleted: state == jobs.Deleted,
 			})

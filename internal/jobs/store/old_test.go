@@ -175,7 +175,7 @@ func isGoneOnWith(t *testing.T, s *Store) {
 	}
 	was := living[slices.IndexFunc(living, func(j *jobs.Job) bool { return j.UID == "job-running-team-b" })]
 	next, transition := jobs.Next(was, jobs.Seen{
-		Identity: was.Identity, Version: log.Version + 1, Created: was.Created, Observed: oldNow, Said: jobs.Said{State: jobs.Failed, Owner: was.Owner, Progress: jobs.Progress{Done: 2, Of: 3}},
+		ObjectID: was.ObjectID, Version: log.Version + 1, Created: was.Created, Observed: oldNow, Said: jobs.Said{State: jobs.Failed, Owner: was.Owner, Progress: jobs.Progress{Done: 2, Of: 3}},
 	})
 	next.Cause = &jobs.Cause{Text: "main was OOM-killed", Reason: jobs.OOMKilled}
 	transition.Cause = next.Cause

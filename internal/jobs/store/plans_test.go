@@ -80,7 +80,7 @@ func TestJobsOfAnotherTimeThanTheirCreationAreFoundAtOnce(t *testing.T) {
 			for i := from; i < from+2000; i++ {
 				created := jobs.Time(1_000_000 + 100*i)
 				next, transition := jobs.Next(nil, jobs.Seen{
-					Identity: jobs.Identity{UID: fmt.Sprintf("u%05d", i), Namespace: "n", Name: "n"}, Version: b.To, Created: created, Observed: created + life,
+					ObjectID: jobs.ObjectID{UID: fmt.Sprintf("u%05d", i), Namespace: "n", Name: "n"}, Version: b.To, Created: created, Observed: created + life,
 					Said: jobs.Said{State: jobs.Running},
 				})
 				if i == 3 {

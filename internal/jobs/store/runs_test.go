@@ -30,7 +30,7 @@ func takePods(t testing.TB, s *Store) Log {
 // podOf is the run of a pod of a job.
 func podOf(pod string, of int64, job string, created jobs.Time) *Run {
 	return &Run{Of: of, Owner: "ann", Queue: "q", Run: &jobs.Run{
-		Identity: jobs.Identity{UID: pod, Namespace: "n", Name: "pod-" + pod}, Job: jobs.Ref{Resource: "jobs.batch", Name: "name-" + job, UID: job},
+		ObjectID: jobs.ObjectID{UID: pod, Namespace: "n", Name: "pod-" + pod}, Job: jobs.Ref{Resource: "jobs.batch", Name: "name-" + job, UID: job},
 		Created: created, Requests: map[string]string{"cpu": "2"},
 	}}
 }

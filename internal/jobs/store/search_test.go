@@ -55,7 +55,7 @@ func (m *modelOfPages) write(t *testing.T, batch int) {
 			continue
 		}
 		seen := jobs.Seen{
-			Identity: jobs.Identity{UID: uid, Namespace: "rare", Name: "n" + uid}, Version: b.To, Observed: jobs.Time(1000*batch + i),
+			ObjectID: jobs.ObjectID{UID: uid, Namespace: "rare", Name: "n" + uid}, Version: b.To, Observed: jobs.Time(1000*batch + i),
 			Created: jobs.Time(1000*batch) / 4000 * 4000, Said: jobs.Said{State: jobs.States()[random.IntN(7)], Owner: "robot", Queue: "q"},
 		}
 		if random.IntN(2) == 0 { // else many are of one time
@@ -146,13 +146,13 @@ func (m *modelOfPages) ask(t *testing.T, times int) {
 		}
 		var wantJobs, gotJobs []string
 		for _, j := range all {
-			if f.finds(j.Identity, j.Owner, j.Queue, j.State, j.Since, j.Cause) && (after == JobAfter{} || j.Created < after.Created || j.Created == after.Created && j.UID < after.UID) {
+			if f.finds(j.ObjectID, j.Owner, j.Queue, j.State, j.Since, j.Cause) && (after == JobAfter{} || j.Created < after.Created || j.Created == after.Created && j.UID < after.UID) {
 				wantJobs = append(wantJobs, j.UID)
 			}
 		}
 		var want, got []uint64
 		for _, tr := range slices.Backward(m.transitions) {
-			if f.finds(tr.Identity, tr.Owner, tr.Queue, tr.To, tr.At, tr.Cause) && (before == 0 || tr.Seq < before) {
+			if f.finds(tr.ObjectID, tr.Owner, tr.Queue, tr.To, tr.At, tr.Cause) && (before == 0 || tr.Seq < before) {
 				want = append(want, tr.Seq)
 			}
 		}
@@ -182,7 +182,7 @@ func oneAfterAnother(t *testing.T, s *Store, jobList int) Log {
 	b := Batch{To: 1}
 	for n := range jobList {
 		next, transition := jobs.Next(nil, jobs.Seen{
-			Identity: jobs.Identity{UID: fmt.Sprintf("u%03d", n), Namespace: "n", Name: fmt.Sprintf("job-%03d", n)}, Version: b.To, Created: jobs.Time(1000 * (n + 1)), Observed: jobs.Time(1000 * (n + 1)),
+			ObjectID: jobs.ObjectID{UID: fmt.Sprintf("u%03d", n), Namespace: "n", Name: fmt.Sprintf("job-%03d", n)}, Version: b.To, Created: jobs.Time(1000 * (n + 1)), Observed: jobs.Time(1000 * (n + 1)),
 			Said: jobs.Said{State: jobs.Running},
 		})
 		b.Jobs, b.Transitions = append(b.Jobs, next), append(b.Transitions, transition)
@@ -379,7 +379,7 @@ func anyFilter(random *rand.Rand) (f Filter) {
 }
 
 // finds is what a filter means.
-func (f Filter) finds(is jobs.Identity, owner, queue string, state jobs.State, at jobs.Time, cause *jobs.Cause) bool {
+func (f Filter) finds(is jobs.ObjectID, owner, queue string, state jobs.State, at jobs.Time, cause *jobs.Cause) bool {
 	if len(f.Causes) > 0 && (cause == nil || !slices.Contains(f.Causes, cause.Reason)) {
 		return false
 	}

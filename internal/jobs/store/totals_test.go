@@ -51,7 +51,7 @@ func (w *podWorld) live() {
 		}
 		there[uid] = true
 		was, run := w.runs[uid], &jobs.Run{
-			Identity: jobs.Identity{UID: uid, Namespace: job.Namespace, Name: uid}, Job: jobs.Ref{Resource: jobLog.Resource, Name: job.Name, UID: job.UID},
+			ObjectID: jobs.ObjectID{UID: uid, Namespace: job.Namespace, Name: uid}, Job: jobs.Ref{Resource: jobLog.Resource, Name: job.Name, UID: job.UID},
 			Created:  job.Created + jobs.Time(w.random.IntN(50)*second),
 			Requests: map[string]string{"cpu": []string{"250m", "2", "many"}[w.random.IntN(3)], "memory": "3Gi", "x.example/gpu": fmt.Sprint(w.random.IntN(2))},
 		}
@@ -174,7 +174,7 @@ func TestNobodyInventsThatAJobHadNoPods(t *testing.T) {
 		log := take(t, s, "a")
 		now := jobs.At(time.Now())
 		lives := func(uid string, from, end jobs.Time) *jobs.Job {
-			return &jobs.Job{Identity: jobs.Identity{UID: uid}, Created: from, Ended: end}
+			return &jobs.Job{ObjectID: jobs.ObjectID{UID: uid}, Created: from, Ended: end}
 		}
 		part := lives("part", now-1000, 0) // its pods are counted with the topmost job
 		part.Parent = jobs.Ref{Resource: "trainjobs.trainer.kubeflow.org", Name: "train", UID: "train"}
@@ -221,7 +221,7 @@ func TestRunsThatAreForgottenAreNotTakenForNone(t *testing.T) {
 		var all []*jobs.Job
 		b := Batch{To: pods.Version + 1}
 		for _, uid := range numbered("u", runsAtOnceRemoved+1) {
-			all = append(all, &jobs.Job{Identity: jobs.Identity{UID: uid}, Created: now - 9*hour, Ended: now - 8*hour})
+			all = append(all, &jobs.Job{ObjectID: jobs.ObjectID{UID: uid}, Created: now - 9*hour, Ended: now - 8*hour})
 			b.Runs = append(b.Runs, podOf("pod of "+uid, log.ID, uid, now-9*hour))
 		}
 		pods = write(t, s, pods, b)

@@ -221,7 +221,7 @@ func TestAGatewayOfBeforeForgetsNotThatATimeIsNotKnown(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		log := take(t, s, "a")
 		job, transition := jobs.Next(nil, jobs.Seen{
-			Identity: jobs.Identity{UID: "u", Namespace: "n", Name: "j"}, Version: 1, Created: 1000, Observed: 900_000, Late: true,
+			ObjectID: jobs.ObjectID{UID: "u", Namespace: "n", Name: "j"}, Version: 1, Created: 1000, Observed: 900_000, Late: true,
 			Said: jobs.Said{State: jobs.Running, Counts: jobs.Counts{Failures: 1}},
 		})
 		job.StoppedLate = true

@@ -37,7 +37,7 @@ func newSerialWorld(t *testing.T, s *Store) *serialWorld {
 	b := Batch{To: 1}
 	for i := range serialJobs {
 		next, transition := jobs.Next(nil, jobs.Seen{
-			Identity: jobs.Identity{UID: fmt.Sprintf("u%02d", i), Namespace: fmt.Sprintf("n%d", i%2), Name: "n"}, Version: 1, Created: jobs.Time(i+1) * second, Observed: jobs.Time(i+1) * second,
+			ObjectID: jobs.ObjectID{UID: fmt.Sprintf("u%02d", i), Namespace: fmt.Sprintf("n%d", i%2), Name: "n"}, Version: 1, Created: jobs.Time(i+1) * second, Observed: jobs.Time(i+1) * second,
 			Said: jobs.Said{State: jobs.Pending, Owner: "o", Requests: map[string]string{"cpu": "3"}},
 		})
 		b.Jobs, b.Transitions = append(b.Jobs, next), append(b.Transitions, transition)
@@ -65,7 +65,7 @@ func (w *serialWorld) turn(at jobs.Time, which func(job int) bool) {
 			if job.State == jobs.Running {
 				state = jobs.Suspended
 			}
-			next, transition := jobs.Next(job, jobs.Seen{Identity: job.Identity, Version: states.To, Created: job.Created, Observed: at, Said: jobs.Said{State: state, Owner: "o", Requests: job.Requests}})
+			next, transition := jobs.Next(job, jobs.Seen{ObjectID: job.ObjectID, Version: states.To, Created: job.Created, Observed: at, Said: jobs.Said{State: state, Owner: "o", Requests: job.Requests}})
 			w.jobs[i], states.Jobs, states.Transitions = next, append(states.Jobs, next), append(states.Transitions, transition)
 			continue
 		}

@@ -44,7 +44,7 @@ func randomLives(random *rand.Rand, n, seconds int) (lives []life, b Batch) {
 				continue
 			}
 			next, transition := jobs.Next(job, jobs.Seen{
-				Identity: jobs.Identity{UID: l.uid, Namespace: l.namespace, Name: l.uid},
+				ObjectID: jobs.ObjectID{UID: l.uid, Namespace: l.namespace, Name: l.uid},
 				Said: jobs.Said{State: state, Owner: l.owner, Queue: l.queue, Requests: map[string]string{
 					"cpu": fmt.Sprintf("%dm", int(1000*l.cpus)), "a.example/gpu": fmt.Sprint(l.gpus), "memory": "1Gi",
 				}},
@@ -250,7 +250,7 @@ func TestBeginningsThatNobodySawAreInNoPercentile(t *testing.T) {
 			var job *jobs.Job
 			for at, state := range []jobs.State{jobs.Running, jobs.Succeeded} {
 				next, transition := jobs.Next(job, jobs.Seen{
-					Identity: jobs.Identity{UID: fmt.Sprintf("u%d", i), Namespace: "n", Name: "j"}, Version: 1, Created: 1 * second, Said: jobs.Said{State: state},
+					ObjectID: jobs.ObjectID{UID: fmt.Sprintf("u%d", i), Namespace: "n", Name: "j"}, Version: 1, Created: 1 * second, Said: jobs.Said{State: state},
 					Observed: jobs.Time((4 + 990*(1-i%2) + at) * second), Late: late && at == 0,
 				})
 				job, b.Transitions = next, append(b.Transitions, transition)
@@ -308,7 +308,7 @@ func TestUsageSaysOfHowManyJobsNobodyKnows(t *testing.T) {
 			var job *jobs.Job
 			for i, state := range life.states {
 				next, transition := jobs.Next(job, jobs.Seen{
-					Identity: jobs.Identity{UID: uid, Namespace: uid, Name: "j"}, Version: 1, Created: life.created, Said: jobs.Said{State: state},
+					ObjectID: jobs.ObjectID{UID: uid, Namespace: uid, Name: "j"}, Version: 1, Created: life.created, Said: jobs.Said{State: state},
 					Observed: now - 500 + jobs.Time(i), Late: life.late && i == 0, Deleted: state == jobs.Deleted,
 				})
 				job, b.Transitions = next, append(b.Transitions, transition)
@@ -345,7 +345,7 @@ func TestRunsOfWhichNobodySawTheEndAreInNoPercentile(t *testing.T) {
 		for i := range 2 {
 			var job *jobs.Job
 			for at, seen := range []jobs.Seen{{Said: jobs.Said{State: jobs.Running}}, {Deleted: true, Late: i == 1}} {
-				seen.Identity, seen.Version, seen.Created = jobs.Identity{UID: fmt.Sprintf("u%d", i), Namespace: "n", Name: "j"}, 1, 1*second
+				seen.ObjectID, seen.Version, seen.Created = jobs.ObjectID{UID: fmt.Sprintf("u%d", i), Namespace: "n", Name: "j"}, 1, 1*second
 				seen.Observed = jobs.Time((2 + at*(1+599*i)) * second)
 				next, transition := jobs.Next(job, seen)
 				job, b.Transitions = next, append(b.Transitions, transition)

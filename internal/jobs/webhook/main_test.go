@@ -88,7 +88,7 @@ func (p *history) write(uid string, states ...jobs.State) {
 	var job *jobs.Job
 	for _, state := range states {
 		next, transition := jobs.Next(job, jobs.Seen{
-			Identity: jobs.Identity{UID: uid, Namespace: namespace, Name: "name-" + uid}, Said: jobs.Said{State: state, Message: "because"},
+			ObjectID: jobs.ObjectID{UID: uid, Namespace: namespace, Name: "name-" + uid}, Said: jobs.Said{State: state, Message: "because"},
 			Version: b.To, Created: 1000, Observed: jobs.At(time.Now()),
 		})
 		job = next
