@@ -356,7 +356,7 @@ func TestHistoryStreamSaysThatItsClusterIsAway(t *testing.T) {
 			}()
 			c.eventually("it is recorded, or known that another one does", func() bool {
 				logs := c.past.Status().Logs
-				return len(logs) == 1 && logs[0].State == map[bool]recorder.State{true: recorder.Recording, false: recorder.Standby}[recording] && (!recording || logs[0].Seq == 1)
+				return len(logs) == 1 && logs[0].Phase == map[bool]recorder.Phase{true: recorder.Recording, false: recorder.Standby}[recording] && (!recording || logs[0].Seq == 1)
 			})
 			s := c.stream("/stream?past=" + url.QueryEscape(allJobs+"?limit=0"))
 			s.expect("past.synced")

@@ -208,7 +208,7 @@ func (s *Server) debugHistory(w http.ResponseWriter, _ *http.Request) {
 		if log.Err != nil {
 			failure = fmt.Sprintf("%q", log.Err)
 		}
-		table.Row("%s\t%s\t%s\t%s\t%d\t%d\t%d\t%s\t%s", log.Cluster, log.Kind, log.State,
+		table.Row("%s\t%s\t%s\t%s\t%d\t%d\t%d\t%s\t%s", log.Cluster, log.Kind, log.Phase,
 			time.Since(log.Since).Round(time.Second), log.Version, log.Seq, log.Jobs, behind, failure)
 	}
 	table.End()

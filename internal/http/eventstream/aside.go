@@ -13,7 +13,7 @@ import (
 // nothing.
 type Aside struct {
 	asked *asked
-	then  func(err error) Progress
+	then  func(err error) ReadResult
 }
 
 type asked struct {
@@ -22,10 +22,10 @@ type asked struct {
 	err    error // counts once done
 }
 
-// Ask begins to ask, in place of what was asked before. It returns the Progress of the Read that
+// Ask begins to ask, in place of what was asked before. It returns the ReadResult of the Read that
 // calls it. Once there is an answer, Read is called again, and Answered calls then. What ask finds,
 // it keeps where only then looks for it.
-func (a *Aside) Ask(to Sink, ask func(ctx context.Context) error, then func(err error) Progress) Progress {
+func (a *Aside) Ask(to Sink, ask func(ctx context.Context) error, then func(err error) ReadResult) ReadResult {
 	a.Drop()
 	question := &asked{}
 	a.asked, a.then = question, then
@@ -34,16 +34,16 @@ func (a *Aside) Ask(to Sink, ask func(ctx context.Context) error, then func(err 
 		question.done.Store(true)
 		to.Wake()
 	})
-	return Progress{Behind: true}
+	return ReadResult{Behind: true}
 }
 
 // Answered reports whether something is asked: then it returns what Read is to return.
-func (a *Aside) Answered() (p Progress, asking bool) {
+func (a *Aside) Answered() (p ReadResult, asking bool) {
 	switch question := a.asked; {
 	case question == nil:
 		return p, false
 	case !question.done.Load():
-		return Progress{Behind: true}, true
+		return ReadResult{Behind: true}, true
 	default:
 		then := a.then
 		a.asked, a.then = nil, nil
@@ -51,14 +51,14 @@ func (a *Aside) Answered() (p Progress, asking bool) {
 	}
 }
 
-// FailureOf is the Progress of a source that cannot be read, since what it asked failed. That its
+// FailureOf is the ReadResult of a source that cannot be read, since what it asked failed. That its
 // caller asks for much else just now ends a stream of this source alone; on a stream of several it
 // concerns no other source.
-func FailureOf(err error, prefix string) Progress {
+func FailureOf(err error, prefix string) ReadResult {
 	if prefix == "" && reply.To(err).Code == http.StatusTooManyRequests {
-		return Progress{Outcome: Limit}
+		return ReadResult{Outcome: Limit}
 	}
-	return Progress{Outcome: Unavailable}
+	return ReadResult{Outcome: Unavailable}
 }
 
 // Drop gives up what is asked.

@@ -274,9 +274,9 @@ func (b *beginning) Find(context.Context, From) {}
 
 func (b *beginning) Begin(Freshness) (claim stream.Claim, reset string) { return b.from.Claim, "" }
 
-func (b *beginning) Read(_ context.Context, to Sink) Progress {
+func (b *beginning) Read(_ context.Context, to Sink) ReadResult {
 	b.tellWhy(to)
-	return Progress{Claim: b.from.Claim, Due: b.due(), Behind: true}
+	return ReadResult{Claim: b.from.Claim, Due: b.due(), Behind: true}
 }
 
 // tellWhy tells the client why the source has not begun, if that has not begun for long. One that

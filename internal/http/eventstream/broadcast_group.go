@@ -38,14 +38,14 @@ type group struct {
 	source  Shareable
 	encoder serverSentEvents
 	out     frames
-	names   []string        // of the source
-	claims  []stream.Claim  // scratch
-	id      []byte          // scratch
-	alarm   scheduler.Entry // rings when the source is due
-	task    *budget.Task    // in which it is served
-	cut     bool            // the source was stopped, as enough was collected
-	since   Place           // the place behind the last batch: nothing was to be told from there on
-	batch   *batch          // that is being sent; nil: none
+	names   []string             // of the source
+	claims  []stream.Claim       // scratch
+	id      []byte               // scratch
+	alarm   scheduler.AlarmEntry // rings when the source is due
+	task    *budget.Task         // in which it is served
+	cut     bool                 // the source was stopped, as enough was collected
+	since   Place                // the place behind the last batch: nothing was to be told from there on
+	batch   *batch               // that is being sent; nil: none
 
 	// Guarded by peers.mu.
 	members []*session

@@ -398,7 +398,7 @@ func (r *running) peers() *peers {
 // panickingSource fails when it is read.
 type panickingSource struct{ Shareable }
 
-func (panickingSource) Read(context.Context, Sink) Progress { panic(apitest.SecretDetail) }
+func (panickingSource) Read(context.Context, Sink) ReadResult { panic(apitest.SecretDetail) }
 
 // TestPanicOfAGroupEndsNoStream: its members go on by themselves.
 func TestPanicOfAGroupEndsNoStream(t *testing.T) {

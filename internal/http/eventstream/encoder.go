@@ -35,7 +35,7 @@ type Event struct {
 	Object *cluster.Object
 	Cause  *cache.Event    // the event that made the change; nil: the object is part of a snapshot
 	Base   *cluster.Object // what the client has of a modified object; nil: that is not known
-	View   *View
+	View   *Projection
 
 	id    []byte        // the client's position behind this event; empty: it does not change
 	after time.Duration // of a greeting and a retry: how long a client waits before it connects again
@@ -61,8 +61,8 @@ const (
 // isEvent reports whether it counts as an event, and carries the client's position.
 func (k EventKind) isEvent() bool { return k < kindGreeting }
 
-// View is how much of each object a client wants to be told; see ParseView.
-type View struct {
+// Projection is how much of each object a client wants to be told; see ParseProjection.
+type Projection struct {
 	// fields is what is wanted of each object; nil: all.
 	fields *render.Fields
 	// deltas asks for merge patches in place of modified objects.
@@ -70,7 +70,7 @@ type View struct {
 }
 
 // Key identifies what is told of objects.
-func (v *View) Key() string {
+func (v *Projection) Key() string {
 	key := ""
 	if v.fields != nil {
 		key = v.fields.Variant
@@ -82,13 +82,13 @@ func (v *View) Key() string {
 }
 
 // IsPart reports whether the client wants less than whole objects.
-func (v *View) IsPart() bool { return v.fields != nil }
+func (v *Projection) IsPart() bool { return v.fields != nil }
 
 // HasDeltas reports whether the client wants merge patches in place of modified objects.
-func (v *View) HasDeltas() bool { return v.deltas }
+func (v *Projection) HasDeltas() bool { return v.deltas }
 
 // Cost is about how many bytes of an object have to be read to tell a change of it; 0 if it is sent as it is kept.
-func (v *View) Cost(o *cluster.Object) (bytes int) {
+func (v *Projection) Cost(o *cluster.Object) (bytes int) {
 	if v.fields != nil {
 		bytes += o.Size()
 	}

@@ -63,7 +63,7 @@ func (r *reading) Begin(eventstream.Freshness) (stream.Claim, string) {
 func (r *reading) claim() stream.Claim { return stream.Claim{Known: stream.UpTo(r.next)} }
 
 // Read tells what there is, and waits for nobody: the session is woken once there is more.
-func (r *reading) Read(_ context.Context, to eventstream.Sink) eventstream.Progress {
+func (r *reading) Read(_ context.Context, to eventstream.Sink) eventstream.ReadResult {
 	r.board.mu.Lock()
 	lines := r.board.lines[r.next:]
 	if len(lines) == 0 {
@@ -74,7 +74,7 @@ func (r *reading) Read(_ context.Context, to eventstream.Sink) eventstream.Progr
 		r.next++
 		to.Emit(eventstream.Event{Name: "line", Data: fmt.Sprintf("%q", line)}, r.claim())
 	}
-	return eventstream.Progress{Claim: r.claim(), More: len(lines) > 0}
+	return eventstream.ReadResult{Claim: r.claim(), More: len(lines) > 0}
 }
 
 func (r *reading) Bookmark(to eventstream.Sink) {

@@ -12,7 +12,7 @@ import (
 // together. All times are read on the monotonic clock, so nothing is late because the wall clock was set.
 type schedule struct {
 	alarm    *scheduler.Alarm
-	entry    scheduler.Entry
+	entry    scheduler.AlarmEntry
 	due      [tasks]time.Time // zero: never
 	first    time.Time        // the first of the due times; zero: it has to be looked for
 	interval time.Duration    // of heartbeats
@@ -44,7 +44,7 @@ const (
 
 func newSchedule(ss *session) *schedule {
 	opts := ss.hub.opts.Times
-	s := &schedule{alarm: ss.hub.alarm, entry: scheduler.Entry{Wake: ss.Wake}, interval: opts.Heartbeat}
+	s := &schedule{alarm: ss.hub.alarm, entry: scheduler.AlarmEntry{Wake: ss.Wake}, interval: opts.Heartbeat}
 	if ss.heartbeat > 0 {
 		s.interval = ss.heartbeat
 	}

@@ -259,10 +259,10 @@ func (ss *session) caughtUp(source int) {
 }
 
 // read sends one batch of a source.
-func (ss *session) read(ctx context.Context, source int) Progress {
+func (ss *session) read(ctx context.Context, source int) ReadResult {
 	if b, waits := ss.sources[source].(*beginning); waits {
 		if outcome := ss.tryToBegin(source, b); outcome != GoOn {
-			return Progress{Outcome: outcome}
+			return ReadResult{Outcome: outcome}
 		}
 	}
 	ss.reading = source
@@ -273,7 +273,7 @@ func (ss *session) read(ctx context.Context, source int) Progress {
 	switch {
 	case (gone || progress.Outcome == Unavailable && !ss.unconfirmed) && ss.reads() > 1:
 		ss.giveUp(source, errAway, gone)
-		return Progress{More: true}
+		return ReadResult{More: true}
 	case gone && ss.count((*beginning).isGone) < len(ss.sources)-1: // the others may be back
 		progress.Outcome = Unavailable
 	case progress.Missed != "" && progress.Outcome == GoOn:

@@ -49,7 +49,7 @@ type Source interface {
 	// first, and then what follows it. Read may take long, unless Sink.NonBlocking is true: then it
 	// returns WouldBlock instead, and is called again where that is fine. It waits for nobody,
 	// since the other sources of the stream would have to: see Aside.
-	Read(ctx context.Context, to Sink) Progress
+	Read(ctx context.Context, to Sink) ReadResult
 	// Bookmark tells the client its position, if it has one.
 	Bookmark(to Sink)
 	// Question is what is asked again and again as long as the stream runs.
@@ -109,8 +109,8 @@ func (f From) in(epoch string) From {
 	return f
 }
 
-// Progress is what a Read came to.
-type Progress struct {
+// ReadResult is what a Read came to.
+type ReadResult struct {
 	// Claim is the client's position now. It may be further on than that of the last event: behind
 	// what was not for this client.
 	Claim stream.Claim

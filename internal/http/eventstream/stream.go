@@ -87,8 +87,8 @@ func (h *Hub) stream(w http.ResponseWriter, r *http.Request, id auth.Identity, r
 	return nil
 }
 
-// Answer is a stream of one source in a form that is not that of event streams.
-type Answer struct {
+// SingleSourceStream is a stream of one source, in a form that is not that of event streams.
+type SingleSourceStream struct {
 	Source   Source
 	Encoder  Encoder
 	Media    string        // the type of its content
@@ -100,7 +100,7 @@ type Answer struct {
 
 // Serve answers a request with a stream of one source in a form of its own. The caller's permissions are followed, and
 // their quotas are taken, before open is called. Whatever keeps the stream from beginning is an error of the request.
-func (h *Hub) Serve(w http.ResponseWriter, r *http.Request, id auth.Identity, open func() (Answer, error)) error {
+func (h *Hub) Serve(w http.ResponseWriter, r *http.Request, id auth.Identity, open func() (SingleSourceStream, error)) error {
 	ss := h.newSession(r, id)
 	h.opts.Permissions.Follow(ss, ss.id)
 	giveUp := func() {

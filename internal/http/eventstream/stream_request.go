@@ -212,9 +212,9 @@ func CheckParameters(query url.Values) error {
 	return nil
 }
 
-// ParseView reads the parameters that say how much of each object the client wants, and at most how often; conflate is
+// ParseProjection reads the parameters that say how much of each object the client wants, and at most how often; conflate is
 // 0 if it does not say.
-func ParseView(of cache.Paths, get func(string) string) (v View, conflate time.Duration, err error) {
+func ParseProjection(of cache.Paths, get func(string) string) (v Projection, conflate time.Duration, err error) {
 	if text := get("fields"); text != "" {
 		if v.fields, err = render.ParseFields(of, text); err != nil {
 			return v, 0, err

@@ -176,7 +176,7 @@ func (s *changes) Bookmark(to eventstream.Sink) {
 	}
 }
 
-func (s *changes) Read(_ context.Context, to eventstream.Sink) eventstream.Progress {
+func (s *changes) Read(_ context.Context, to eventstream.Sink) eventstream.ReadResult {
 	isFirst := s.to == nil
 	s.to = to
 	p := s.read(isFirst)
@@ -184,7 +184,7 @@ func (s *changes) Read(_ context.Context, to eventstream.Sink) eventstream.Progr
 	return p
 }
 
-func (s *changes) read(isFirst bool) eventstream.Progress {
+func (s *changes) read(isFirst bool) eventstream.ReadResult {
 	if isFirst {
 		switch {
 		case !isWhole(s.Visible, s.target):
@@ -209,7 +209,7 @@ func (s *changes) read(isFirst bool) eventstream.Progress {
 // and it is not known that it does not: it may have been made anew. One of which it is not known
 // where it was is of no other life if some namespace of its name lived already: then its job is
 // older than that.
-func (s *changes) isOfAnotherNamespace(c service.Change) bool {
+func (s *changes) isOfAnotherNamespace(c service.LogRecord) bool {
 	name, uid := c.Namespace()
 	switch {
 	case s.filter.Living == nil, uid != "" && uid == s.former, c.Matches(s.filter):
@@ -226,7 +226,7 @@ func (s *changes) isOfAnotherNamespace(c service.Change) bool {
 const batch = 128
 
 // follow tells what follows the client's position.
-func (s *changes) follow() (p eventstream.Progress) {
+func (s *changes) follow() (p eventstream.ReadResult) {
 	before := s.tail.Upstream()
 	entries, err := s.tail.Next(s.seq, batch, s.to)
 	switch {
@@ -244,14 +244,14 @@ func (s *changes) follow() (p eventstream.Progress) {
 		}
 	}
 	for _, e := range entries {
-		if e.Seq > s.looked && s.isOfAnotherNamespace(e.Change) {
+		if e.Seq > s.looked && s.isOfAnotherNamespace(e.LogRecord) {
 			filter, upTo := s.filter, entries[len(entries)-1].Seq
-			return s.ask(func(ctx context.Context) error { return alive(ctx, &filter, s.in.Kinds.Cluster()) }, func() eventstream.Progress {
+			return s.ask(func(ctx context.Context) error { return alive(ctx, &filter, s.in.Kinds.Cluster()) }, func() eventstream.ReadResult {
 				s.filter, s.looked = filter, upTo
 				if _, uid := e.Namespace(); uid != "" {
 					s.former = uid
 				}
-				return eventstream.Progress{More: true}
+				return eventstream.ReadResult{More: true}
 			})
 		}
 		if !e.Matches(s.filter) {
@@ -269,8 +269,8 @@ func (s *changes) follow() (p eventstream.Progress) {
 }
 
 // catchUp tells what follows the client's position and is not in memory, because it is too old for that, or too new.
-func (s *changes) catchUp() eventstream.Progress {
-	var found []service.Change
+func (s *changes) catchUp() eventstream.ReadResult {
+	var found []service.LogRecord
 	var upTo uint64
 	filter, seq := s.filter, s.seq
 	return s.ask(func(ctx context.Context) (err error) {
@@ -281,7 +281,7 @@ func (s *changes) catchUp() eventstream.Progress {
 		}
 		found, upTo, err = s.database.After(ctx, s.in.Kinds.Cluster(), s.target.Qualified(), s.what, filter, seq, batch)
 		return err
-	}, func() (p eventstream.Progress) {
+	}, func() (p eventstream.ReadResult) {
 		s.filter = filter
 		if p.More = upTo > s.seq; !p.More { // the client knows more than is in memory
 			s.tail.Await(s.to)
@@ -294,9 +294,9 @@ func (s *changes) catchUp() eventstream.Progress {
 }
 
 // state tells the newest transitions, or the runs of the newest pods. The client then goes on from there.
-func (s *changes) state() eventstream.Progress {
+func (s *changes) state() eventstream.ReadResult {
 	var head uint64
-	var found []service.Change
+	var found []service.LogRecord
 	filter := s.filter
 	return s.ask(func(ctx context.Context) (err error) {
 		cluster, kind := s.in.Kinds.Cluster(), s.target.Qualified()
@@ -304,9 +304,9 @@ func (s *changes) state() eventstream.Progress {
 			found, err = s.database.Newest(ctx, cluster, kind, s.what, filter, head, s.newest)
 		}
 		return err
-	}, func() eventstream.Progress {
+	}, func() eventstream.ReadResult {
 		if outcome := s.emit(found); outcome != eventstream.GoOn {
-			return eventstream.Progress{More: true, Outcome: outcome}
+			return eventstream.ReadResult{More: true, Outcome: outcome}
 		}
 		if s.Outdated() { // some of what was just told may not be seen any more
 			return s.miss(eventstream.ResetEpoch)
@@ -315,12 +315,12 @@ func (s *changes) state() eventstream.Progress {
 		s.mark()
 		synced := fmt.Sprintf(`{"seq":"%s","count":%d}`, s.text(), len(found))
 		s.to.Emit(eventstream.Event{Prefix: s.prefix, Name: "synced", Data: synced}, s.claim())
-		return eventstream.Progress{More: true}
+		return eventstream.ReadResult{More: true}
 	})
 }
 
 // emit tells changes in order, each with its position, until there is a reason not to.
-func (s *changes) emit(found []service.Change) eventstream.Outcome {
+func (s *changes) emit(found []service.LogRecord) eventstream.Outcome {
 	for _, c := range found {
 		text := s.encode(c)
 		s.tell(c.Seq)
@@ -333,7 +333,7 @@ func (s *changes) emit(found []service.Change) eventstream.Outcome {
 	return eventstream.GoOn
 }
 
-func (s *changes) encode(c service.Change) string {
+func (s *changes) encode(c service.LogRecord) string {
 	if c.Run != nil {
 		return reply.MustJSON(wire.RunOf(c.Run, s.in.Kinds.Cluster().Name(), s.numbers.Row(c.Seq)))
 	}
@@ -342,7 +342,7 @@ func (s *changes) encode(c service.Change) string {
 
 // ask asks the database in the caller's turn, since a client that was away for long has much to be
 // told. What is found counts only if the caller may still see the same.
-func (s *changes) ask(question func(ctx context.Context) error, then func() eventstream.Progress) eventstream.Progress {
+func (s *changes) ask(question func(ctx context.Context) error, then func() eventstream.ReadResult) eventstream.ReadResult {
 	return s.Ask(s.to, func(ctx context.Context) error {
 		release, err := s.turns.Take(ctx, s.quotaOwner)
 		if err != nil {
@@ -350,7 +350,7 @@ func (s *changes) ask(question func(ctx context.Context) error, then func() even
 		}
 		defer release()
 		return question(ctx)
-	}, func(err error) eventstream.Progress {
+	}, func(err error) eventstream.ReadResult {
 		switch {
 		case errors.Is(err, service.ErrAhead):
 			return s.miss(eventstream.ResetAhead)
@@ -359,25 +359,25 @@ func (s *changes) ask(question func(ctx context.Context) error, then func() even
 		case err != nil:
 			return eventstream.FailureOf(err, s.prefix)
 		case s.Outdated():
-			return eventstream.Progress{More: true}
+			return eventstream.ReadResult{More: true}
 		}
 		return then()
 	})
 }
 
 // miss gives up the client's place.
-func (s *changes) miss(reason string) eventstream.Progress {
+func (s *changes) miss(reason string) eventstream.ReadResult {
 	s.leave()
 	s.looked = 0 // numbers may be others now
-	return eventstream.Progress{More: true, Missed: reason}
+	return eventstream.ReadResult{More: true, Missed: reason}
 }
 
 // adopt tells the client that its caller may see something else from now on.
-func (s *changes) adopt() eventstream.Progress {
+func (s *changes) adopt() eventstream.ReadResult {
 	filter, next := s.filter, s.Next()
 	return s.Ask(s.to, func(ctx context.Context) error {
 		return restrict(ctx, &filter, s.in.Kinds.Cluster(), next)
-	}, func(err error) eventstream.Progress {
+	}, func(err error) eventstream.ReadResult {
 		switch {
 		case err != nil:
 			return eventstream.FailureOf(err, s.prefix)
@@ -387,7 +387,7 @@ func (s *changes) adopt() eventstream.Progress {
 			s.seen(s.Visible)
 			s.EmitVisible(s.to, s.prefix, event, s.claim())
 		}
-		return eventstream.Progress{More: true}
+		return eventstream.ReadResult{More: true}
 	})
 }
 

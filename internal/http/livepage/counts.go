@@ -16,18 +16,18 @@ type counts struct {
 
 var seed = maphash.MakeSeed()
 
-func (c *counts) Read(_ context.Context, to eventstream.Sink) eventstream.Progress {
+func (c *counts) Read(_ context.Context, to eventstream.Sink) eventstream.ReadResult {
 	return c.progress(c.read(to))
 }
 
-func (c *counts) read(to eventstream.Sink) eventstream.Progress {
+func (c *counts) read(to eventstream.Sink) eventstream.ReadResult {
 	view, outcome := c.look(to, nil)
 	switch {
 	case view == nil:
-		return eventstream.Progress{Outcome: outcome}
+		return eventstream.ReadResult{Outcome: outcome}
 	case view.Ref == c.told && !c.anew:
 		c.tellLive(to, view)
-		return eventstream.Progress{}
+		return eventstream.ReadResult{}
 	}
 	text := view.Tally.AppendJSON([]byte(`{"counts":`), c.limit)
 	sum := maphash.Bytes(seed, text)
@@ -39,8 +39,8 @@ func (c *counts) read(to eventstream.Sink) eventstream.Progress {
 		text = strconv.AppendUint(append(text, `,"resourceVersion":"`...), view.Version, 10)
 		c.emit(to, "counts", string(append(text, `"}`...)))
 		c.tellLive(to, view)
-		return eventstream.Progress{More: c.last, At: view.At, Outcome: to.Relay()}
+		return eventstream.ReadResult{More: c.last, At: view.At, Outcome: to.Relay()}
 	}
 	c.tellLive(to, view)
-	return eventstream.Progress{}
+	return eventstream.ReadResult{}
 }

@@ -70,11 +70,11 @@ type change struct {
 	base   *cluster.Object // of a modified one: as the client has it
 }
 
-func (p *page) Read(_ context.Context, to eventstream.Sink) eventstream.Progress {
+func (p *page) Read(_ context.Context, to eventstream.Sink) eventstream.ReadResult {
 	return p.progress(p.read(to))
 }
 
-func (p *page) read(to eventstream.Sink) eventstream.Progress {
+func (p *page) read(to eventstream.Sink) eventstream.ReadResult {
 	window := p.window()
 	wanted := &window
 	if p.possiblyPartial {
@@ -83,10 +83,10 @@ func (p *page) read(to eventstream.Sink) eventstream.Progress {
 	view, outcome := p.look(to, wanted)
 	switch {
 	case view == nil:
-		return eventstream.Progress{Outcome: outcome}
+		return eventstream.ReadResult{Outcome: outcome}
 	case view.Ref == p.told && !p.anew:
 		p.tellLive(to, view)
-		return eventstream.Progress{}
+		return eventstream.ReadResult{}
 	}
 	shown := window.Of(view)
 	to.Step(64 * (len(shown) + len(p.shown)))
@@ -109,7 +109,7 @@ func (p *page) read(to eventstream.Sink) eventstream.Progress {
 		if outcome != eventstream.GoOn || p.Outdated() || !to.Step(c.object.Size()) {
 			p.shown = apply(p.shown, changes[:i+1])
 			p.moved = changed
-			return eventstream.Progress{More: true, At: view.At, Outcome: outcome}
+			return eventstream.ReadResult{More: true, At: view.At, Outcome: outcome}
 		}
 	}
 	p.shown, p.moved = shown, false
@@ -120,9 +120,9 @@ func (p *page) read(to eventstream.Sink) eventstream.Progress {
 	}
 	p.tellLive(to, view)
 	if changed || len(changes) > 0 {
-		return eventstream.Progress{More: p.last, At: view.At, Outcome: to.Relay()}
+		return eventstream.ReadResult{More: p.last, At: view.At, Outcome: to.Relay()}
 	}
-	return eventstream.Progress{}
+	return eventstream.ReadResult{}
 }
 
 // tell tells the client of a change.

@@ -42,7 +42,7 @@ type request struct {
 	limit    int            // places of the page; of counts, how many values at most, and 0 for all
 	offset   int
 	fields   string
-	view     eventstream.View
+	view     eventstream.Projection
 	conflate time.Duration // the client is told at most once in it
 }
 
@@ -92,7 +92,7 @@ func parse(path string, query url.Values) (req request, err error) {
 	}
 	req.selector = req.selector.Search(query.Get("search"))
 	req.fields = query.Get("fields")
-	if req.view, req.conflate, err = eventstream.ParseView(t.Paths(), query.Get); err != nil {
+	if req.view, req.conflate, err = eventstream.ParseProjection(t.Paths(), query.Get); err != nil {
 		return req, reply.BadRequest("%s", err)
 	}
 	if req.counts {

@@ -234,7 +234,7 @@ func (s *source) claims(view *livequery.Snapshot) {
 func (s *source) position() stream.Claim { return s.claim }
 
 // progress is what a Read came to, with the client's position.
-func (s *source) progress(p eventstream.Progress) eventstream.Progress {
+func (s *source) progress(p eventstream.ReadResult) eventstream.ReadResult {
 	p.Claim, p.Due = s.claim, s.due
 	return p
 }

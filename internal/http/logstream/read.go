@@ -26,7 +26,7 @@ const (
 	inOneTurn = 256
 )
 
-func (s *source) Read(ctx context.Context, to eventstream.Sink) eventstream.Progress {
+func (s *source) Read(ctx context.Context, to eventstream.Sink) eventstream.ReadResult {
 	isFirst := s.to == nil
 	s.to = to
 	p := s.read(ctx, isFirst)
@@ -34,7 +34,7 @@ func (s *source) Read(ctx context.Context, to eventstream.Sink) eventstream.Prog
 	return p
 }
 
-func (s *source) read(ctx context.Context, isFirst bool) eventstream.Progress {
+func (s *source) read(ctx context.Context, isFirst bool) eventstream.ReadResult {
 	if isFirst {
 		if s.Visible != nil {
 			s.EmitVisible(s.to, s.prefix, "narrowed", s.claim())
@@ -44,15 +44,15 @@ func (s *source) read(ctx context.Context, isFirst bool) eventstream.Progress {
 		s.adopt()
 	}
 	if s.cursor == nil && s.to.NonBlocking() { // there may be many pods
-		return eventstream.Progress{More: true, Outcome: eventstream.WouldBlock}
+		return eventstream.ReadResult{More: true, Outcome: eventstream.WouldBlock}
 	}
 	if s.cursor == nil {
 		s.list(ctx)
 	} else if outcome, ok := s.changes(ctx); !ok || outcome != eventstream.GoOn {
-		return eventstream.Progress{More: true, Outcome: outcome}
+		return eventstream.ReadResult{More: true, Outcome: outcome}
 	}
 	if len(s.containers) > s.most() {
-		return eventstream.Progress{Outcome: eventstream.Limit}
+		return eventstream.ReadResult{Outcome: eventstream.Limit}
 	}
 	if s.began.IsZero() {
 		s.began = time.Now()
@@ -199,7 +199,7 @@ func (s *source) wants(container string) bool {
 }
 
 // tell tells lines of all containers, by their times as far as these are there.
-func (s *source) tell() (p eventstream.Progress) {
+func (s *source) tell() (p eventstream.ReadResult) {
 	told := 0
 	for empty := true; ; {
 		if empty {
@@ -269,7 +269,7 @@ func (c *container) fail(trouble error) bool {
 }
 
 // settle tells that what was there has been told, and of which containers that cannot be had.
-func (s *source) settle() (p eventstream.Progress) {
+func (s *source) settle() (p eventstream.ReadResult) {
 	for _, c := range s.order {
 		if c.reader == nil || c.troubled {
 			continue

@@ -143,14 +143,14 @@ func (s *source) Bookmark(to eventstream.Sink) {
 	}
 }
 
-func (s *source) Read(_ context.Context, to eventstream.Sink) eventstream.Progress {
+func (s *source) Read(_ context.Context, to eventstream.Sink) eventstream.ReadResult {
 	s.to = to
 	p := s.read()
 	p.Claim = s.claim()
 	return p
 }
 
-func (s *source) read() eventstream.Progress {
+func (s *source) read() eventstream.ReadResult {
 	if p, asking := s.Answered(); asking {
 		return p
 	}
@@ -167,10 +167,10 @@ func (s *source) read() eventstream.Progress {
 		more, err := s.follower.Next(s.seq, s.to)
 		switch {
 		case err != nil:
-			return eventstream.Progress{Outcome: eventstream.Unavailable}
+			return eventstream.ReadResult{Outcome: eventstream.Unavailable}
 		case !more:
 			s.freshness.Live(s.to, s.prefix, s.claim)
-			return eventstream.Progress{}
+			return eventstream.ReadResult{}
 		}
 	}
 	return s.follow()
@@ -193,13 +193,13 @@ func (s *source) after(ctx context.Context, visible *visibility.Visibility, seq 
 }
 
 // follow tells what follows the client's position.
-func (s *source) follow() eventstream.Progress {
+func (s *source) follow() eventstream.ReadResult {
 	var found []inbox.Update
 	visible, seq := s.Visible, s.seq
 	return s.Ask(s.to, func(ctx context.Context) (err error) {
 		found, err = s.after(ctx, visible, seq, batch)
 		return err
-	}, func(err error) eventstream.Progress {
+	}, func(err error) eventstream.ReadResult {
 		switch {
 		case errors.Is(err, inbox.ErrAhead):
 			return s.miss(eventstream.ResetAhead)
@@ -208,14 +208,14 @@ func (s *source) follow() eventstream.Progress {
 		case err != nil:
 			return eventstream.FailureOf(err, s.prefix)
 		case s.Outdated(): // some of it may not be seen any more
-			return eventstream.Progress{More: true}
+			return eventstream.ReadResult{More: true}
 		}
 		return s.tell(found)
 	})
 }
 
 // tell tells what was found behind the client's position.
-func (s *source) tell(found []inbox.Update) eventstream.Progress {
+func (s *source) tell(found []inbox.Update) eventstream.ReadResult {
 	for _, c := range found {
 		s.seq = c.Seq
 		switch {
@@ -225,15 +225,15 @@ func (s *source) tell(found []inbox.Update) eventstream.Progress {
 			s.emit("read", reply.MustJSON(c.Mark))
 		}
 		if outcome := s.to.Relay(); outcome != eventstream.GoOn || s.Outdated() {
-			return eventstream.Progress{More: true, Outcome: outcome}
+			return eventstream.ReadResult{More: true, Outcome: outcome}
 		}
 	}
 	s.behind = len(found) == batch
-	return eventstream.Progress{More: true}
+	return eventstream.ReadResult{More: true}
 }
 
 // state tells the newest notifications. The client then goes on from there.
-func (s *source) state() eventstream.Progress {
+func (s *source) state() eventstream.ReadResult {
 	var now inbox.Snapshot
 	visible := s.Visible
 	return s.Ask(s.to, func(ctx context.Context) error {
@@ -245,23 +245,23 @@ func (s *source) state() eventstream.Progress {
 			now, err = s.handler.opts.Inbox.Snapshot(ctx, s.id.Username, sees, s.newest)
 			return err
 		})
-	}, func(err error) eventstream.Progress {
+	}, func(err error) eventstream.ReadResult {
 		switch {
 		case err != nil:
 			return eventstream.FailureOf(err, s.prefix)
 		case s.Outdated():
-			return eventstream.Progress{More: true}
+			return eventstream.ReadResult{More: true}
 		}
 		return s.begin(now)
 	})
 }
 
 // begin tells the newest notifications.
-func (s *source) begin(now inbox.Snapshot) eventstream.Progress {
+func (s *source) begin(now inbox.Snapshot) eventstream.ReadResult {
 	for _, n := range now.Newest {
 		s.emit("notification", reply.MustJSON(n))
 		if outcome := s.to.Relay(); outcome != eventstream.GoOn {
-			return eventstream.Progress{More: true, Outcome: outcome}
+			return eventstream.ReadResult{More: true, Outcome: outcome}
 		}
 		if s.Outdated() { // some of what was just told may not be seen any more
 			return s.miss(eventstream.ResetEpoch)
@@ -269,13 +269,13 @@ func (s *source) begin(now inbox.Snapshot) eventstream.Progress {
 	}
 	s.placed, s.seq = true, now.Seq
 	s.emit("synced", fmt.Sprintf(`{"seq":"%d","count":%d,"unread":%d}`, now.Seq, len(now.Newest), now.Unread))
-	return eventstream.Progress{More: true}
+	return eventstream.ReadResult{More: true}
 }
 
 // miss gives up the client's place.
-func (s *source) miss(reason string) eventstream.Progress {
+func (s *source) miss(reason string) eventstream.ReadResult {
 	s.placed, s.behind, s.seq = false, false, 0
-	return eventstream.Progress{More: true, Missed: reason}
+	return eventstream.ReadResult{More: true, Missed: reason}
 }
 
 func (s *source) emit(name, data string) {

@@ -144,16 +144,16 @@ func (h *Handler) Watch(streams *eventstream.Hub, w http.ResponseWriter, r *http
 	if conn.SharedOf(r).IsLeft() {
 		return reply.TooManyRequests("other replicas of the gateway have fewer watches; one will answer on another connection", nil)
 	}
-	return streams.Serve(w, r, id, func() (eventstream.Answer, error) { return h.answer(w, r, id, req) })
+	return streams.Serve(w, r, id, func() (eventstream.SingleSourceStream, error) { return h.answer(w, r, id, req) })
 }
 
 // answer opens a watch in Kubernetes' own form.
-func (h *Handler) answer(w http.ResponseWriter, r *http.Request, id auth.Identity, req kubernetesWatchRequest) (a eventstream.Answer, err error) {
+func (h *Handler) answer(w http.ResponseWriter, r *http.Request, id auth.Identity, req kubernetesWatchRequest) (a eventstream.SingleSourceStream, err error) {
 	granted, err := h.opts.Access.OpenSynced(r.Context(), id, req.watch.target, "watch")
 	if err != nil {
 		return a, err
 	}
-	a = eventstream.Answer{Media: "application/json", Age: req.timeout}
+	a = eventstream.SingleSourceStream{Media: "application/json", Age: req.timeout}
 	if a.Encoder, err = newWatchEvents(r, req, granted); err != nil {
 		granted.Release()
 		return a, err

@@ -15,7 +15,7 @@ import (
 
 var batches = sync.Pool{New: func() any { return new([eventstream.BatchSize]*cache.Event) }}
 
-func (w *watch) Read(_ context.Context, to eventstream.Sink) eventstream.Progress {
+func (w *watch) Read(_ context.Context, to eventstream.Sink) eventstream.ReadResult {
 	p := w.read(to)
 	p.Claim = w.claim()
 	if w.held != nil {
@@ -24,7 +24,7 @@ func (w *watch) Read(_ context.Context, to eventstream.Sink) eventstream.Progres
 	return p
 }
 
-func (w *watch) read(to eventstream.Sink) eventstream.Progress {
+func (w *watch) read(to eventstream.Sink) eventstream.ReadResult {
 	if !w.begun {
 		w.begun = true
 		w.introduce(to)
@@ -33,7 +33,7 @@ func (w *watch) read(to eventstream.Sink) eventstream.Progress {
 	case w.cursor != nil && !w.outdated:
 		return w.follow(to)
 	case to.NonBlocking(): // the state may be long
-		return eventstream.Progress{More: true, Outcome: eventstream.WouldBlock}
+		return eventstream.ReadResult{More: true, Outcome: eventstream.WouldBlock}
 	case w.cursor == nil:
 		return w.state(to)
 	}
@@ -53,7 +53,7 @@ func (w *watch) introduce(to eventstream.Sink) {
 }
 
 // state tells the current state. The watch then goes on from there.
-func (w *watch) state(to eventstream.Sink) eventstream.Progress {
+func (w *watch) state(to eventstream.Sink) eventstream.ReadResult {
 	snapshot := w.first()
 	w.adopt()
 	switch {
@@ -73,22 +73,22 @@ func (w *watch) state(to eventstream.Sink) eventstream.Progress {
 		to.Emit(w.change(stream.Added, o), w.claim())
 		count++
 		if outcome := to.Relay(); outcome != eventstream.GoOn {
-			return eventstream.Progress{More: true, Outcome: outcome}
+			return eventstream.ReadResult{More: true, Outcome: outcome}
 		}
 		if w.outdated { // some of what was just told may not be seen any more
 			return w.miss(eventstream.ResetEpoch)
 		}
 	}
 	if !to.Step(0) {
-		return eventstream.Progress{More: true, Outcome: eventstream.ClientGone}
+		return eventstream.ReadResult{More: true, Outcome: eventstream.ClientGone}
 	}
 	w.begin(w.Store.Topic().From(snapshot.Head, w.part().Scope()), snapshot.Head.Known())
 	to.Emit(eventstream.Event{Kind: eventstream.KindSynced, Prefix: w.prefix, Version: w.known.All, Count: count}, w.claim())
-	return eventstream.Progress{More: true}
+	return eventstream.ReadResult{More: true}
 }
 
 // follow tells one batch of what has happened since.
-func (w *watch) follow(to eventstream.Sink) (p eventstream.Progress) {
+func (w *watch) follow(to eventstream.Sink) (p eventstream.ReadResult) {
 	p.More = true
 	// This is looked up before the ring is read: what was appended before the kind ended is then in the ring.
 	gone := w.Store.Err() != nil
@@ -222,9 +222,9 @@ func (w *watch) modified(event *cache.Event, base *cluster.Object) eventstream.E
 }
 
 // miss gives up the watch's cursor, because the client has missed something.
-func (w *watch) miss(reason string) eventstream.Progress {
+func (w *watch) miss(reason string) eventstream.ReadResult {
 	w.end()
-	return eventstream.Progress{More: true, Missed: reason}
+	return eventstream.ReadResult{More: true, Missed: reason}
 }
 
 // emitVisible tells what the watch's caller may see.

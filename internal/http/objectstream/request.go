@@ -24,7 +24,7 @@ type watchRequest struct {
 	lists bool
 	// relistEnds has the watch end where a relist passed over something; see cluster.RelistHeader.
 	relistEnds bool
-	view       eventstream.View
+	view       eventstream.Projection
 	// conflate is the interval within which at most one modification of each object is told; 0: all are.
 	conflate time.Duration
 }
@@ -35,7 +35,7 @@ func parseWatch(t visibility.Target, query url.Values) (w watchRequest, err erro
 		return w, reply.BadRequest("%s", err)
 	}
 	w.selector = w.selector.Search(query.Get("search"))
-	if w.view, w.conflate, err = eventstream.ParseView(t.Paths(), query.Get); err != nil {
+	if w.view, w.conflate, err = eventstream.ParseProjection(t.Paths(), query.Get); err != nil {
 		return w, reply.BadRequest("%s", err)
 	}
 	initial := query.Get("sendInitialEvents")

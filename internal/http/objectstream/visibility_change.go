@@ -26,12 +26,12 @@ func (w *watch) adopt() {
 // changeVisibility brings a watch's client from one visibility to another, at one version. First it
 // tells what happened to objects that the caller still sees. Then it tells the objects that they
 // see no more as deleted, and those that they see from now on as added.
-func (w *watch) changeVisibility(to eventstream.Sink) eventstream.Progress {
+func (w *watch) changeVisibility(to eventstream.Sink) eventstream.ReadResult {
 	if w.lists {
 		// They find what their caller may see now. Single deletions and additions would not do,
 		// since a position in Kubernetes' own form does not say under which permissions it was made.
 		to.Emit(eventstream.Event{Kind: eventstream.KindReset, Name: resetPermissions}, w.claim())
-		return eventstream.Progress{Outcome: eventstream.AfterError}
+		return eventstream.ReadResult{Outcome: eventstream.AfterError}
 	}
 	c := visibilityChange{to: to, watch: w, next: w.permitted, snapshot: w.Store.Snapshot()}
 	events, err := w.cursor.Until(c.snapshot.Head)
@@ -46,7 +46,7 @@ func (w *watch) changeVisibility(to eventstream.Sink) eventstream.Progress {
 	defer to.Outgrowing(nil)
 	for _, emit := range []func() eventstream.Outcome{c.emitHeld, c.emitSeen, c.emitLost, c.emitNew} {
 		if outcome := emit(); outcome != eventstream.GoOn {
-			return eventstream.Progress{More: true, Outcome: outcome}
+			return eventstream.ReadResult{More: true, Outcome: outcome}
 		}
 		if c.overtaken() {
 			return w.miss(eventstream.ResetEpoch)
@@ -55,7 +55,7 @@ func (w *watch) changeVisibility(to eventstream.Sink) eventstream.Progress {
 	w.adopt()
 	w.begin(w.Store.Topic().From(c.snapshot.Head, w.part().Scope()), c.snapshot.Head.Known())
 	w.Bookmark(to)
-	return eventstream.Progress{More: true}
+	return eventstream.ReadResult{More: true}
 }
 
 // visibilityChange is the way from one visibility to the next.

@@ -25,8 +25,8 @@ type shared struct {
 	key       key
 	id        auth.Identity
 	questions []Question
-	entry     scheduler.Entry // rings when the next question is due
-	changed   atomic.Bool     // permissions may have changed since the last question
+	entry     scheduler.AlarmEntry // rings when the next question is due
+	changed   atomic.Bool          // permissions may have changed since the last question
 
 	// Guarded by Permissions.mu.
 	members   []Member

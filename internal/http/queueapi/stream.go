@@ -29,7 +29,7 @@ func (h *Handler) Stream(name, path string, query url.Values) (eventstream.Opene
 	if !IsPath(path) {
 		return nil, reply.NotFound("queues are streamed at " + Path + ", and each below it")
 	}
-	_, conflate, err := eventstream.ParseView(cache.Paths{}, func(key string) string {
+	_, conflate, err := eventstream.ParseProjection(cache.Paths{}, func(key string) string {
 		if key != "conflate" {
 			return ""
 		}
@@ -151,13 +151,13 @@ func (s *source) Begin(told eventstream.Freshness) (claim stream.Claim, reset st
 // nowhere is the position of every client; see eventstream.ToldWhole.
 func nowhere() stream.Claim { return stream.Claim{} }
 
-func (s *source) Read(_ context.Context, to eventstream.Sink) eventstream.Progress {
+func (s *source) Read(_ context.Context, to eventstream.Sink) eventstream.ReadResult {
 	p := s.read(to)
 	p.Due = s.due
 	return p
 }
 
-func (s *source) read(to eventstream.Sink) eventstream.Progress {
+func (s *source) read(to eventstream.Sink) eventstream.ReadResult {
 	if p, asking := s.Answered(); asking {
 		return p
 	}
@@ -171,16 +171,16 @@ func (s *source) read(to eventstream.Sink) eventstream.Progress {
 	now, err := s.reader.Snapshot(to, s.number)
 	switch {
 	case err != nil:
-		return eventstream.Progress{Outcome: eventstream.Unavailable}
+		return eventstream.ReadResult{Outcome: eventstream.Unavailable}
 	case now == nil || now.Number == s.number:
-		return eventstream.Progress{}
+		return eventstream.ReadResult{}
 	}
 	s.due = time.Time{}
 	switch {
 	case (sight{s.Visible.Shows()}).lacks(now.Kinds):
 		if time.Now().Before(s.notLook) {
 			s.due = s.notLook
-			return eventstream.Progress{}
+			return eventstream.ReadResult{}
 		}
 		return s.lookAgain(to, now.Kinds)
 	case !now.Upstream.Live:
@@ -188,7 +188,7 @@ func (s *source) read(to eventstream.Sink) eventstream.Progress {
 	}
 	if time.Now().Before(s.notBefore) {
 		s.due = s.notBefore
-		return eventstream.Progress{}
+		return eventstream.ReadResult{}
 	}
 	return s.tell(to, now)
 }
@@ -197,9 +197,9 @@ func (s *source) read(to eventstream.Sink) eventstream.Progress {
 const looksAgain = time.Second
 
 // lookAgain asks what may be seen of kinds that jobs have come to be of. Who reads for others does not know for whom.
-func (s *source) lookAgain(to eventstream.Sink, jobs []cluster.Kind) eventstream.Progress {
+func (s *source) lookAgain(to eventstream.Sink, jobs []cluster.Kind) eventstream.ReadResult {
 	if s.isClone {
-		return eventstream.Progress{Outcome: eventstream.WouldBlock}
+		return eventstream.ReadResult{Outcome: eventstream.WouldBlock}
 	}
 	s.asking = true
 	var visible *visibility.Visibility
@@ -207,7 +207,7 @@ func (s *source) lookAgain(to eventstream.Sink, jobs []cluster.Kind) eventstream
 	return s.Ask(to, func(ctx context.Context) (err error) {
 		visible, ok, err = s.handler.see(ctx, s.id, s.kinds, s.asked, jobs)
 		return err
-	}, func(err error) eventstream.Progress {
+	}, func(err error) eventstream.ReadResult {
 		s.asking = false
 		switch {
 		case err != nil:
@@ -216,12 +216,12 @@ func (s *source) lookAgain(to eventstream.Sink, jobs []cluster.Kind) eventstream
 			visible, s.notLook = visibility.Nothing(), time.Now().Add(looksAgain)
 		}
 		s.Permit(visible)
-		return eventstream.Progress{More: true}
+		return eventstream.ReadResult{More: true}
 	})
 }
 
 // tell tells what a snapshot says, if that is something else than the client was told.
-func (s *source) tell(to eventstream.Sink, now *pending.Snapshot) eventstream.Progress {
+func (s *source) tell(to eventstream.Sink, now *pending.Snapshot) eventstream.ReadResult {
 	see := sight{s.Visible.Shows()}
 	if p, isThere := s.isThere(now, see); !isThere {
 		return p
@@ -238,16 +238,16 @@ func (s *source) tell(to eventstream.Sink, now *pending.Snapshot) eventstream.Pr
 		s.freshness.Tell(to, s.prefix, now.Upstream, nowhere)
 	}
 	if !told {
-		return eventstream.Progress{More: true} // so that what comes next wakes the session
+		return eventstream.ReadResult{More: true} // so that what comes next wakes the session
 	}
-	return eventstream.Progress{More: true, At: now.At, Outcome: to.Relay()}
+	return eventstream.ReadResult{More: true, At: now.At, Outcome: to.Relay()}
 }
 
 // lags is by how much a snapshot may be behind what a stream was opened for: a queue that has just been made.
 const lags = 2 * time.Second
 
 // isThere reports whether the queue is still there, and a part of the ClusterQueue that is read; else what is to be done.
-func (s *source) isThere(now *pending.Snapshot, see sight) (p eventstream.Progress, is bool) {
+func (s *source) isThere(now *pending.Snapshot, see sight) (p eventstream.ReadResult, is bool) {
 	if s.asked.name == "" {
 		return p, true
 	}

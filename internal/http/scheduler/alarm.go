@@ -23,13 +23,13 @@ type Alarm struct {
 // tick is how far apart due times are gathered.
 const tick = 100 * time.Millisecond
 
-// Entry is a place in an Alarm. It rings once for each time that it is set.
-type Entry struct {
+// AlarmEntry is a place in an Alarm. It rings once for each time that it is set.
+type AlarmEntry struct {
 	Wake func() // is called when it rings; set before the entry is
 
 	rings      time.Time   // when it rings, or rang; of Keep only
 	moment     *moment     // nil: it is not set
-	prev, next *Entry      // those that ring at the same moment
+	prev, next *AlarmEntry // those that ring at the same moment
 	rang       atomic.Bool // since it was set
 }
 
@@ -37,7 +37,7 @@ type Entry struct {
 type moment struct {
 	at    time.Time
 	since time.Duration // the same, since the alarm began
-	first *Entry
+	first *AlarmEntry
 	index int // in the heap
 }
 
@@ -56,7 +56,7 @@ func (a *Alarm) Gathered(after time.Duration) time.Time {
 }
 
 // Set makes an entry ring at a time, and at no other time.
-func (a *Alarm) Set(e *Entry, at time.Time) {
+func (a *Alarm) Set(e *AlarmEntry, at time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	e.rang.Store(false)
@@ -79,7 +79,7 @@ func (a *Alarm) Set(e *Entry, at time.Time) {
 
 // Keep makes an entry ring at a time, unless it is to do so already. One that rang before its time, whatever the reason, rings
 // again. An entry has one goroutine at a time that calls Keep.
-func (a *Alarm) Keep(e *Entry, at time.Time) {
+func (a *Alarm) Keep(e *AlarmEntry, at time.Time) {
 	if at != e.rings || e.rang.Load() {
 		e.rings = at
 		a.Set(e, at)
@@ -87,7 +87,7 @@ func (a *Alarm) Keep(e *Entry, at time.Time) {
 }
 
 // Remove makes sure that an entry rings no more.
-func (a *Alarm) Remove(e *Entry) {
+func (a *Alarm) Remove(e *AlarmEntry) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.unset(e)
@@ -95,7 +95,7 @@ func (a *Alarm) Remove(e *Entry) {
 
 // unset takes an entry off its moment. A moment without any is gone: it would wake the process for nothing. The caller
 // holds the lock.
-func (a *Alarm) unset(e *Entry) {
+func (a *Alarm) unset(e *AlarmEntry) {
 	m := e.moment
 	if m == nil {
 		return
@@ -128,7 +128,7 @@ func (a *Alarm) arm() {
 // ring wakes the entries whose time has come.
 func (a *Alarm) ring() {
 	a.mu.Lock()
-	var due []*Entry
+	var due []*AlarmEntry
 	for now := time.Now(); len(a.heap) > 0 && !a.heap[0].at.After(now); {
 		m := heap.Pop(&a.heap).(*moment)
 		delete(a.moments, m.since)

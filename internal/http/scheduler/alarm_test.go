@@ -17,7 +17,7 @@ func TestHeartbeatsOfManyStreamsAreGathered(t *testing.T) {
 		var mu sync.Mutex
 		rings, wakes := map[time.Time]int{}, 0
 		for range streams {
-			e := &Entry{}
+			e := &AlarmEntry{}
 			e.Wake = func() {
 				mu.Lock()
 				defer mu.Unlock()
@@ -51,11 +51,11 @@ func TestEachRingsAtItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		random := rand.New(rand.NewPCG(1, 2))
 		a := NewAlarm()
-		entries := make([]*Entry, 30)
+		entries := make([]*AlarmEntry, 30)
 		var mu sync.Mutex
-		due := map[*Entry]time.Time{}
+		due := map[*AlarmEntry]time.Time{}
 		for i := range entries {
-			e := &Entry{}
+			e := &AlarmEntry{}
 			e.Wake = func() {
 				mu.Lock()
 				defer mu.Unlock()
@@ -110,7 +110,7 @@ func TestAlarmThatRangEarlyRingsAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := NewAlarm()
 		var rang atomic.Int32
-		e := &Entry{Wake: func() { rang.Add(1) }}
+		e := &AlarmEntry{Wake: func() { rang.Add(1) }}
 		at := time.Now().Add(time.Minute)
 		a.Keep(e, at)
 		a.Keep(e, at)

@@ -116,7 +116,7 @@ func New(opts Options) *Recorder {
 		r.resource = store.RunsResource
 	}
 	now := time.Now()
-	r.status.now = Status{State: Waiting, Since: now, Caught: now, Behind: true}
+	r.status.now = Status{Phase: Waiting, Since: now, Caught: now, Behind: true}
 	return r
 }
 

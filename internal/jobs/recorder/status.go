@@ -5,20 +5,20 @@ import (
 	"time"
 )
 
-// State says what a recorder is doing.
-type State string
+// Phase says what a recorder is doing.
+type Phase string
 
-// The states of a recorder.
+// The phases of a recorder.
 const (
-	Waiting   State = "waiting"   // for the kind's first list, or for the database: see Status.Err
-	Standby   State = "standby"   // another replica records
-	Recording State = "recording" // this one does
+	Waiting   Phase = "waiting"   // for the kind's first list, or for the database: see Status.Err
+	Standby   Phase = "standby"   // another replica records
+	Recording Phase = "recording" // this one does
 )
 
 // Status is what is known of a recorder at one moment.
 type Status struct {
-	State   State
-	Since   time.Time // when State last changed
+	Phase   Phase
+	Since   time.Time // when Phase last changed
 	Err     error     // why it is Waiting; nil before the first failure
 	Version uint64    // everything up to here has been read; 0: not known
 	Seq     uint64    // the last transition's number; 0: none, or not known
@@ -39,14 +39,14 @@ func (s *status) get() Status {
 	return s.now
 }
 
-// become changes the state.
-func (s *status) become(state State, err error) {
+// become changes the phase.
+func (s *status) become(phase Phase, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.now.State != state {
-		s.now.State, s.now.Since = state, time.Now()
+	if s.now.Phase != phase {
+		s.now.Phase, s.now.Since = phase, time.Now()
 	}
-	if s.now.Err = err; state != Recording {
+	if s.now.Err = err; phase != Recording {
 		s.now.Behind = true
 	}
 }

@@ -30,8 +30,8 @@ func (w What) Numbering(kind string) string {
 // Creations is what seals when jobs of a kind were created, as Reader.Numbers takes it.
 func Creations(kind string) string { return kind + " created" }
 
-// Change is what a log has under a number: a transition, or a run as it is since.
-type Change struct {
+// LogRecord is what a log has under a number: a transition, or a run as it is since.
+type LogRecord struct {
 	Seq        uint64
 	Transition *jobs.Transition // nil of a run
 	Run        *store.Run       // nil of a transition
@@ -39,7 +39,7 @@ type Change struct {
 
 // Namespace is the namespace that it is in, by name and uid; the uid is "" if it is not known which
 // namespace of that name.
-func (c Change) Namespace() (name, uid string) {
+func (c LogRecord) Namespace() (name, uid string) {
 	if c.Run != nil {
 		return c.Run.Namespace, c.Run.NamespaceUID
 	}
@@ -47,7 +47,7 @@ func (c Change) Namespace() (name, uid string) {
 }
 
 // Matches reports whether the database would find it with a filter.
-func (c Change) Matches(f store.Filter) bool {
+func (c LogRecord) Matches(f store.Filter) bool {
 	if c.Run != nil {
 		return f.MatchesRun(c.Run)
 	}
@@ -55,7 +55,7 @@ func (c Change) Matches(f store.Filter) bool {
 }
 
 // changesAfter reads what follows a number, in order.
-func changesAfter(ctx context.Context, db *store.Store, what What, log store.Log, f store.Filter, after, upTo uint64, limit int) (found []Change, err error) {
+func changesAfter(ctx context.Context, db *store.Store, what What, log store.Log, f store.Filter, after, upTo uint64, limit int) (found []LogRecord, err error) {
 	if what == Runs {
 		runs, err := db.RunsAfter(ctx, log, f, after, upTo, limit)
 		return ofRuns(runs), err
@@ -64,18 +64,18 @@ func changesAfter(ctx context.Context, db *store.Store, what What, log store.Log
 	return ofTransitions(transitions), err
 }
 
-func ofRuns(runs []*store.Run) []Change {
-	all := make([]Change, len(runs))
+func ofRuns(runs []*store.Run) []LogRecord {
+	all := make([]LogRecord, len(runs))
 	for i, r := range runs {
-		all[i] = Change{Seq: r.Seq, Run: r}
+		all[i] = LogRecord{Seq: r.Seq, Run: r}
 	}
 	return all
 }
 
-func ofTransitions(transitions []*jobs.Transition) []Change {
-	all := make([]Change, len(transitions))
+func ofTransitions(transitions []*jobs.Transition) []LogRecord {
+	all := make([]LogRecord, len(transitions))
 	for i, t := range transitions {
-		all[i] = Change{Seq: t.Seq, Transition: t}
+		all[i] = LogRecord{Seq: t.Seq, Transition: t}
 	}
 	return all
 }

@@ -63,12 +63,12 @@ func (c *collector) Collect(metrics chan<- prometheus.Metric) {
 		}
 		told[of] = true
 		labels := of[:]
-		if now.State == recorder.Standby {
+		if now.Phase == recorder.Standby {
 			gauge(descRecording, 0, labels...)
 			continue
 		}
 		recording, versions, seconds := 0.0, 0.0, 0.0
-		if now.State == recorder.Recording {
+		if now.Phase == recorder.Recording {
 			recording = 1
 		}
 		if now.Behind {

@@ -35,7 +35,7 @@ func (s *source) upstream() cache.Upstream {
 		s.owed = 0
 		return s.become(now)
 	}
-	if status := r.Status(); !s.live && !s.since.IsZero() && status.State == recorder.Recording {
+	if status := r.Status(); !s.live && !s.since.IsZero() && status.Phase == recorder.Recording {
 		if s.owed == 0 {
 			s.owed = r.Store().Topic().Head().Version
 		}

@@ -149,7 +149,7 @@ func (r Reader) Uses(ctx context.Context, c *cluster.Cluster, kind string, jobLi
 
 // Newest are the newest transitions up to a number, or the runs of the newest pods, in the order of
 // their numbers. Errors are those of Jobs.
-func (r Reader) Newest(ctx context.Context, c *cluster.Cluster, kind string, what What, f store.Filter, upTo uint64, limit int) ([]Change, error) {
+func (r Reader) Newest(ctx context.Context, c *cluster.Cluster, kind string, what What, f store.Filter, upTo uint64, limit int) ([]LogRecord, error) {
 	if what == Transitions {
 		transitions, err := r.Transitions(ctx, c, kind, f, upTo+1, limit)
 		if errors.Is(err, store.ErrUnfinished) {
@@ -226,9 +226,9 @@ const maxSpan = 20_000
 // After are the transitions or runs that follow a number, in order. Up to upTo, which may be before
 // the end of the log, there are no others. Beside the errors of Jobs there are ErrAhead and
 // ErrExpired.
-func (r Reader) After(ctx context.Context, c *cluster.Cluster, kind string, what What, f store.Filter, after uint64, limit int) (found []Change, upTo uint64, err error) {
+func (r Reader) After(ctx context.Context, c *cluster.Cluster, kind string, what What, f store.Filter, after uint64, limit int) (found []LogRecord, upTo uint64, err error) {
 	var failed error // an error that is not the database's
-	found, err = read(ctx, r, c, kind, func(ctx context.Context, log store.Log) (found []Change, err error) {
+	found, err = read(ctx, r, c, kind, func(ctx context.Context, log store.Log) (found []LogRecord, err error) {
 		numbers, err := numbered(ctx, r.database, what, log)
 		if err != nil {
 			return nil, err
@@ -251,7 +251,7 @@ func (r Reader) After(ctx context.Context, c *cluster.Cluster, kind string, what
 }
 
 // follow reads what follows a number in a log that stood as is said a moment ago.
-func (r Reader) follow(ctx context.Context, what What, log, numbers store.Log, f store.Filter, after uint64, limit int) (found []Change, upTo uint64, err error) {
+func (r Reader) follow(ctx context.Context, what What, log, numbers store.Log, f store.Filter, after uint64, limit int) (found []LogRecord, upTo uint64, err error) {
 	if after > numbers.Seq {
 		return nil, 0, ErrAhead
 	}

@@ -30,9 +30,9 @@ var (
 // tailLength is how many transitions are in memory. A reader that is further behind asks the database itself.
 const tailLength = 1024
 
-// Entry is a change of a log's end.
-type Entry struct {
-	Change
+// TailRecord is a record of a log's end.
+type TailRecord struct {
+	LogRecord
 	plain, sealed form
 }
 
@@ -44,12 +44,12 @@ type form struct {
 
 // Text is the change in the form in which readers are told it: all those who see its number, or all
 // those for whom that is sealed. Each is made once.
-func (e *Entry) Text(sealed bool, make func(Change) string) string {
+func (e *TailRecord) Text(sealed bool, make func(LogRecord) string) string {
 	f := &e.plain
 	if sealed {
 		f = &e.sealed
 	}
-	f.once.Do(func() { f.text = make(e.Change) })
+	f.once.Do(func() { f.text = make(e.LogRecord) })
 	return f.text
 }
 
@@ -111,11 +111,11 @@ type Tail struct {
 	source  source        // of the tail's own goroutine
 
 	mu      sync.Mutex
-	entries []*Entry  // in order
-	since   uint64    // behind this number, all that there is up to head is among the entries; of a run only its last change
-	head    uint64    // the last number of the log
-	asked   bool      // the database has answered at least once
-	current time.Time // when the end of the log was last known; before that, when the tail began
+	entries []*TailRecord // in order
+	since   uint64        // behind this number, all that there is up to head is among the entries; of a run only its last change
+	head    uint64        // the last number of the log
+	asked   bool          // the database has answered at least once
+	current time.Time     // when the end of the log was last known; before that, when the tail began
 	outage  feed.Outage
 	up      cache.Upstream // of what the log is recorded from
 	waiting map[stream.Waiter]struct{}
@@ -207,7 +207,7 @@ func (t *Tail) Await(w stream.Waiter) {
 
 // Next is what follows a number, at most so many changes. If nothing follows, the waiter is woken once, when there
 // is something to do.
-func (t *Tail) Next(after uint64, most int, w stream.Waiter) ([]*Entry, error) {
+func (t *Tail) Next(after uint64, most int, w stream.Waiter) ([]*TailRecord, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
@@ -267,7 +267,7 @@ func (t *Tail) ask(ctx context.Context) error {
 
 // read reads how far the log reaches, and what of it follows a number. The first time it reads only how far: what was
 // there before is left to readers that want it.
-func (t *Tail) read(ctx context.Context, head uint64, first bool) (log store.Log, found []Change, err error) {
+func (t *Tail) read(ctx context.Context, head uint64, first bool) (log store.Log, found []LogRecord, err error) {
 	select {
 	case <-t.service.ready:
 	default:
@@ -297,7 +297,7 @@ func (t *Tail) read(ctx context.Context, head uint64, first bool) (log store.Log
 }
 
 // answered takes an answer, and returns the waiters that are to be woken.
-func (t *Tail) answered(began time.Time, log store.Log, found []Change, err error, up cache.Upstream) (woken []stream.Waiter) {
+func (t *Tail) answered(began time.Time, log store.Log, found []LogRecord, err error, up cache.Upstream) (woken []stream.Waiter) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	before, live := t.head, t.up.Live
@@ -325,7 +325,7 @@ func (t *Tail) answered(began time.Time, log store.Log, found []Change, err erro
 
 // extend takes what was found behind the head. If something in between is not kept any more, only what follows it stays
 // in memory. Readers then ask the database, and find out. The caller holds the lock.
-func (t *Tail) extend(log store.Log, found []Change) {
+func (t *Tail) extend(log store.Log, found []LogRecord) {
 	if log.Seq < t.head || !t.asked { // the database was restored, or this is the first answer
 		t.entries, t.since, t.head = nil, log.Seq, log.Seq
 		return
@@ -335,7 +335,7 @@ func (t *Tail) extend(log store.Log, found []Change) {
 		if !runs && c.Seq != t.head+1 {
 			t.entries, t.since = nil, c.Seq-1
 		}
-		t.entries, t.head = append(t.entries, &Entry{Change: c}), c.Seq
+		t.entries, t.head = append(t.entries, &TailRecord{LogRecord: c}), c.Seq
 	}
 	switch {
 	case len(found) == tailLength: // there may be more
@@ -352,12 +352,12 @@ func (t *Tail) extend(log store.Log, found []Change) {
 	}
 	if drop > 0 {
 		t.since = max(t.since, t.entries[drop-1].Seq)
-		t.entries = append([]*Entry(nil), t.entries[drop:]...) // a copy, since readers still use the old slice
+		t.entries = append([]*TailRecord(nil), t.entries[drop:]...) // a copy, since readers still use the old slice
 	}
 }
 
 // upTo is how many entries have numbers up to this one. The caller holds the lock.
 func (t *Tail) upTo(seq uint64) int {
-	n, _ := slices.BinarySearchFunc(t.entries, seq+1, func(e *Entry, seq uint64) int { return cmp.Compare(e.Seq, seq) })
+	n, _ := slices.BinarySearchFunc(t.entries, seq+1, func(e *TailRecord, seq uint64) int { return cmp.Compare(e.Seq, seq) })
 	return n
 }

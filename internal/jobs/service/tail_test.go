@@ -27,9 +27,9 @@ func tailOf() *Tail {
 }
 
 // grown are the transitions of some numbers.
-func grown(seqs ...uint64) (all []Change) {
+func grown(seqs ...uint64) (all []LogRecord) {
 	for _, seq := range seqs {
-		all = append(all, Change{Seq: seq, Transition: &jobs.Transition{Seq: seq}})
+		all = append(all, LogRecord{Seq: seq, Transition: &jobs.Transition{Seq: seq}})
 	}
 	return all
 }
@@ -165,13 +165,13 @@ func TestAnEndThatIsNotKnownAgesWhileItIsFollowed(t *testing.T) {
 // However many readers are told a transition, at once or later, each of its two forms is made once,
 // and no reader is told the other one.
 func TestEachFormOfATransitionIsMadeOnce(t *testing.T) {
-	e := &Entry{Change: grown(7)[0]}
+	e := &TailRecord{LogRecord: grown(7)[0]}
 	var made [2]atomic.Int64
 	var reading sync.WaitGroup
 	for i := range 20 {
 		sealed := i % 2
 		reading.Go(func() {
-			if text := e.Text(sealed == 1, func(c Change) string { return fmt.Sprint(sealed, c.Seq, made[sealed].Add(1)) }); text != fmt.Sprint(sealed, 7, 1) {
+			if text := e.Text(sealed == 1, func(c LogRecord) string { return fmt.Sprint(sealed, c.Seq, made[sealed].Add(1)) }); text != fmt.Sprint(sealed, 7, 1) {
 				t.Errorf("%d is told %s", sealed, text)
 			}
 		})
