@@ -21,7 +21,7 @@ var signals = map[string]string{
 	"cluster/breaker.go":     "a request was not answered",
 	"jobs/logtail/keeper.go": "a log may be due",
 	"http/podlog/guard.go":   "a permission may have changed",
-	"logs/past.go":           "lines were taken",
+	"logs/catchup.go":        "lines were taken",
 	"jobs/inbox/inbox.go":    "a digest may be due",
 	"stream/topic.go":        "readers are to be woken",
 	"stream/wait.go":         "the channel itself",

@@ -111,7 +111,7 @@ const boarding = 20 * time.Millisecond
 // that asked first may leave, and the others are still served.
 type catchUps struct {
 	bound CatchUpBound
-	past  func(ctx context.Context, after, until uint64) ([]cluster.Past, error)
+	past  func(ctx context.Context, after, until uint64) ([]cluster.PastChange, error)
 	kept  *keptCatchUps
 	ready chan struct{} // holds a token while a flight has passengers
 
@@ -133,7 +133,7 @@ type flight struct {
 	err    error
 }
 
-func newCatchUps(bound CatchUpBound, kept *keptCatchUps, past func(ctx context.Context, after, until uint64) ([]cluster.Past, error)) *catchUps {
+func newCatchUps(bound CatchUpBound, kept *keptCatchUps, past func(ctx context.Context, after, until uint64) ([]cluster.PastChange, error)) *catchUps {
 	return &catchUps{bound: bound, past: past, kept: kept, ready: make(chan struct{}, 1)}
 }
 
@@ -268,8 +268,8 @@ var errIncomplete = errors.New("the history does not lead to the present state")
 
 // leadsTo reports whether what happened after a version ends in what a snapshot holds. A watch that the API server
 // ended too early looks like a complete one; only this comparison shows it.
-func leadsTo(past []cluster.Past, snapshot *Snapshot, after uint64) bool {
-	newest := make(map[string]cluster.Past, len(past))
+func leadsTo(past []cluster.PastChange, snapshot *Snapshot, after uint64) bool {
+	newest := make(map[string]cluster.PastChange, len(past))
 	for _, p := range past {
 		newest[p.Object.Key()] = p
 	}
@@ -288,7 +288,7 @@ func leadsTo(past []cluster.Past, snapshot *Snapshot, after uint64) bool {
 	return true
 }
 
-func asEvents(past []cluster.Past) []*Event {
+func asEvents(past []cluster.PastChange) []*Event {
 	types := map[watch.EventType]stream.Type{watch.Added: stream.Added, watch.Modified: stream.Modified, watch.Deleted: stream.Deleted}
 	events := make([]*Event, len(past))
 	for i, p := range past {

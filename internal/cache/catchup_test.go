@@ -25,7 +25,7 @@ type pastServer struct {
 	left   int // how often the caller left before the answer
 }
 
-func (p *pastServer) past(ctx context.Context, after, until uint64) ([]cluster.Past, error) {
+func (p *pastServer) past(ctx context.Context, after, until uint64) ([]cluster.PastChange, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.asked = append(p.asked, after)
@@ -41,13 +41,13 @@ func (p *pastServer) past(ctx context.Context, after, until uint64) ([]cluster.P
 	if after < p.oldest {
 		return nil, fmt.Errorf("%w: after %d", cluster.ErrExpired, after)
 	}
-	var past []cluster.Past
+	var past []cluster.PastChange
 	for version := after + 1; version <= until; version++ {
 		o, err := cluster.NewObject(fmt.Sprintf(`{"metadata":{"namespace":"a","name":"b","resourceVersion":"%d"}}`, version))
 		if err != nil {
 			return nil, err
 		}
-		past = append(past, cluster.Past{Type: watch.Modified, Object: o})
+		past = append(past, cluster.PastChange{Type: watch.Modified, Object: o})
 	}
 	return past, nil
 }
@@ -219,7 +219,7 @@ func TestHistoryThatDoesNotLeadToTheStateIsNotTold(t *testing.T) {
 		}
 		return o
 	}
-	whole := []cluster.Past{
+	whole := []cluster.PastChange{
 		{Type: watch.Added, Object: object("a", 101)}, {Type: watch.Deleted, Object: object("gone", 102)},
 		{Type: watch.Modified, Object: object("a", 103)}, {Type: watch.Added, Object: object("passing", 104)},
 		{Type: watch.Deleted, Object: object("passing", 105)}, {Type: watch.Added, Object: object("b", 106)},
@@ -231,7 +231,7 @@ func TestHistoryThatDoesNotLeadToTheStateIsNotTold(t *testing.T) {
 			store.state.put(object("b", 106))
 			store.state.put(object("old", 99))
 			store.topic.Progress(110)
-			store.catchUps.past = func(context.Context, uint64, uint64) ([]cluster.Past, error) { return whole[:told], nil }
+			store.catchUps.past = func(context.Context, uint64, uint64) ([]cluster.PastChange, error) { return whole[:told], nil }
 			caught, err := store.CatchUp(t.Context(), 100, 0)
 			if complete := told == len(whole); complete != (err == nil) || !complete && !errors.Is(err, ErrNoCatchUp) {
 				t.Errorf("after %d of %d events: %v, %v", told, len(whole), caught, err)

@@ -172,7 +172,7 @@ func (k *Kinds) Use(kind cluster.Kind, user string) (_ *Store, release func(), e
 			k.mu.Unlock()
 			return nil, nil, err
 		}
-		store.catchUps = newCatchUps(k.opts.CatchUp, k.caughtUp, func(ctx context.Context, after, until uint64) ([]cluster.Past, error) {
+		store.catchUps = newCatchUps(k.opts.CatchUp, k.caughtUp, func(ctx context.Context, after, until uint64) ([]cluster.PastChange, error) {
 			return k.cluster.History(ctx, kind, after, until, cluster.HistoryBound{Events: k.opts.CatchUp.Events, Bytes: k.opts.CatchUp.Bytes})
 		})
 		store.away = k.cluster.Away

@@ -23,9 +23,9 @@ var (
 	ErrTooMuch = errors.New("the history is longer than it may be")
 )
 
-// Past is one change of the past: Added, Modified or Deleted, and the object after it, which carries the version of
+// PastChange is one change of the past: Added, Modified or Deleted, and the object after it, which carries the version of
 // the change.
-type Past struct {
+type PastChange struct {
 	Type   watch.EventType
 	Object *Object
 }
@@ -46,7 +46,7 @@ type HistoryBound struct {
 // another watch: one that sends bookmarks, and was too busy in the middle of its history, goes on in that.
 // One that sent nothing at all may have been too busy. With several API servers, one may lag behind; so it is first
 // asked whether it has the newer version.
-func (c *Cluster) History(ctx context.Context, kind Kind, after, until uint64, bound HistoryBound) ([]Past, error) {
+func (c *Cluster) History(ctx context.Context, kind Kind, after, until uint64, bound HistoryBound) ([]PastChange, error) {
 	if after == 0 {
 		return nil, fmt.Errorf("%w: a watch from version 0 is one from any", ErrExpired)
 	}
@@ -73,7 +73,7 @@ type history struct {
 	after uint64 // everything up to this version has been read
 	until uint64
 	bound HistoryBound
-	past  []Past
+	past  []PastChange
 	bytes int64
 	quiet uint64 // the newest version that the watch before told, if it ended in silence behind that
 }
@@ -140,7 +140,7 @@ func (h *history) read(ctx context.Context, c *Cluster) (complete bool, err erro
 			if o.Version() > h.until {
 				return true, nil
 			}
-			h.past, h.after = append(h.past, Past{kindOfEvent, o}), o.Version()
+			h.past, h.after = append(h.past, PastChange{kindOfEvent, o}), o.Version()
 			h.bytes += int64(o.Size())
 			if len(h.past) > h.bound.Events || h.bytes > h.bound.Bytes {
 				return false, ErrTooMuch

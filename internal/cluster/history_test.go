@@ -62,7 +62,7 @@ func eventful() (api *apitest.API, all []string) {
 	}
 }
 
-func described(past []cluster.Past) (found []string) {
+func described(past []cluster.PastChange) (found []string) {
 	for _, p := range past {
 		found = append(found, fmt.Sprintf("%s %s", p.Type, describe(p.Object)))
 	}

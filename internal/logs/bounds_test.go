@@ -20,7 +20,7 @@ func TestLongLinesThatWaitForAReaderAreBounded(t *testing.T) {
 			n.write(time.Second, long)
 		}
 		c := open(t, f, n, "web", "alice", 100_000)
-		for c.past == nil {
+		for c.catchUp == nil {
 			synctest.Wait()
 			if _, err := c.Next(make([]*Line, 0, 1), nil); err != nil {
 				t.Fatal(err)
@@ -28,12 +28,12 @@ func TestLongLinesThatWaitForAReaderAreBounded(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		c.past.mu.Lock()
+		c.catchUp.mu.Lock()
 		bytes := 0
-		for _, line := range c.past.lines {
+		for _, line := range c.catchUp.lines {
 			bytes += line.size()
 		}
-		c.past.mu.Unlock()
+		c.catchUp.mu.Unlock()
 		if bytes == 0 || bytes > 2<<20 {
 			t.Errorf("%d bytes wait for one reader", bytes)
 		}
@@ -63,7 +63,7 @@ func TestOneUserLeavesConnectionsToOthers(t *testing.T) {
 				synctest.Wait()
 			}
 		}
-		if _, err := f.Open(n, Run{Pod: "another"}, "bob", Start{Tail: 1}); err != nil {
+		if _, err := f.Open(n, ContainerRun{Pod: "another"}, "bob", Start{Tail: 1}); err != nil {
 			t.Errorf("alice reads one container, %d times, and bob is told: %v", 20-refused, err)
 		}
 	})
@@ -82,7 +82,7 @@ func TestWhoComesBackAtOnceIsNotRefusedForWhatTheyHaveLeft(t *testing.T) {
 			var readers []*Reader
 			for range 3 {
 				c := open(t, f, n, "web", "alice", 100_000)
-				for c.past == nil && !t.Failed() {
+				for c.catchUp == nil && !t.Failed() {
 					if _, err := c.Next(make([]*Line, 0, 1), nil); err != nil {
 						t.Errorf("attempt %d: %v", attempt, err)
 					}
@@ -99,8 +99,8 @@ func TestWhoComesBackAtOnceIsNotRefusedForWhatTheyHaveLeft(t *testing.T) {
 		synctest.Wait()
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		if f.pasts != 0 || len(f.beside) != 0 {
-			t.Errorf("%d connections are counted, and %v by user, when all are closed", f.pasts, f.beside)
+		if f.catchUps != 0 || len(f.beside) != 0 {
+			t.Errorf("%d connections are counted, and %v by user, when all are closed", f.catchUps, f.beside)
 		}
 	})
 }
@@ -113,7 +113,7 @@ func TestWhoIsFreeReadsAnyNumberOfLogs(t *testing.T) {
 		for user, want := range map[string]int{"edge": 3, "bob": 1} {
 			read := 0
 			for i := range 3 {
-				if _, err := f.Open(n, Run{Pod: fmt.Sprint(user, i)}, user, Start{Tail: 1}); err == nil {
+				if _, err := f.Open(n, ContainerRun{Pod: fmt.Sprint(user, i)}, user, Start{Tail: 1}); err == nil {
 					read++
 				}
 			}
@@ -127,8 +127,8 @@ func TestWhoIsFreeReadsAnyNumberOfLogs(t *testing.T) {
 // endless is a log that is written faster than it can be read.
 type endless struct{}
 
-func (endless) Ended(context.Context, Run) (bool, error) { return false, nil }
-func (endless) Read(ctx context.Context, _ Run, _ Query) (io.ReadCloser, error) {
+func (endless) Ended(context.Context, ContainerRun) (bool, error) { return false, nil }
+func (endless) Read(ctx context.Context, _ ContainerRun, _ ReadOptions) (io.ReadCloser, error) {
 	body, into := io.Pipe()
 	stop := context.AfterFunc(ctx, func() { _ = into.CloseWithError(ctx.Err()) })
 	go func() {

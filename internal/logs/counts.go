@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// Position is a place in the log of a run: of the lines whose time is in the second Since or later,
+// LinePosition is a place in the log of a run: of the lines whose time is in the second Since or later,
 // the first Count were told, and the sum of their hashes is Sum. Lines are only ever added at the
 // end of a log, so it means the same for every reader, whatever the clock does.
-type Position struct {
+type LinePosition struct {
 	Since int64 // Unix seconds
 	Count uint64
 	Sum   uint64
@@ -58,7 +58,7 @@ const everything = math.MinInt64
 
 // all is the position of who was told all that was counted, from the first second of which all is;
 // ok is false if the last line's is not.
-func (t *perSecondCounts) all(last int64) (p Position, ok bool) {
+func (t *perSecondCounts) all(last int64) (p LinePosition, ok bool) {
 	switch {
 	case !t.hasHorizon:
 		return t.since(everything)
@@ -69,7 +69,7 @@ func (t *perSecondCounts) all(last int64) (p Position, ok bool) {
 }
 
 // since is the position of who was told all that was counted, by a second; ok is false if that cannot be said.
-func (t *perSecondCounts) since(at int64) (p Position, ok bool) {
+func (t *perSecondCounts) since(at int64) (p LinePosition, ok bool) {
 	p.Since = at
 	for i := len(t.seconds) - 1; i >= 0 && t.seconds[i].at >= at; i-- {
 		p.Count += t.seconds[i].count

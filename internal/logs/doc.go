@@ -10,10 +10,10 @@
 // on. So it is counted, for each second, how many lines were told of it, with the sum of their
 // hashes. What the API server answers must begin with as many lines of these seconds, of the same
 // sum; what comes behind them is new. If it does not, the file was rotated meanwhile, and lines may
-// be missing. A Position is that count, and means the same at every replica.
+// be missing. A LinePosition is that count, and means the same at every replica.
 //
 // A reader that was away for long, or asks for more lines than the ring holds, reads them on a
-// connection of its own (past), until it has come to the ring.
+// connection of its own (catchUp), until it has come to the ring.
 //
 // A text that does not begin with a time is no line of the container. It is what a node says that
 // cannot tell the log (NodeError). Readers are told it as the reason (Reader.Trouble), and such an
@@ -32,24 +32,23 @@ import (
 	"time"
 )
 
-// Run is one run of a container: from its start, or restart, to its end. (The run of package jobs
-// is the life of a pod.)
-type Run struct {
+// ContainerRun is one run of a container: from its start, or restart, to its end.
+type ContainerRun struct {
 	Cluster, Namespace, Pod, UID, Container string
 	Restart                                 int
 }
 
-// Source is where logs are read: an API server.
-type Source interface {
+// Backend is where logs are read: an API server.
+type Backend interface {
 	// Read opens the log of a run. Each line begins with its time (RFC 3339) and a space. An error
 	// wraps ErrGone if that log will never be had.
-	Read(ctx context.Context, run Run, q Query) (io.ReadCloser, error)
+	Read(ctx context.Context, run ContainerRun, q ReadOptions) (io.ReadCloser, error)
 	// Ended reports whether the run has ended; then Read returns all of its log. An error is as Read's.
-	Ended(ctx context.Context, run Run) (bool, error)
+	Ended(ctx context.Context, run ContainerRun) (bool, error)
 }
 
-// Query is how much is read of a log.
-type Query struct {
+// ReadOptions is how much is read of a log.
+type ReadOptions struct {
 	Since  time.Time // only lines of this second and later ones; the zero time: all
 	Tail   int       // only so many lines, the last ones; negative: all
 	Follow bool      // and what is written from then on, until the run ends
@@ -87,7 +86,7 @@ type Line struct {
 	Text  string // valid UTF-8, without the end of the line
 	Cut   bool   // the line was longer
 	Reset string // not empty: lines may be missing here, and why; there is no text, but for what a node says with ResetUnreadable
-	After Position
+	After LinePosition
 
 	once sync.Once
 	made string

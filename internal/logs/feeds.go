@@ -27,20 +27,20 @@ type Feeds struct {
 	resets           *prometheus.CounterVec
 	upstreams        prometheus.Gauge
 
-	mu      sync.Mutex
-	life    context.Context // ends with Run
-	stop    context.CancelFunc
-	feeds   map[Run]*feed
-	pasts   int
-	users   map[string]map[Run]int // how many readers each has
-	beside  map[string]int         // how many connections of their own the readers of each have
-	running sync.WaitGroup
+	mu       sync.Mutex
+	life     context.Context // ends with Run
+	stop     context.CancelFunc
+	feeds    map[ContainerRun]*feed
+	catchUps int
+	users    map[string]map[ContainerRun]int // how many readers each has
+	beside   map[string]int                  // how many connections of their own the readers of each have
+	running  sync.WaitGroup
 }
 
 // New returns Feeds that follow nothing.
 func New(opts Options) *Feeds {
 	f := &Feeds{
-		opts: opts, feeds: map[Run]*feed{}, users: map[string]map[Run]int{}, beside: map[string]int{},
+		opts: opts, feeds: map[ContainerRun]*feed{}, users: map[string]map[ContainerRun]int{}, beside: map[string]int{},
 		lines:     prometheus.NewCounter(prometheus.CounterOpts{Name: "kubecast_log_lines_total", Help: "Lines of containers' logs that were read, each once."}),
 		textBytes: prometheus.NewCounter(prometheus.CounterOpts{Name: "kubecast_log_line_bytes_total", Help: "Bytes of the lines that were read."}),
 		resets: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -75,7 +75,7 @@ func (f *Feeds) Run(ctx context.Context) {
 }
 
 // Open returns a reader of a run. The user is who pays for it. It must be closed. An error is ErrClosed or ErrLimit.
-func (f *Feeds) Open(source Source, run Run, user string, start Start) (*Reader, error) {
+func (f *Feeds) Open(source Backend, run ContainerRun, user string, start Start) (*Reader, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.life.Err() != nil {
@@ -99,7 +99,7 @@ func (f *Feeds) Open(source Source, run Run, user string, start Start) (*Reader,
 		of.idle = nil
 	}
 	if f.users[user] == nil {
-		f.users[user] = map[Run]int{}
+		f.users[user] = map[ContainerRun]int{}
 	}
 	f.users[user][run]++
 	return &Reader{feeds: f, feed: of, user: user, start: start}, nil
@@ -108,11 +108,11 @@ func (f *Feeds) Open(source Source, run Run, user string, start Start) (*Reader,
 // hasRoom reports whether there may be another connection, if need be in the place of one that
 // nobody reads. The lock is held.
 func (f *Feeds) hasRoom() bool {
-	return len(f.feeds)+f.pasts < f.opts.Upstreams || f.dropIdle()
+	return len(f.feeds)+f.catchUps < f.opts.Upstreams || f.dropIdle()
 }
 
 // begin follows one more run. The lock is held.
-func (f *Feeds) begin(source Source, run Run) *feed {
+func (f *Feeds) begin(source Backend, run ContainerRun) *feed {
 	ctx, cancel := context.WithCancel(f.life)
 	of := &feed{bound: f.opts.Ring, waiting: map[*Reader]Waiter{}, cancel: cancel, told: f.count}
 	of.follower = follower{run: run, source: counted{source, f.upstreams}, to: of, tail: firstTail}
@@ -121,8 +121,8 @@ func (f *Feeds) begin(source Source, run Run) *feed {
 	return of
 }
 
-// beginPast reads a run once more, for one reader.
-func (f *Feeds) beginPast(of *feed, user string, start Start) (*past, error) {
+// beginCatchUp reads a run once more, for one reader.
+func (f *Feeds) beginCatchUp(of *feed, user string, start Start) (*catchUp, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch {
@@ -131,12 +131,12 @@ func (f *Feeds) beginPast(of *feed, user string, start Start) (*past, error) {
 	case f.opts.PerUser > 0 && f.beside[user] >= f.opts.PerUser && !f.isFree(user), !f.hasRoom():
 		return nil, ErrLimit
 	}
-	p := newPast()
+	p := newCatchUp()
 	p.follower = follower{run: of.follower.run, source: of.follower.source, to: p, after: start.After, since: start.Since, tail: start.Tail}
 	if start.Whole {
 		p.follower.since, p.follower.tail = time.Time{}, -1
 	}
-	f.pasts++
+	f.catchUps++
 	f.beside[user]++
 	of.mu.Lock()
 	of.beside++
@@ -144,7 +144,7 @@ func (f *Feeds) beginPast(of *feed, user string, start Start) (*past, error) {
 	ctx, cancel := context.WithCancel(f.life)
 	p.cancel = cancel
 	p.uncount = sync.OnceFunc(func() {
-		f.pasts--
+		f.catchUps--
 		if f.beside[user]--; f.beside[user] == 0 {
 			delete(f.beside, user)
 		}
@@ -208,7 +208,7 @@ func (f *Feeds) rest(of *feed) {
 
 // Stats is a run that is followed at a moment.
 type Stats struct {
-	Run     Run
+	Run     ContainerRun
 	Readers int
 	Beside  int   // of these, those with a connection of their own, since the ring does not reach back to them
 	Lines   int   // kept

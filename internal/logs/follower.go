@@ -45,12 +45,12 @@ type sink interface {
 
 // follower reads one run, from where it begins to its end, however often the connection breaks.
 type follower struct {
-	run    Run
-	source Source
+	run    ContainerRun
+	source Backend
 	to     sink
 
 	// Where it begins: behind a position, else with so many lines of those since a time that are there.
-	after *Position
+	after *LinePosition
 	since time.Time // the zero time: any
 	tail  int       // negative: all
 
@@ -151,7 +151,7 @@ func (f *follower) begin() {
 // missing says that lines are missing. A client that comes back with its position is told what is
 // later than the last line before it.
 func (f *follower) missing(reason string) *Line {
-	return &Line{Time: f.last, Reset: reason, After: Position{Since: f.last.Unix()}}
+	return &Line{Time: f.last, Reset: reason, After: LinePosition{Since: f.last.Unix()}}
 }
 
 // unreadable says that lines are missing, and why, if the node does.
@@ -176,7 +176,7 @@ func (f *follower) restart() {
 // find looks for the first of the lines that are to be told, and for the last that is there.
 // Telling begins with the whole second of the first, since positions count by seconds.
 func (f *follower) find(ctx context.Context) error {
-	body, err := f.source.Read(ctx, f.run, Query{Since: f.since.Truncate(time.Second), Tail: f.tail})
+	body, err := f.source.Read(ctx, f.run, ReadOptions{Since: f.since.Truncate(time.Second), Tail: f.tail})
 	if err != nil {
 		return err
 	}
@@ -230,8 +230,8 @@ func (f *follower) find(ctx context.Context) error {
 var errAnew = errors.New("what was told is not in the log")
 
 // query is what is to be asked for now, and what of the answer is known already.
-func (f *follower) query() (q Query, known Position, ok bool) {
-	q = Query{Tail: -1, Follow: true}
+func (f *follower) query() (q ReadOptions, known LinePosition, ok bool) {
+	q = ReadOptions{Tail: -1, Follow: true}
 	switch {
 	case f.fresh:
 		q.Tail = 0
@@ -275,7 +275,7 @@ func (f *follower) read(ctx context.Context, ended bool) error {
 	defer quiet.Stop()
 	in := newLineReader(body)
 	var said error
-	a := answer{known: known, passed: Position{Since: known.Since}, ended: ended}
+	a := answer{known: known, passed: LinePosition{Since: known.Since}, ended: ended}
 	var batch []*Line
 	for {
 		line, any, err := in.next()
@@ -344,8 +344,8 @@ func notOwn(line rawLine, err error) error {
 
 // answer is an answer that is being read. It begins with lines that were told before, which are passed over.
 type answer struct {
-	known   Position        // what was told before
-	passed  Position        // what of it has been passed over
+	known   LinePosition    // what was told before
+	passed  LinePosition    // what of it has been passed over
 	counted perSecondCounts // the same, line by line
 	ended   bool            // the run has ended, so that nothing is written meanwhile
 }
@@ -398,7 +398,7 @@ var errOther = errors.New("the log is another one")
 // mistrusts reports whether an answer that does not begin with what was told is asked for once
 // more: a node tells the log of the next run as soon as that has begun, and the API server knows it
 // a little later.
-func (f *follower) mistrusts(line rawLine, passed, known Position) bool {
+func (f *follower) mistrusts(line rawLine, passed, known LinePosition) bool {
 	switch {
 	case line.at.Unix() < known.Since:
 		return false

@@ -36,9 +36,9 @@ func next(t *testing.T, c *Reader) *Line {
 	}
 }
 
-func open(t *testing.T, f *Feeds, source Source, run, user string, tail int) *Reader {
+func open(t *testing.T, f *Feeds, source Backend, run, user string, tail int) *Reader {
 	t.Helper()
-	c, err := f.Open(source, Run{Pod: run}, user, Start{Tail: tail})
+	c, err := f.Open(source, ContainerRun{Pod: run}, user, Start{Tail: tail})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,8 +74,8 @@ func TestBadLinesAreBounded(t *testing.T) {
 // trickling is a log that comes in pieces, without the end of a line for long.
 type trickling struct{ pieces chan string }
 
-func (s trickling) Ended(context.Context, Run) (bool, error) { return false, nil }
-func (s trickling) Read(ctx context.Context, _ Run, q Query) (io.ReadCloser, error) {
+func (s trickling) Ended(context.Context, ContainerRun) (bool, error) { return false, nil }
+func (s trickling) Read(ctx context.Context, _ ContainerRun, q ReadOptions) (io.ReadCloser, error) {
 	if !q.Follow {
 		return io.NopCloser(strings.NewReader("")), nil
 	}
@@ -171,8 +171,8 @@ type flood struct {
 	written *atomic.Int64
 }
 
-func (s flood) Ended(context.Context, Run) (bool, error) { return true, nil }
-func (s flood) Read(_ context.Context, _ Run, q Query) (io.ReadCloser, error) {
+func (s flood) Ended(context.Context, ContainerRun) (bool, error) { return true, nil }
+func (s flood) Read(_ context.Context, _ ContainerRun, q ReadOptions) (io.ReadCloser, error) {
 	if !q.Follow {
 		return io.NopCloser(strings.NewReader("2026-01-01T00:00:00Z first\n")), nil
 	}
@@ -227,7 +227,7 @@ func TestContainerIsReadOnceForAll(t *testing.T) {
 		}
 		// Somebody comes back, to this replica or another one.
 		at := next(t, open(t, f, n, "web", "carol", 2)).After
-		back, err := f.Open(n, Run{Pod: "web"}, "carol", Start{After: &at})
+		back, err := f.Open(n, ContainerRun{Pod: "web"}, "carol", Start{After: &at})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -239,7 +239,7 @@ func TestContainerIsReadOnceForAll(t *testing.T) {
 		elsewhere := open(t, other, n, "web", "carol", 10)
 		next(t, elsewhere)
 		synctest.Wait()
-		if there, err := other.Open(n, Run{Pod: "web"}, "carol", Start{After: &at}); err != nil {
+		if there, err := other.Open(n, ContainerRun{Pod: "web"}, "carol", Start{After: &at}); err != nil {
 			t.Errorf("at another replica: %v", err)
 		} else {
 			if line := next(t, there); line.Text != "2" {
@@ -248,7 +248,7 @@ func TestContainerIsReadOnceForAll(t *testing.T) {
 			there.Close()
 		}
 		// Who comes from nowhere is told that, and what is later.
-		nowhere, err := f.Open(n, Run{Pod: "web"}, "carol", Start{After: &Position{Since: 5, Count: 1}})
+		nowhere, err := f.Open(n, ContainerRun{Pod: "web"}, "carol", Start{After: &LinePosition{Since: 5, Count: 1}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -268,7 +268,7 @@ func TestLogsThatAreFollowedAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, f := newNode(), feedsOf(t, 2, 1<<20)
 		a, b := open(t, f, n, "a", "alice", 1), open(t, f, n, "b", "alice", 1)
-		if _, err := f.Open(n, Run{Pod: "c"}, "alice", Start{Tail: 1}); !errors.Is(err, ErrLimit) {
+		if _, err := f.Open(n, ContainerRun{Pod: "c"}, "alice", Start{Tail: 1}); !errors.Is(err, ErrLimit) {
 			t.Errorf("a third: %v", err)
 		}
 		a.Close()
@@ -285,7 +285,7 @@ func TestLogsThatAreFollowedAreBounded(t *testing.T) {
 		for _, run := range []string{"a", "b", "a"} {
 			open(t, few, n, run, "alice", 1)
 		}
-		if _, err := few.Open(n, Run{Pod: "c"}, "alice", Start{Tail: 1}); !errors.Is(err, ErrLimit) {
+		if _, err := few.Open(n, ContainerRun{Pod: "c"}, "alice", Start{Tail: 1}); !errors.Is(err, ErrLimit) {
 			t.Errorf("a third of a user: %v", err)
 		}
 		open(t, few, n, "c", "bob", 1)

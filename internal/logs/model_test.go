@@ -62,7 +62,7 @@ func (n *node) write(after time.Duration, text string) {
 // sever breaks the connections: cleanly at a line's end, as by an API server that ends, or anywhere.
 func (n *node) sever(clean bool) { n.change(func() { n.cut++; n.clean = clean }) }
 
-func (n *node) Ended(context.Context, Run) (bool, error) {
+func (n *node) Ended(context.Context, ContainerRun) (bool, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.ended, nil
@@ -70,7 +70,7 @@ func (n *node) Ended(context.Context, Run) (bool, error) {
 
 var errSevered = errors.New("severed")
 
-func (n *node) Read(ctx context.Context, _ Run, q Query) (io.ReadCloser, error) {
+func (n *node) Read(ctx context.Context, _ ContainerRun, q ReadOptions) (io.ReadCloser, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	at := n.from
@@ -219,7 +219,7 @@ func (r *reader) check() error {
 
 // roam reads as many lines as it likes, leaves, and goes on behind them at one of some replicas,
 // until the run has ended.
-func roam(ctx context.Context, at []*Feeds, n *node, run Run, start Start, random *rand.Rand) (r reader) {
+func roam(ctx context.Context, at []*Feeds, n *node, run ContainerRun, start Start, random *rand.Rand) (r reader) {
 	for ctx.Err() == nil {
 		c, err := at[random.IntN(len(at))].Open(n, run, "bob", start)
 		if err != nil {
@@ -291,7 +291,7 @@ func TestReadersAreToldTheFile(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 1))
 			n, f := newNode(), feedsFor(t, 1<<20)
 			replicas := []*Feeds{feedsFor(t, 16<<10), feedsFor(t, 1<<20)}
-			run := Run{Pod: "web"}
+			run := ContainerRun{Pod: "web"}
 			total := 300 + random.IntN(600)
 			if longer {
 				total += firstTail

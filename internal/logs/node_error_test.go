@@ -98,8 +98,8 @@ func (s *script) says(answer string) {
 	s.answer = answer
 }
 
-func (s *script) Ended(context.Context, Run) (bool, error) { return s.ended, nil }
-func (s *script) Read(context.Context, Run, Query) (io.ReadCloser, error) {
+func (s *script) Ended(context.Context, ContainerRun) (bool, error) { return s.ended, nil }
+func (s *script) Read(context.Context, ContainerRun, ReadOptions) (io.ReadCloser, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return io.NopCloser(strings.NewReader(s.answer)), nil

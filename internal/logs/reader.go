@@ -4,10 +4,10 @@ import "time"
 
 // Start is where a reader begins.
 type Start struct {
-	After *Position // behind which it goes on; then nothing else counts
-	Whole bool      // with the log's first line; then neither of these counts
-	Since time.Time // with a line of this second at the earliest; the zero time: any
-	Tail  int       // with so many lines of those that are there; negative: all
+	After *LinePosition // behind which it goes on; then nothing else counts
+	Whole bool          // with the log's first line; then neither of these counts
+	Since time.Time     // with a line of this second at the earliest; the zero time: any
+	Tail  int           // with so many lines of those that are there; negative: all
 }
 
 // Reader reads the log of a run, from where it begins. It is for one goroutine.
@@ -17,10 +17,10 @@ type Reader struct {
 	user  string
 	start Start
 
-	placed bool   // it has a place in the ring
-	next   uint64 // number of the line to read there
-	past   *past  // nil: what it reads is in the ring, or it is not known yet
-	closed bool
+	placed  bool     // it has a place in the ring
+	next    uint64   // number of the line to read there
+	catchUp *catchUp // nil: what it reads is in the ring, or it is not known yet
+	closed  bool
 }
 
 // Next appends the lines that follow to batch, up to its capacity, and moves the reader behind
@@ -39,14 +39,14 @@ func (r *Reader) Next(batch []*Line, w Waiter) ([]*Line, error) {
 		case r.placed:
 			batch, err = r.present(batch, before, w)
 			return batch, err
-		case r.past == nil:
+		case r.catchUp == nil:
 			known, err := r.place(w)
 			if !known || err != nil {
 				return batch, err
 			}
 		default:
 			had := len(batch)
-			batch, err = r.past.take(batch, w)
+			batch, err = r.catchUp.take(batch, w)
 			switch {
 			case len(batch) > had:
 				if r.join(batch[len(batch)-1]); len(batch) == cap(batch) {
@@ -82,7 +82,7 @@ func (r *Reader) place(w Waiter) (known bool, err error) {
 	if r.placed {
 		return true, nil
 	}
-	r.past, err = r.feeds.beginPast(f, r.user, r.start)
+	r.catchUp, err = r.feeds.beginCatchUp(f, r.user, r.start)
 	return true, err
 }
 
@@ -92,7 +92,7 @@ func (r *Reader) join(last *Line) {
 	f.mu.Lock()
 	r.next, r.placed = f.after(last.After)
 	f.mu.Unlock()
-	if r.placed && r.past != nil {
+	if r.placed && r.catchUp != nil {
 		r.feeds.mu.Lock()
 		defer r.feeds.mu.Unlock()
 		r.endPast()
@@ -136,8 +136,8 @@ func wake(w Waiter) {
 
 // Settled reports whether all was read that was there when the reader began.
 func (r *Reader) Settled() bool {
-	if r.past != nil {
-		return r.past.hasSettled()
+	if r.catchUp != nil {
+		return r.catchUp.hasSettled()
 	}
 	r.feed.mu.Lock()
 	defer r.feed.mu.Unlock()
@@ -146,7 +146,7 @@ func (r *Reader) Settled() bool {
 
 // Trouble is why the log cannot be read for now; nil if it can, or has been read to its end.
 func (r *Reader) Trouble() error {
-	if p := r.past; p != nil {
+	if p := r.catchUp; p != nil {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		return p.failing
@@ -159,10 +159,10 @@ func (r *Reader) Trouble() error {
 // endPast closes the connection that was the reader's own. It counts no more from now on, though its goroutine may take a moment
 // to end: who comes back at once would be refused for what they have just left. The lock of the Feeds is held.
 func (r *Reader) endPast() {
-	if r.past != nil {
-		r.past.cancel()
-		r.past.uncount()
-		r.past = nil
+	if r.catchUp != nil {
+		r.catchUp.cancel()
+		r.catchUp.uncount()
+		r.catchUp = nil
 	}
 }
 
@@ -175,8 +175,8 @@ func (r *Reader) Close() {
 		return
 	}
 	r.closed = true
-	if r.past != nil {
-		r.past.change(func() { r.past.waiter = nil })
+	if r.catchUp != nil {
+		r.catchUp.change(func() { r.catchUp.waiter = nil })
 	}
 	r.endPast()
 	r.feed.mu.Lock()

@@ -105,7 +105,7 @@ func (f *feed) wakeAll() {
 // after is the number of the line behind a position; ok is false if that is not to be found in the
 // ring. The position of a place at which lines are missing never is: there may be two such places
 // within one second, and lines between them. The lock is held.
-func (f *feed) after(p Position) (next uint64, ok bool) {
+func (f *feed) after(p LinePosition) (next uint64, ok bool) {
 	// Those who come to the ring from behind are near its end.
 	for i := len(f.ring) - 1; i >= 0; i-- {
 		if f.ring[i].Reset == "" && f.ring[i].After == p {

@@ -22,9 +22,9 @@ type Scan struct {
 }
 
 // OpenScan begins to read. Of a run that has ended nothing follows. The Scan must
-// be closed, and ends with the context. An error is the Source's.
-func OpenScan(ctx context.Context, source Source, run Run, ended bool) (*Scan, error) {
-	body, err := source.Read(ctx, run, Query{Tail: -1})
+// be closed, and ends with the context. An error is the Backend's.
+func OpenScan(ctx context.Context, source Backend, run ContainerRun, ended bool) (*Scan, error) {
+	body, err := source.Read(ctx, run, ReadOptions{Tail: -1})
 	if err != nil {
 		return nil, err
 	}

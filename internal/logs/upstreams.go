@@ -16,14 +16,14 @@ func NewUpstreams(why string) prometheus.Gauge {
 	})
 }
 
-// counted is a Source whose open logs are counted.
+// counted is a Backend whose open logs are counted.
 type counted struct {
-	Source
+	Backend
 	open prometheus.Gauge
 }
 
-func (c counted) Read(ctx context.Context, run Run, q Query) (io.ReadCloser, error) {
-	body, err := c.Source.Read(ctx, run, q)
+func (c counted) Read(ctx context.Context, run ContainerRun, q ReadOptions) (io.ReadCloser, error) {
+	body, err := c.Backend.Read(ctx, run, q)
 	if err != nil {
 		return nil, err
 	}

@@ -168,8 +168,8 @@ func (h *Handler) permit(ctx context.Context, id auth.Identity, t visibility.Tar
 	return g, kind, own, err
 }
 
-// find decides what the caller may see, and completes the question's filter with it.
-func (h *Handler) find(ctx context.Context, id auth.Identity, t visibility.Target, q *question) (g access.Grant, err error) {
+// find decides what the caller may see, and completes the request's filter with it.
+func (h *Handler) find(ctx context.Context, id auth.Identity, t visibility.Target, q *historyRequest) (g access.Grant, err error) {
 	verb := "list"
 	if t.Name != "" {
 		verb = "get"
@@ -201,7 +201,7 @@ func (h *Handler) isKnown(ctx context.Context, id auth.Identity, g access.Grant,
 }
 
 // jobs makes a page of jobs.
-func (h *Handler) jobs(ctx context.Context, p *page, id auth.Identity, g access.Grant, t visibility.Target, q question, now jobs.Time) error {
+func (h *Handler) jobs(ctx context.Context, p *page, id auth.Identity, g access.Grant, t visibility.Target, q historyRequest, now jobs.Time) error {
 	var creations *seal.Numbers // nil: none is told that needs them
 	if p.seeks {
 		var err error
@@ -268,7 +268,7 @@ func (h *Handler) jobs(ctx context.Context, p *page, id auth.Identity, g access.
 const mostPods = 100
 
 // podsOf are the newest pods of the one job that is asked for, and behind them those of which a log is kept.
-func (h *Handler) podsOf(ctx context.Context, p *page, g access.Grant, t visibility.Target, q question, kept store.Keeping) ([]wire.Run, error) {
+func (h *Handler) podsOf(ctx context.Context, p *page, g access.Grant, t visibility.Target, q historyRequest, kept store.Keeping) ([]wire.Run, error) {
 	numbers, err := p.from.Numbers(ctx, g.Kinds.Cluster(), service.Runs.Numbering(t.Qualified()))
 	if err != nil {
 		return nil, err
@@ -292,7 +292,7 @@ func (h *Handler) podsOf(ctx context.Context, p *page, g access.Grant, t visibil
 }
 
 // runs makes a page of runs.
-func (h *Handler) runs(ctx context.Context, p *page, g access.Grant, t visibility.Target, q question) error {
+func (h *Handler) runs(ctx context.Context, p *page, g access.Grant, t visibility.Target, q historyRequest) error {
 	numbers, err := p.from.Numbers(ctx, g.Kinds.Cluster(), service.Runs.Numbering(t.Qualified()))
 	if err != nil {
 		return err
@@ -307,7 +307,7 @@ func (h *Handler) runs(ctx context.Context, p *page, g access.Grant, t visibilit
 }
 
 // transitions makes a page of transitions.
-func (h *Handler) transitions(ctx context.Context, p *page, g access.Grant, t visibility.Target, q question) error {
+func (h *Handler) transitions(ctx context.Context, p *page, g access.Grant, t visibility.Target, q historyRequest) error {
 	numbers, err := p.from.Numbers(ctx, g.Kinds.Cluster(), t.Qualified())
 	if err != nil {
 		return err

@@ -14,12 +14,12 @@ import (
 	"github.com/kubecast/kubecast/internal/visibility"
 )
 
-// isOfOneJob reports whether the question is for what is kept of one job.
-func (q *question) isOfOneJob() bool { return q.view == viewSpec || q.view == viewLog }
+// isOfOneJob reports whether the request is for what is kept of one job.
+func (q *historyRequest) isOfOneJob() bool { return q.view == viewSpec || q.view == viewLog }
 
 // job reads which job is asked about. There is no owner=me: callers are shown what the object said
 // if they may get it, whoever is named as its owner.
-func (q *question) job(query url.Values, t visibility.Target) (err error) {
+func (q *historyRequest) job(query url.Values, t visibility.Target) (err error) {
 	for name := range query {
 		if name != "view" && name != "uid" && (name != "pod" || q.view != viewLog) {
 			return reply.BadRequest("%s: has no meaning with view=%s, which is of one job", name, q.view)
@@ -42,7 +42,7 @@ func (q *question) job(query url.Values, t visibility.Target) (err error) {
 }
 
 // keptKind is the kind of what is asked for.
-func (q *question) keptKind() store.KeptKind {
+func (q *historyRequest) keptKind() store.KeptKind {
 	if q.pod != "" {
 		return store.KeptOfPod(q.pod)
 	}
@@ -50,7 +50,7 @@ func (q *question) keptKind() store.KeptKind {
 }
 
 // kept answers what is kept of a job, if the caller may see the job; of a log, if they may also read logs where it is.
-func (h *Handler) kept(ctx context.Context, p *page, id auth.Identity, g access.Grant, t visibility.Target, q question) error {
+func (h *Handler) kept(ctx context.Context, p *page, id auth.Identity, g access.Grant, t visibility.Target, q historyRequest) error {
 	asked := []store.Filter{q.filter}
 	if q.view == viewLog {
 		readable, err := h.withLogs(ctx, id, t, q.filter)
@@ -80,7 +80,7 @@ func (h *Handler) kept(ctx context.Context, p *page, id auth.Identity, g access.
 	return err
 }
 
-func notKept(q question) error {
+func notKept(q historyRequest) error {
 	return reply.NotFoundFor(reply.ReasonNotKept, "there is no such job, or its "+q.view+" is not kept")
 }
 
@@ -106,7 +106,7 @@ func (h *Handler) withLogs(ctx context.Context, id auth.Identity, t visibility.T
 }
 
 // accepted reports whether a client accepts the form of the answer, and says which one that is.
-func (q *question) accepted(h http.Header) (mediaType string, err error) {
+func (q *historyRequest) accepted(h http.Header) (mediaType string, err error) {
 	if q.view != viewLog {
 		if reply.Negotiate(h) != reply.FormJSON {
 			err = reply.NotAcceptable("the history is answered as application/json or text/event-stream")

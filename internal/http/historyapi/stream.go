@@ -91,7 +91,7 @@ type changes struct {
 }
 
 // open opens the source for a caller.
-func (h *Handler) open(ctx context.Context, id auth.Identity, name string, t visibility.Target, q question) (eventstream.Source, error) {
+func (h *Handler) open(ctx context.Context, id auth.Identity, name string, t visibility.Target, q historyRequest) (eventstream.Source, error) {
 	granted, kind, own, err := h.grant(ctx, id, t, "watch", q.me)
 	if err != nil {
 		return nil, err

@@ -24,8 +24,8 @@ const (
 // bys are the values of by; the first is meant where none is given.
 var bys = []string{string(store.ByNamespace), string(store.ByOwner), string(store.ByQueue), string(store.ByResource), string(store.ByState), string(store.ByCause)}
 
-// usage reads what only a question for usage or ends has.
-func (q *question) usage(query url.Values, now time.Time) error {
+// usage reads what only a request for usage or ends has.
+func (q *historyRequest) usage(query url.Values, now time.Time) error {
 	if q.view != viewUsage && q.view != viewEnds {
 		for _, name := range []string{"by", "step"} {
 			if query.Has(name) {
@@ -69,7 +69,7 @@ func (q *question) usage(query url.Values, now time.Time) error {
 	return nil
 }
 
-func (q question) span() jobs.Span {
+func (q historyRequest) span() jobs.Span {
 	return jobs.Span{From: q.filter.Since, Until: q.filter.Until, Step: q.step}
 }
 
@@ -96,8 +96,8 @@ func tooManyGroups() error {
 	return reply.BadRequest("there are more than %d keys and steps: ask for a shorter time, longer steps, or less by a filter", maxGroups)
 }
 
-// usageOf makes the answer to a question for usage.
-func (h *Handler) usageOf(ctx context.Context, p *page, g access.Grant, t visibility.Target, q question, now jobs.Time) error {
+// usageOf makes the answer to a request for usage.
+func (h *Handler) usageOf(ctx context.Context, p *page, g access.Grant, t visibility.Target, q historyRequest, now jobs.Time) error {
 	usage := jobs.NewUsage(q.span())
 	err := p.from.Lives(ctx, g.Kinds.Cluster(), t.Qualified(), q.filter, q.by, q.span(), now, func(batch []jobs.Lived) error {
 		for _, l := range batch {
@@ -134,8 +134,8 @@ type ended struct {
 	Cancelled int       `json:"cancelled"`
 }
 
-// endsOf makes the answer to a question for ends.
-func (h *Handler) endsOf(ctx context.Context, p *page, g access.Grant, t visibility.Target, q question) error {
+// endsOf makes the answer to a request for ends.
+func (h *Handler) endsOf(ctx context.Context, p *page, g access.Grant, t visibility.Target, q historyRequest) error {
 	ends, all := jobs.NewEnds(q.span()), 0
 	err := p.from.Ends(ctx, g.Kinds.Cluster(), t.Qualified(), q.filter, func(batch []*jobs.Transition) error {
 		for _, tr := range batch {

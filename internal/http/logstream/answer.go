@@ -39,7 +39,7 @@ const (
 
 // ask is what a question wants to know of the logs that a question of streams selects.
 type ask struct {
-	question
+	logRequest
 	view       string
 	from       int       // the first item that counts
 	limit      int       // of items, or of matches
@@ -70,7 +70,7 @@ func parseAsk(path string, query url.Values) (a ask, err error) {
 			return a, reply.BadRequest("%s: there is no such parameter of a view", name)
 		}
 	}
-	if a.question, err = parse(path, rest); err != nil {
+	if a.logRequest, err = parse(path, rest); err != nil {
 		return a, err
 	}
 	number := func(name string, otherwise, most int) (n int) {
@@ -135,7 +135,7 @@ func (h *Handler) Answer(w http.ResponseWriter, r *http.Request, id auth.Identit
 	defer release()
 	ctx, cancel := context.WithTimeout(r.Context(), answerWithin)
 	defer cancel()
-	opened, err := h.open(ctx, id, "", a.question, true)
+	opened, err := h.open(ctx, id, "", a.logRequest, true)
 	if err != nil {
 		return err
 	}

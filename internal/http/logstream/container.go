@@ -28,9 +28,9 @@ type container struct {
 	unreadable                bool         // its run ended, and could not be read to its end: nobody is told that it was
 	finished                  time.Time    // since when its reader has come to the end; zero: it has not
 	ended                     bool         // the client was told so
-	told                      *logs.Position
+	told                      *logs.LinePosition
 	batch, ready              []*logs.Line // read, and not told yet
-	text                      string       // its place, in event ids; "": to be made
+	text                      string       // its position, in event ids; "": to be made
 }
 
 // batchLines is how many lines of a container are read at once, which a client that does not read keeps in memory.
@@ -44,8 +44,8 @@ func newContainer(o *cluster.Object, s status) *container {
 }
 
 // of is a run as it is read.
-func (c *container) of(cluster string) logs.Run {
-	return logs.Run{Cluster: cluster, Namespace: c.namespace, Pod: c.pod, UID: c.uid, Container: c.name, Restart: c.run}
+func (c *container) of(cluster string) logs.ContainerRun {
+	return logs.ContainerRun{Cluster: cluster, Namespace: c.namespace, Pod: c.pod, UID: c.uid, Container: c.name, Restart: c.run}
 }
 
 // fill reads lines, if none are left. The error is of the Reader.
@@ -88,17 +88,17 @@ func (c *container) close() {
 	}
 }
 
-// place is how much the client has been told; ok is false if that is nothing.
-func (c *container) place() (p place, ok bool) {
-	return place{restart: c.run, ended: c.ended, told: c.told}, c.run >= 0
+// position is how much the client has been told; ok is false if that is nothing.
+func (c *container) position() (p containerPosition, ok bool) {
+	return containerPosition{restart: c.run, ended: c.ended, told: c.told}, c.run >= 0
 }
 
-// changed says that the place is another one.
+// changed says that the position is another one.
 func (c *container) changed() { c.text = "" }
 
-// idText is the place in an event id.
+// idText is the position in an event id.
 func (c *container) idText() string {
-	if p, ok := c.place(); ok && c.text == "" {
+	if p, ok := c.position(); ok && c.text == "" {
 		c.text = p.text(c.key)
 	}
 	return c.text

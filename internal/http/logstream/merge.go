@@ -47,7 +47,7 @@ func (i *item) size() int {
 // merge reads the logs of containers from their beginnings, by their times.
 type merge struct {
 	ctx      context.Context
-	source   logs.Source
+	source   logs.Backend
 	cluster  string
 	all      []*reading
 	begun    bool
@@ -63,14 +63,14 @@ type reading struct {
 	ctx  context.Context
 	end  context.CancelFunc
 	of   *container
-	runs []run
+	runs []containerRun
 	scan *logs.Scan
 	last time.Time // of the last line: where a clock has jumped back, lines stay in their order
 	head *item     // nil: it is to be read, or there are no more
 	over bool
 }
 
-func newMerge(ctx context.Context, source logs.Source, cluster string, all []*container) *merge {
+func newMerge(ctx context.Context, source logs.Backend, cluster string, all []*container) *merge {
 	m := &merge{ctx: ctx, source: source, cluster: cluster, patience: patience}
 	for _, c := range all {
 		ctx, end := context.WithCancel(ctx)

@@ -10,20 +10,20 @@ import (
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
-// place is how much a client has been told of a container: of one of its runs, and all of those before it.
-type place struct {
+// containerPosition is how much a client has been told of a container: of one of its runs, and all of those before it.
+type containerPosition struct {
 	restart int
-	ended   bool           // it was told the end of the run
-	told    *logs.Position // nil: that the run has begun, and no more
+	ended   bool               // it was told the end of the run
+	told    *logs.LinePosition // nil: that the run has begun, and no more
 }
 
 // position is what an event id says of a stream of logs: a letter p, then a digit of flags, then
 // for each container its key, twice the restart, and one more if its end was told, and the
-// logs.Position, as numbers to the base 36 (seconds before 1970 as odd ones). All are separated by
+// logs.LinePosition, as numbers to the base 36 (seconds before 1970 as odd ones). All are separated by
 // hyphens.
 type position struct {
 	synced, over bool
-	places       map[string]place // by the container's key
+	containers   map[string]containerPosition // by the container's key
 }
 
 const (
@@ -38,13 +38,13 @@ func keyOf(uid, container string) string {
 	return strconv.FormatUint(hash.Sum64()&(1<<40-1), 36)
 }
 
-// text is a place in an event id.
-func (p place) text(key string) string {
+// text is the position in an event id.
+func (p containerPosition) text(key string) string {
 	restart := uint64(p.restart) << 1
 	if p.ended {
 		restart |= 1
 	}
-	var told logs.Position
+	var told logs.LinePosition
 	if p.told != nil {
 		told = *p.told
 	}
@@ -84,7 +84,7 @@ func parsePosition(text string) (p position, ok bool) {
 	if err != nil || len(parts)%5 != 1 || len(parts) > 5*maxContainers+1 {
 		return p, false
 	}
-	p = position{synced: flags&flagSynced != 0, over: flags&flagOver != 0, places: map[string]place{}}
+	p = position{synced: flags&flagSynced != 0, over: flags&flagOver != 0, containers: map[string]containerPosition{}}
 	for entry := range slices.Chunk(parts[1:], 5) {
 		var numbers [4]uint64
 		for i, text := range entry[1:] {
@@ -92,11 +92,11 @@ func parsePosition(text string) (p position, ok bool) {
 				return p, false
 			}
 		}
-		at := place{restart: int(numbers[0] >> 1 & (1<<31 - 1)), ended: numbers[0]&1 != 0}
+		at := containerPosition{restart: int(numbers[0] >> 1 & (1<<31 - 1)), ended: numbers[0]&1 != 0}
 		if since := numbers[1]; since != 0 || numbers[2] != 0 {
-			at.told = &logs.Position{Since: int64(since>>1) ^ -int64(since&1), Count: numbers[2], Sum: numbers[3]}
+			at.told = &logs.LinePosition{Since: int64(since>>1) ^ -int64(since&1), Count: numbers[2], Sum: numbers[3]}
 		}
-		p.places[entry[0]] = at
+		p.containers[entry[0]] = at
 	}
 	return p, true
 }

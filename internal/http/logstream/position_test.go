@@ -12,7 +12,7 @@ import (
 // FuzzPositionOfLogs: what a stranger sends is read without harm, and what was read is written as it was read.
 func FuzzPositionOfLogs(f *testing.F) {
 	f.Add("p0")
-	f.Add(header(true, false) + place{restart: 3, ended: true, told: &logs.Position{Since: -5, Count: 7, Sum: 1 << 39}}.text(keyOf("u", "main")))
+	f.Add(header(true, false) + containerPosition{restart: 3, ended: true, told: &logs.LinePosition{Since: -5, Count: 7, Sum: 1 << 39}}.text(keyOf("u", "main")))
 	f.Add("p1-a-0-0-0-0-b-1-2-3-4")
 	f.Fuzz(func(t *testing.T, text string) {
 		p, ok := parsePosition(text)
@@ -20,15 +20,15 @@ func FuzzPositionOfLogs(f *testing.F) {
 			return
 		}
 		again := header(p.synced, p.over)
-		for key, at := range p.places {
+		for key, at := range p.containers {
 			again += at.text(key)
 		}
 		q, ok := parsePosition(again)
-		if !ok || q.synced != p.synced || q.over != p.over || len(q.places) != len(p.places) {
+		if !ok || q.synced != p.synced || q.over != p.over || len(q.containers) != len(p.containers) {
 			t.Fatalf("%q is read as %+v, and written as %q", text, p, again)
 		}
-		for key, at := range p.places {
-			other := q.places[key]
+		for key, at := range p.containers {
+			other := q.containers[key]
 			if at.restart != other.restart || at.ended != other.ended || (at.told == nil) != (other.told == nil) || at.told != nil && *at.told != *other.told {
 				t.Errorf("%q: %+v in place of %+v", text, other, at)
 			}
@@ -40,7 +40,7 @@ func FuzzPositionOfLogs(f *testing.F) {
 func TestLargestPositionIsReadable(t *testing.T) {
 	text := header(true, true)
 	for i := range maxContainers {
-		text += place{restart: 1 << 20, ended: true, told: &logs.Position{Since: 1 << 33, Count: 1 << 30, Sum: 1 << 60}}.text(keyOf(string(rune(i)), "main"))
+		text += containerPosition{restart: 1 << 20, ended: true, told: &logs.LinePosition{Since: 1 << 33, Count: 1 << 30, Sum: 1 << 60}}.text(keyOf(string(rune(i)), "main"))
 	}
 	// Beside the most watches that a stream may have, with the longest names and versions, each in an epoch of its own.
 	names, claims := []string{"l"}, []stream.Claim{{Own: text, Epoch: "epoch"}}
@@ -54,7 +54,7 @@ func TestLargestPositionIsReadable(t *testing.T) {
 	if p, err := stream.ParsePosition(string(id)); err != nil || p.Claims["l"].Own != text {
 		t.Fatalf("%d bytes: %v", len(id), err)
 	}
-	if p, ok := parsePosition(text); !ok || len(p.places) != maxContainers {
-		t.Errorf("%d containers", len(p.places))
+	if p, ok := parsePosition(text); !ok || len(p.containers) != maxContainers {
+		t.Errorf("%d containers", len(p.containers))
 	}
 }

@@ -397,13 +397,13 @@ func (s *source) begin(c *container) eventstream.Outcome {
 
 // nextRun is which run of a container is read next, and from where.
 func (s *source) nextRun(c *container) (start logs.Start, restart int, ok bool) {
-	if known, has := s.known.places[c.key]; has { // the client comes back
+	if known, has := s.known.containers[c.key]; has { // the client comes back
 		c.run, c.ended, c.told = known.restart, known.ended, known.told
 		c.changed()
 		if newest, _ := c.status.newest(); newest.restart < known.restart {
 			return start, 0, false // another replica has heard of that run, and this one will
 		}
-		delete(s.known.places, c.key)
+		delete(s.known.containers, c.key)
 		if r, there := c.status.find(known.restart); there && !known.ended {
 			return logs.Start{After: known.told, Whole: known.told == nil}, r.restart, true
 		}

@@ -13,7 +13,7 @@ import (
 
 // Needs are what a caller must be allowed to do to be told what a path names.
 func Needs(path string) ([]access.Need, error) {
-	var q question
+	var q logRequest
 	var err error
 	if q.pods, q.owner, err = targets(path); err != nil {
 		return nil, err
@@ -25,7 +25,7 @@ func Needs(path string) ([]access.Need, error) {
 // read the text, of each pod; to list the pods, unless one is named; and to get the object to which
 // they belong. So nothing is found in objects that the caller may not see, and none of these is
 // looked for before all is allowed.
-func (q *question) needs() []access.Need {
+func (q *logRequest) needs() []access.Need {
 	all := []access.Need{{Target: q.pods, Verb: "get"}}
 	if q.pods.Name == "" {
 		pods := q.pods
@@ -38,8 +38,8 @@ func (q *question) needs() []access.Need {
 	return all
 }
 
-// find authorizes a question: which pods the caller may see, and the kinds of pods and of their owner.
-func (h *Handler) find(ctx context.Context, id auth.Identity, q question) (granted access.Grant, pods, owner cluster.Kind, err error) {
+// find authorizes a request: which pods the caller may see, and the kinds of pods and of their owner.
+func (h *Handler) find(ctx context.Context, id auth.Identity, q logRequest) (granted access.Grant, pods, owner cluster.Kind, err error) {
 	shows := auth.Scope{All: true}
 	told := access.Need{Target: q.pods, Verb: "get"}
 	for _, n := range q.needs() {
@@ -65,7 +65,7 @@ func (h *Handler) find(ctx context.Context, id auth.Identity, q question) (grant
 }
 
 // see asks again which pods a caller may see; ok is false if that is none, or one of the needs is not met any more.
-func (q *question) see(ctx context.Context, a *access.Access, kinds *cache.Kinds, id auth.Identity, pods, owner cluster.Kind) (_ *visibility.Visibility, ok bool, err error) {
+func (q *logRequest) see(ctx context.Context, a *access.Access, kinds *cache.Kinds, id auth.Identity, pods, owner cluster.Kind) (_ *visibility.Visibility, ok bool, err error) {
 	shows := auth.Scope{All: true}
 	for _, n := range q.needs() {
 		kind := pods

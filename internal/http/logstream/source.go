@@ -29,9 +29,9 @@ import (
 // Several sources of logs on one stream share them evenly.
 const maxContainers = 64
 
-// source is the eventstream.Source of logs. This file has its place and what may be seen; read.go tells what there is.
+// source is the eventstream.Source of logs. This file has its position and what may be seen; read.go tells what there is.
 type source struct {
-	question
+	logRequest
 	eventstream.VisibilityTracker
 	feeds  *logs.Feeds
 	access *access.Access
@@ -49,7 +49,7 @@ type source struct {
 	among      int    // how many sources of logs the stream has
 
 	to    eventstream.Sink // nil before the first Read
-	known position         // of the client; without places: it begins here
+	known position         // of the client; without containers: it begins here
 	own   string           // the same as the client sent it
 	reset string           // why the client's position does not count
 
@@ -69,13 +69,13 @@ type source struct {
 }
 
 // open opens the source for a caller.
-func (h *Handler) open(ctx context.Context, id auth.Identity, name string, q question, plain bool) (_ eventstream.Source, err error) {
+func (h *Handler) open(ctx context.Context, id auth.Identity, name string, q logRequest, plain bool) (_ eventstream.Source, err error) {
 	granted, kind, owner, err := h.find(ctx, id, q)
 	if err != nil {
 		return nil, err
 	}
 	s := &source{
-		question: q, feeds: h.opts.Feeds, access: h.opts.Access, kind: kind, ownerKind: owner, match: q.selector.Match(), quotaOwner: id.QuotaOwner(),
+		logRequest: q, feeds: h.opts.Feeds, access: h.opts.Access, kind: kind, ownerKind: owner, match: q.selector.Match(), quotaOwner: id.QuotaOwner(),
 		name: name, plain: plain, among: 1, VisibilityTracker: eventstream.VisibilityTracker{Visible: granted.Visible}, containers: map[string]*container{}, unsure: map[string]doubt{},
 	}
 	if s.name == "" {
@@ -210,10 +210,10 @@ func (s *source) claim() stream.Claim {
 		}
 	}
 	// Those to which the client has not come back yet: it would be told all of them again.
-	if len(s.known.places) > 0 && time.Since(s.began) < sureWithin {
-		for _, key := range slices.Sorted(maps.Keys(s.known.places)) {
+	if len(s.known.containers) > 0 && time.Since(s.began) < sureWithin {
+		for _, key := range slices.Sorted(maps.Keys(s.known.containers)) {
 			if c := s.containers[key]; (c == nil || c.run < 0) && named < s.most() {
-				text.WriteString(s.known.places[key].text(key))
+				text.WriteString(s.known.containers[key].text(key))
 				named++
 			}
 		}
@@ -228,7 +228,7 @@ func (s *source) Bookmark(to eventstream.Sink) {
 }
 
 func (s *source) Question() permission.Question {
-	q, kinds, store, pods, owner, a := s.question, s.in.Kinds, s.in.Store, s.kind, s.ownerKind, s.access
+	q, kinds, store, pods, owner, a := s.logRequest, s.in.Kinds, s.in.Store, s.kind, s.ownerKind, s.access
 	return permission.Question{
 		Key: fmt.Sprintf("log %p %#v %#v", kinds, q.pods, q.owner),
 		See: func(ctx context.Context, id auth.Identity) (*visibility.Visibility, bool, error) {

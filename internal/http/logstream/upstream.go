@@ -17,7 +17,7 @@ import (
 	"github.com/kubecast/kubecast/internal/logs"
 )
 
-// upstream is a cluster as a logs.Source.
+// upstream is a cluster as a logs.Backend.
 type upstream struct{ cluster *cluster.Cluster }
 
 const (
@@ -33,14 +33,14 @@ var errChanged = errors.New("the container was started again meanwhile")
 // errUnknown means that the pod is there, and its node does not know of it.
 var errUnknown = errors.New("the node does not know the pod")
 
-func (u upstream) Ended(ctx context.Context, of logs.Run) (bool, error) {
+func (u upstream) Ended(ctx context.Context, of logs.ContainerRun) (bool, error) {
 	found, err := u.find(ctx, of)
 	return found.ended, err
 }
 
-// Read implements logs.Source. A log is asked for by the name of its pod, which may be another
+// Read implements logs.Backend. A log is asked for by the name of its pod, which may be another
 // pod's by now. So the pod is read before and after.
-func (u upstream) Read(ctx context.Context, of logs.Run, q logs.Query) (_ io.ReadCloser, err error) {
+func (u upstream) Read(ctx context.Context, of logs.ContainerRun, q logs.ReadOptions) (_ io.ReadCloser, err error) {
 	before, err := u.find(ctx, of)
 	if err != nil {
 		return nil, err
@@ -87,7 +87,7 @@ func (u upstream) Read(ctx context.Context, of logs.Run, q logs.Query) (_ io.Rea
 		err = fmt.Errorf("the API server answers %s: %s", answer.Status, gjson.GetBytes(text, "message").Str)
 	}
 	if err == nil {
-		var after run
+		var after containerRun
 		if after, err = u.find(ctx, of); err == nil && after.previous != before.previous {
 			err = errChanged
 		}
@@ -111,17 +111,17 @@ func (e *ending) Close() error {
 }
 
 // find asks how a run is now. An error wraps logs.ErrGone if its log will not be had any more.
-func (u upstream) find(ctx context.Context, of logs.Run) (run, error) {
+func (u upstream) find(ctx context.Context, of logs.ContainerRun) (containerRun, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookWithin)
 	defer cancel()
 	pod, err := u.cluster.Pod(ctx, of.Namespace, of.Pod)
 	switch {
 	case errors.Is(err, cluster.ErrNoPod):
-		return run{}, fmt.Errorf("%w: %w", logs.ErrGone, err)
+		return containerRun{}, fmt.Errorf("%w: %w", logs.ErrGone, err)
 	case err != nil:
-		return run{}, err
+		return containerRun{}, err
 	case pod.UID() != of.UID:
-		return run{}, fmt.Errorf("%w: the pod is another one", logs.ErrGone)
+		return containerRun{}, fmt.Errorf("%w: the pod is another one", logs.ErrGone)
 	}
 	all := statuses(pod)
 	if i := slices.IndexFunc(all, func(s status) bool { return s.container == of.Container }); i >= 0 {
@@ -129,8 +129,8 @@ func (u upstream) find(ctx context.Context, of logs.Run) (run, error) {
 			return found, nil
 		}
 		if _, later := all[i].after(of.Restart); later {
-			return run{}, fmt.Errorf("%w: later runs have taken its place", logs.ErrGone)
+			return containerRun{}, fmt.Errorf("%w: later runs have taken its place", logs.ErrGone)
 		}
 	}
-	return run{}, fmt.Errorf("container %s has not begun", of.Container)
+	return containerRun{}, fmt.Errorf("container %s has not begun", of.Container)
 }

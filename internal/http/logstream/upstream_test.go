@@ -30,18 +30,18 @@ func TestPodThatIsMadeAnewIsNotTheOneBefore(t *testing.T) {
 			_, _ = io.WriteString(w, "2026-01-01T00:00:00Z of whichever pod has the name\n")
 		}
 		u := upstream{api.Connect(t)}
-		of := logs.Run{Namespace: "a", Pod: "web", UID: api.UID("pods", "a/web"), Container: "main"}
-		body, err := u.Read(t.Context(), of, logs.Query{Tail: -1})
+		of := logs.ContainerRun{Namespace: "a", Pod: "web", UID: api.UID("pods", "a/web"), Container: "main"}
+		body, err := u.Read(t.Context(), of, logs.ReadOptions{Tail: -1})
 		if err != nil {
 			t.Fatal(err)
 		}
 		_ = body.Close()
 		meanwhile = again
-		if body, err := u.Read(t.Context(), of, logs.Query{Tail: -1}); !errors.Is(err, logs.ErrGone) {
+		if body, err := u.Read(t.Context(), of, logs.ReadOptions{Tail: -1}); !errors.Is(err, logs.ErrGone) {
 			t.Errorf("made anew while it was asked for: %v, %v", body, err)
 		}
 		meanwhile = func() { t.Error("the log of another pod is asked for") }
-		if body, err := u.Read(t.Context(), of, logs.Query{Tail: -1}); !errors.Is(err, logs.ErrGone) {
+		if body, err := u.Read(t.Context(), of, logs.ReadOptions{Tail: -1}); !errors.Is(err, logs.ErrGone) {
 			t.Errorf("made anew before: %v, %v", body, err)
 		}
 		if ended, err := u.Ended(t.Context(), of); !errors.Is(err, logs.ErrGone) {

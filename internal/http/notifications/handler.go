@@ -153,8 +153,8 @@ func send(w http.ResponseWriter, body any) error {
 	return reply.JSON(w, body)
 }
 
-// question is what a list asks for.
-type question struct {
+// inboxRequest is what a list asks for.
+type inboxRequest struct {
 	unread bool
 	limit  int
 	below  uint64 // 0: all
@@ -168,7 +168,7 @@ const (
 // Parameters are those that may stand in a query.
 func Parameters() []string { return []string{"unread", "limit", "continue"} }
 
-func parse(query url.Values) (q question, err error) {
+func parse(query url.Values) (q inboxRequest, err error) {
 	for name, values := range query {
 		switch {
 		case !slices.Contains(Parameters(), name):
@@ -212,15 +212,15 @@ func limitOf(query url.Values, least int) (int, error) {
 	return limit, nil
 }
 
-func (q question) name() string {
+func (q inboxRequest) name() string {
 	if q.unread {
 		return "unread"
 	}
 	return "all"
 }
 
-// goOn is the token with which the question goes on below a number.
-func (q question) goOn(below uint64) string {
+// goOn is the token with which the request goes on below a number.
+func (q inboxRequest) goOn(below uint64) string {
 	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%s-%d", q.name(), below))
 }
 

@@ -79,15 +79,15 @@ const (
 	usualJobs, mostJobs = 100, 1000
 )
 
-// question is what an address asks for: all queues, or one. One without a namespace is of the whole cluster.
-type question struct {
+// queueRequest is what an address asks for: all queues, or one. One without a namespace is of the whole cluster.
+type queueRequest struct {
 	cluster, namespace, name string
 	kind                     string // of a queue of the whole cluster: Queue or ClusterQueue; "": whichever is there
 	limit                    int
 	conflate                 time.Duration // of a stream: it is told at most once in it
 }
 
-func parse(path string, query url.Values) (q question, err error) {
+func parse(path string, query url.Values) (q queueRequest, err error) {
 	if below, ok := strings.CutPrefix(path, "/clusters/"); ok {
 		q.cluster, path, _ = strings.Cut(below, "/")
 	}
@@ -152,7 +152,7 @@ func (h *Handler) Answer(w http.ResponseWriter, r *http.Request, id auth.Identit
 }
 
 // answer is what a caller is told of what they ask for: what a stream of it tells first.
-func (h *Handler) answer(ctx context.Context, id auth.Identity, kinds *cache.Kinds, asked *question) (string, error) {
+func (h *Handler) answer(ctx context.Context, id auth.Identity, kinds *cache.Kinds, asked *queueRequest) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, h.opts.SyncTimeout)
 	defer cancel()
 	queue, _, err := h.find(ctx, id, kinds, asked)
@@ -194,7 +194,7 @@ const (
 
 // settled is the newest snapshot once the queue is in it that was found, and it is known of which kinds the jobs are, and whose.
 // What is not known in time is not waited for.
-func settled(ctx context.Context, reader *pending.Reader, q question) (*pending.Snapshot, error) {
+func settled(ctx context.Context, reader *pending.Reader, q queueRequest) (*pending.Snapshot, error) {
 	unavailable := func(err error) error { return reply.Unavailable("queues are not known yet", time.Second, err) }
 	if err := reader.Ready(ctx); err != nil {
 		return nil, unavailable(err)
@@ -244,7 +244,7 @@ func isRefusal(err error) bool {
 
 // find is what is read of the queue that is asked for, and what may be seen of it. It notes of which kind the queue
 // is. A caller who may not see it is told that there is none.
-func (h *Handler) find(ctx context.Context, id auth.Identity, kinds *cache.Kinds, q *question) (queue pending.Queue, visible *visibility.Visibility, err error) {
+func (h *Handler) find(ctx context.Context, id auth.Identity, kinds *cache.Kinds, q *queueRequest) (queue pending.Queue, visible *visibility.Visibility, err error) {
 	if q.kind != volcanos {
 		queue, visible, err = h.findAsked(ctx, id, kinds, *q)
 		if err == nil || q.kind != "" || q.name == "" || q.namespace != "" || reply.To(err).Code != http.StatusNotFound {
@@ -260,7 +260,7 @@ func (h *Handler) find(ctx context.Context, id auth.Identity, kinds *cache.Kinds
 }
 
 // findAsked is find of a queue whose kind is known.
-func (h *Handler) findAsked(ctx context.Context, id auth.Identity, kinds *cache.Kinds, q question) (queue pending.Queue, visible *visibility.Visibility, err error) {
+func (h *Handler) findAsked(ctx context.Context, id auth.Identity, kinds *cache.Kinds, q queueRequest) (queue pending.Queue, visible *visibility.Visibility, err error) {
 	visible, seen, err := h.see(ctx, id, kinds, q, nil)
 	switch {
 	case err != nil:
@@ -323,7 +323,7 @@ func (h *Handler) read(kinds *cache.Kinds, queue pending.Queue, id auth.Identity
 }
 
 // objects are the objects of the kind that is asked for.
-func (q question) objects(now *pending.Snapshot) (kind string, all *cache.Snapshot) {
+func (q queueRequest) objects(now *pending.Snapshot) (kind string, all *cache.Snapshot) {
 	switch {
 	case q.kind == volcanos:
 		return volcanoKind, now.Volcano
@@ -334,7 +334,7 @@ func (q question) objects(now *pending.Snapshot) (kind string, all *cache.Snapsh
 }
 
 // of is the queue that is asked for; nil: it is not there.
-func (q question) of(all *cache.Snapshot) *cluster.Object {
+func (q queueRequest) of(all *cache.Snapshot) *cluster.Object {
 	if all == nil {
 		return nil
 	}
@@ -342,7 +342,7 @@ func (q question) of(all *cache.Snapshot) *cluster.Object {
 }
 
 // isIn reports whether the queue that is asked for is in a snapshot, as a part of a ClusterQueue.
-func (q question) isIn(now *pending.Snapshot, clusterQueue string) bool {
+func (q queueRequest) isIn(now *pending.Snapshot, clusterQueue string) bool {
 	_, all := q.objects(now)
 	o := q.of(all)
 	return q.name == "" || o != nil && (q.namespace == "" || o.Path("spec.clusterQueue").Str == clusterQueue)

@@ -45,12 +45,12 @@ func isName(text string) bool {
 
 // viewKey names what is told of a snapshot.
 type viewKey struct {
-	asked   question
+	asked   queueRequest
 	visible string
 }
 
 // view is what is told of a snapshot to all who ask for the same, and may see the same, which the tag names.
-func (s sight) view(now *pending.Snapshot, q question, tag string) *pending.View {
+func (s sight) view(now *pending.Snapshot, q queueRequest, tag string) *pending.View {
 	q.conflate = 0
 	return now.View(viewKey{q, tag}, func() string {
 		if q.name == "" {
@@ -61,13 +61,13 @@ func (s sight) view(now *pending.Snapshot, q question, tag string) *pending.View
 }
 
 // object is the queue that is asked for; nil: it may not be seen, or is not there.
-func (s sight) object(now *pending.Snapshot, q question) *cluster.Object {
+func (s sight) object(now *pending.Snapshot, q queueRequest) *cluster.Object {
 	kind, all := q.objects(now)
 	return s.get(all, kind, q.namespace, q.name)
 }
 
 // one is a queue that may be seen, with the jobs that wait in it.
-func (s sight) one(now *pending.Snapshot, q question) queueWithJobs {
+func (s sight) one(now *pending.Snapshot, q queueRequest) queueWithJobs {
 	told := queueWithJobs{Jobs: []any{}}
 	switch o := s.object(now, q); {
 	case q.kind == volcanos:

@@ -25,8 +25,8 @@ const (
 // Places begins an answer of the history, for a caller, about a cluster. What it returns says where jobs stand that
 // wait, by uid, as far as the caller may list their queues. What is not known in time is left out.
 func (h *Handler) Places(id auth.Identity, kinds *cache.Kinds, in string) func(context.Context, []*jobs.Job) map[string]*wire.Place {
-	looked, count, left := map[question]*pending.Snapshot{}, map[string]int{}, placesWithin // count is by kind
-	look := func(ctx context.Context, q question) *pending.Snapshot {
+	looked, count, left := map[queueRequest]*pending.Snapshot{}, map[string]int{}, placesWithin // count is by kind
+	look := func(ctx context.Context, q queueRequest) *pending.Snapshot {
 		s, known := looked[q]
 		if !known && count[q.kind] < mostQueues {
 			s = h.snapshot(ctx, id, kinds, q)
@@ -46,9 +46,9 @@ func (h *Handler) Places(id auth.Identity, kinds *cache.Kinds, in string) func(c
 			if j.Queue == "" || j.State.Ended() || j.State == jobs.Deleted || j.State == jobs.Running {
 				continue
 			}
-			s := look(ctx, question{cluster: in, namespace: j.Namespace, name: j.Queue})
+			s := look(ctx, queueRequest{cluster: in, namespace: j.Namespace, name: j.Queue})
 			if hasVolcano && (s == nil || s.Find(j.Namespace, j.Name, j.UID) == nil) {
-				s = look(ctx, question{cluster: in, name: j.Queue, kind: volcanos})
+				s = look(ctx, queueRequest{cluster: in, name: j.Queue, kind: volcanos})
 			}
 			if s == nil {
 				continue
@@ -62,7 +62,7 @@ func (h *Handler) Places(id auth.Identity, kinds *cache.Kinds, in string) func(c
 }
 
 // snapshot is what is known of a queue that a caller may list; nil: there is none, or it is not known in time.
-func (h *Handler) snapshot(ctx context.Context, id auth.Identity, kinds *cache.Kinds, q question) *pending.Snapshot {
+func (h *Handler) snapshot(ctx context.Context, id auth.Identity, kinds *cache.Kinds, q queueRequest) *pending.Snapshot {
 	queue, _, err := h.find(ctx, id, kinds, &q)
 	if err != nil {
 		return nil

@@ -15,7 +15,7 @@ import (
 // shareKey is the ShareKey of queues.
 type shareKey struct {
 	queue   any
-	asked   question
+	asked   queueRequest
 	visible string
 	stale   eventstream.Freshness
 }

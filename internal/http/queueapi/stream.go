@@ -76,7 +76,7 @@ func IsPath(path string) bool {
 }
 
 // read is what is asked for as the audit log names it.
-func (q question) read() auditrecord.Read {
+func (q queueRequest) read() auditrecord.Read {
 	r := auditrecord.Read{Cluster: q.cluster, Group: queues.Group, Resource: localQueues, Namespace: q.namespace, Name: q.name, Verb: "list"}
 	switch {
 	case q.kind == volcanos:
@@ -94,7 +94,7 @@ type source struct {
 	handler *Handler
 	id      auth.Identity // of a clone, nobody's
 	kinds   *cache.Kinds
-	asked   question
+	asked   queueRequest
 	reader  *pending.Reader
 	name    string // in event ids
 	prefix  string // of events' names
@@ -111,7 +111,7 @@ type source struct {
 	freshness eventstream.Freshness
 }
 
-func (h *Handler) openStream(ctx context.Context, id auth.Identity, name string, q question) (*source, error) {
+func (h *Handler) openStream(ctx context.Context, id auth.Identity, name string, q queueRequest) (*source, error) {
 	kinds, err := h.opts.Access.Cluster(q.cluster)
 	if err != nil {
 		return nil, err

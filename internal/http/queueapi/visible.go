@@ -49,7 +49,7 @@ const (
 // see decides what a caller may see of what is asked for: queues that they may list, and jobs of some
 // kinds that they may list or get. What of jobs cannot be decided is not seen: whoever makes Workloads may
 // name any kind. It is not ok if the queue that is asked for may not be seen.
-func (h *Handler) see(ctx context.Context, id auth.Identity, kinds *cache.Kinds, q question, jobs []cluster.Kind) (_ *visibility.Visibility, ok bool, err error) {
+func (h *Handler) see(ctx context.Context, id auth.Identity, kinds *cache.Kinds, q queueRequest, jobs []cluster.Kind) (_ *visibility.Visibility, ok bool, err error) {
 	whole := auth.Scope{Names: map[string][]string{}}
 	for _, named := range []string{localKind, wholeKind, volcanoKind} {
 		switch {
@@ -96,7 +96,7 @@ func (h *Handler) see(ctx context.Context, id auth.Identity, kinds *cache.Kinds,
 }
 
 // add adds what a caller may do with a kind.
-func (h *Handler) add(ctx context.Context, to *auth.Scope, id auth.Identity, kinds *cache.Kinds, q question, kind cluster.Kind, verb string) error {
+func (h *Handler) add(ctx context.Context, to *auth.Scope, id auth.Identity, kinds *cache.Kinds, q queueRequest, kind cluster.Kind, verb string) error {
 	t := visibility.Target{Cluster: q.cluster, Group: kind.Group, Version: kind.Version, Resource: kind.Resource}
 	if kind.Namespaced {
 		t.Namespace = q.namespace

@@ -16,8 +16,8 @@ import (
 	"github.com/kubecast/kubecast/internal/visibility"
 )
 
-// question is what a request asks for.
-type question struct {
+// logRequest is what a request asks for.
+type logRequest struct {
 	pods     visibility.Target // pods/log: what the caller must be allowed to get
 	owner    visibility.Target // whose pods; no resource: nobody's, but those that are selected
 	selector cache.Selector
@@ -36,8 +36,8 @@ const (
 // parameters may stand in a query, beside those of all streams.
 var parameters = []string{"labelSelector", "fieldSelector", "container", "tailLines", "sinceTime", "sinceSeconds", "search", "follow"}
 
-// parse reads a question. Its errors are those of requests.
-func parse(path string, query url.Values) (q question, err error) {
+// parse reads a request. Its errors are those of requests.
+func parse(path string, query url.Values) (q logRequest, err error) {
 	if q.pods, q.owner, err = targets(path); err != nil {
 		return q, err
 	}
@@ -75,7 +75,7 @@ func parse(path string, query url.Values) (q question, err error) {
 	return q, q.parseStart(query)
 }
 
-func (q *question) parseStart(query url.Values) error {
+func (q *logRequest) parseStart(query url.Values) error {
 	tail, since, seconds := query.Get("tailLines"), query.Get("sinceTime"), query.Get("sinceSeconds")
 	q.start.Tail = defaultTail
 	if since != "" || seconds != "" {
@@ -130,7 +130,7 @@ func targets(path string) (pods, owner visibility.Target, err error) {
 }
 
 // selects reports whether a pod is one that is asked for, as far as its own text says.
-func (q *question) selects(match func(*cluster.Object) bool, o *cluster.Object) bool {
+func (q *logRequest) selects(match func(*cluster.Object) bool, o *cluster.Object) bool {
 	return (q.pods.Namespace == "" || o.GetNamespace() == q.pods.Namespace) &&
 		(q.pods.Name == "" || o.GetName() == q.pods.Name) && (match == nil || match(o))
 }

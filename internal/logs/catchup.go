@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// past reads what a ring does not hold, for one reader, and no faster than that reads.
-type past struct {
+// catchUp reads what a ring does not hold, for one reader, and no faster than that reads.
+type catchUp struct {
 	follower follower
 	cancel   context.CancelFunc
 	uncount  func() // counts its connection no more; the lock of the Feeds is held
@@ -21,13 +21,13 @@ type past struct {
 	room    chan struct{} // holds a token once lines were taken
 }
 
-// pastBytes is how much may wait for its reader; one batch is more than that.
-const pastBytes = 256 << 10
+// catchUpBytes is how much may wait for its reader; one batch is more than that.
+const catchUpBytes = 256 << 10
 
-func newPast() *past { return &past{room: make(chan struct{}, 1)} }
+func newCatchUp() *catchUp { return &catchUp{room: make(chan struct{}, 1)} }
 
 // tell implements sink. It waits for the reader.
-func (p *past) tell(ctx context.Context, lines []*Line) {
+func (p *catchUp) tell(ctx context.Context, lines []*Line) {
 	p.change(func() {
 		p.lines = append(p.lines, lines...)
 		for _, line := range lines {
@@ -43,17 +43,17 @@ func (p *past) tell(ctx context.Context, lines []*Line) {
 	}
 }
 
-func (p *past) isFull() bool {
+func (p *catchUp) isFull() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return len(p.lines) > batchLines || p.bytes > pastBytes
+	return len(p.lines) > batchLines || p.bytes > catchUpBytes
 }
 
-func (p *past) start() {}
+func (p *catchUp) start() {}
 
-func (p *past) settle() { p.change(func() { p.settled = true }) }
+func (p *catchUp) settle() { p.change(func() { p.settled = true }) }
 
-func (p *past) trouble(err error) {
+func (p *catchUp) trouble(err error) {
 	p.mu.Lock()
 	changed := (p.failing == nil) != (err == nil)
 	p.failing = err
@@ -63,9 +63,9 @@ func (p *past) trouble(err error) {
 	}
 }
 
-func (p *past) finish(err error) { p.change(func() { p.settled, p.err = true, err }) }
+func (p *catchUp) finish(err error) { p.change(func() { p.settled, p.err = true, err }) }
 
-func (p *past) change(do func()) {
+func (p *catchUp) change(do func()) {
 	p.mu.Lock()
 	do()
 	w := p.waiter
@@ -78,7 +78,7 @@ func (p *past) change(do func()) {
 
 // take appends lines to batch, up to its capacity. If there are none, the waiter is woken once
 // there are; an error says that there will not be.
-func (p *past) take(batch []*Line, w Waiter) ([]*Line, error) {
+func (p *catchUp) take(batch []*Line, w Waiter) ([]*Line, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n := min(len(p.lines), cap(batch)-len(batch))
@@ -102,7 +102,7 @@ func (p *past) take(batch []*Line, w Waiter) ([]*Line, error) {
 }
 
 // hasSettled reports whether what was there has been taken.
-func (p *past) hasSettled() bool {
+func (p *catchUp) hasSettled() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.settled && len(p.lines) == 0

@@ -20,8 +20,8 @@ import (
 	"github.com/kubecast/kubecast/internal/visibility"
 )
 
-// question is what a request asks for.
-type question struct {
+// historyRequest is what a request asks for.
+type historyRequest struct {
 	view   string
 	pod    string       // whose log it is; "": the job's
 	filter store.Filter // not yet restricted to what the caller may see
@@ -52,8 +52,8 @@ const (
 // me is the owner that means the caller.
 const me = "me"
 
-// parse reads a question. Username is the caller's.
-func parse(query url.Values, t visibility.Target, username string, now time.Time) (q question, err error) {
+// parse reads a request. Username is the caller's.
+func parse(query url.Values, t visibility.Target, username string, now time.Time) (q historyRequest, err error) {
 	for name := range query {
 		if !slices.Contains(parameters, name) {
 			return q, reply.BadRequest("%s: there is no such parameter; there are %s", reply.Shortened(name), strings.Join(parameters, ", "))
@@ -133,7 +133,7 @@ func parse(query url.Values, t visibility.Target, username string, now time.Time
 }
 
 // parseStream reads what a stream asks for. The owner me stays as it is.
-func parseStream(query url.Values, t visibility.Target, now time.Time) (q question, err error) {
+func parseStream(query url.Values, t visibility.Target, now time.Time) (q historyRequest, err error) {
 	limit := defaultLimit
 	switch text := query.Get("limit"); text {
 	case "":
@@ -299,13 +299,13 @@ func (t token) isOf(view string) bool {
 	return t.UID != "" && !numbered && !looked
 }
 
-// goOn is the token with which the question goes on behind a place.
-func (q question) goOn(at token) string {
+// goOn is the token with which the request goes on behind a place.
+func (q historyRequest) goOn(at token) string {
 	at.Question, at.From, at.To = q.digest, int64(q.filter.Since), int64(q.filter.Until)
 	return base64.RawURLEncoding.EncodeToString([]byte(reply.MustJSON(at)))
 }
 
-func decode(text string, q question) (t token, err error) {
+func decode(text string, q historyRequest) (t token, err error) {
 	raw, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil || json.Unmarshal(raw, &t) != nil {
 		return t, reply.BadRequest("continue: is no token of this gateway's")
