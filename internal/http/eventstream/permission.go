@@ -6,8 +6,8 @@ import (
 	"github.com/kubecast/kubecast/internal/http/permission"
 )
 
-// Permission implements permission.Member.
-func (ss *session) Permission() *permission.Holder { return &ss.permission }
+// Permission implements permission.Subscriber.
+func (ss *session) Permission() *permission.Subscription { return &ss.permission }
 
 // sharePermission has the session told from now on what its caller may see.
 func (ss *session) sharePermission() { ss.hub.opts.Permissions.Join(ss, ss.id, ss.questions()) }

@@ -63,7 +63,7 @@ type session struct {
 
 	counted     counted // in the metrics
 	times       *schedule
-	permission  permission.Holder
+	permission  permission.Subscription
 	unconfirmed bool   // the stream is to end, since nobody can say what is permitted
 	bookmarkDue bool   // a bookmark is to be sent once the sources were read
 	behind      []bool // of the sources: it goes on from the client's position, and what was missed is not all told; empty: of none

@@ -7,7 +7,7 @@
 // while the cluster is away: its permissions do not change meanwhile.
 //
 // What it leaves to others: what a caller is shown, and how they are told that it ends. That is up
-// to each Member: a session of package eventstream, or a request for a log in package podlog.
+// to each Subscriber: a session of package eventstream, or a request for a log in package podlog.
 package permission
 
 import (
@@ -44,9 +44,9 @@ type Question struct {
 	Live func() bool
 }
 
-// Permissions are those of all members. Members of one caller that show the same have the
-// same answers. So one question is asked for all of them, and an answer wakes only the members that
-// do not know it. If each of ten thousand idle streams asked for itself, the gateway would do
+// Permissions are those of all subscribers. Subscribers of one caller that show the same have the
+// same answers. So one question is asked for all of them, and an answer wakes only the subscribers
+// that do not know it. If each of ten thousand idle streams asked for itself, the gateway would do
 // little else.
 type Permissions struct {
 	opts   Options
@@ -59,7 +59,7 @@ type Permissions struct {
 	shared map[key]*shared
 }
 
-// New returns Permissions without members.
+// New returns Permissions without subscribers.
 func New(opts Options) *Permissions {
 	p := &Permissions{opts: opts, shared: map[key]*shared{}}
 	p.life, p.end = context.WithCancel(context.Background())
@@ -75,7 +75,7 @@ func (p *Permissions) End() {
 	p.asking.Wait()
 }
 
-// Questions is how many questions are asked again and again; members may share one.
+// Questions is how many questions are asked again and again; subscribers may share one.
 func (p *Permissions) Questions() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -107,31 +107,30 @@ func Expired(id auth.Identity, now time.Time) bool {
 	return !id.ExpiresAt.IsZero() && !now.Round(0).Before(id.ExpiresAt)
 }
 
-// Member goes on showing a caller something. It keeps a Holder. (The members of a broadcast group
-// are others.)
-type Member interface {
-	// Wake has it look at its Holder's answer. Any goroutine may call it at any time.
+// Subscriber goes on showing a caller something, and is told when what the caller may see has changed.
+type Subscriber interface {
+	// Wake has it look at its Subscription's answer. Any goroutine may call it at any time.
 	Wake()
-	// Permission is its Holder, always the same.
-	Permission() *Holder
+	// Permission is its Subscription, always the same.
+	Permission() *Subscription
 }
 
-// Holder is what a Member knows of its caller's permission. Whoever serves the member calls its methods, and those of Permissions
-// for the member, one after the other.
-type Holder struct {
+// Subscription is what a Subscriber knows of its caller's permission. Whoever serves the subscriber
+// calls its methods, and those of Permissions for the subscriber, one after the other.
+type Subscription struct {
 	stop    func()                 // ends the notifications of changes; nil: there are none
-	changed atomic.Bool            // permissions may have changed before the member had joined
-	shared  atomic.Pointer[shared] // nil before the member has joined
-	answer  atomic.Pointer[Answer] // the newest answer that is meant for this member
-	// asked is when the member's permission was first asked for. An answer counts only if it was
+	changed atomic.Bool            // permissions may have changed before the subscriber had joined
+	shared  atomic.Pointer[shared] // nil before the subscriber has joined
+	answer  atomic.Pointer[Answer] // the newest answer that is meant for this subscriber
+	// asked is when the subscriber's permission was first asked for. An answer counts only if it was
 	// asked for later.
 	asked time.Time
-	// confirmed is when the newest complete answer was asked for that the member knows.
+	// confirmed is when the newest complete answer was asked for that the subscriber knows.
 	confirmed time.Time
 
 	// Guarded by Permissions.mu.
-	index int  // its index in shared.members
-	owed  bool // no answer has come since the member joined
+	index int  // its index in shared.subscribers
+	owed  bool // no answer has come since the subscriber joined
 }
 
 // Answer says what a caller may see.
@@ -171,17 +170,17 @@ const (
 	Revoked                    // they may see nothing any more
 )
 
-// Tell gives a member an answer, which replaces one that it has not taken.
-func (h *Holder) Tell(answer *Answer) { h.answer.Store(answer) }
+// Tell gives a subscriber an answer, which replaces one that it has not taken.
+func (h *Subscription) Tell(answer *Answer) { h.answer.Store(answer) }
 
 // Take returns the newest answer once; nil if there is no other one than before.
-func (h *Holder) Take() *Answer { return h.answer.Swap(nil) }
+func (h *Subscription) Take() *Answer { return h.answer.Swap(nil) }
 
 // HasAnswer reports whether Take would return one.
-func (h *Holder) HasAnswer() bool { return h.answer.Load() != nil }
+func (h *Subscription) HasAnswer() bool { return h.answer.Load() != nil }
 
 // Judge takes an answer.
-func (h *Holder) Judge(answer *Answer) Verdict {
+func (h *Subscription) Judge(answer *Answer) Verdict {
 	if answer.revoked() {
 		return Revoked
 	}
@@ -199,7 +198,7 @@ func (h *Holder) Judge(answer *Answer) Verdict {
 
 // Follow subscribes to changes of a caller's permissions. It comes before the first question, so that no change is
 // missed, and Leave after it.
-func (p *Permissions) Follow(m Member, id auth.Identity) {
+func (p *Permissions) Follow(m Subscriber, id auth.Identity) {
 	h := m.Permission()
 	h.asked = time.Now()
 	h.confirmed = h.asked
@@ -211,8 +210,8 @@ func (p *Permissions) Follow(m Member, id auth.Identity) {
 	})
 }
 
-// Join has a member told from now on what its caller may see.
-func (p *Permissions) Join(m Member, id auth.Identity, questions []Question) {
+// Join has a subscriber told from now on what its caller may see.
+func (p *Permissions) Join(m Subscriber, id auth.Identity, questions []Question) {
 	h := m.Permission()
 	of := keyOf(&id, questions)
 	p.mu.Lock()
@@ -223,9 +222,9 @@ func (p *Permissions) Join(m Member, id auth.Identity, questions []Question) {
 		p.shared[of] = s
 		p.opts.Alarm.Set(&s.entry, p.opts.Alarm.Gathered(scheduler.Between(p.opts.Reauthorize/2, p.opts.Reauthorize)))
 	}
-	h.index, h.owed = len(s.members), true
-	s.members = append(s.members, m)
-	late := s.asking // the question under way is older than the member, so its answer does not count for the member
+	h.index, h.owed = len(s.subscribers), true
+	s.subscribers = append(s.subscribers, m)
+	late := s.asking // the question under way is older than the subscriber, so its answer does not count for the subscriber
 	p.mu.Unlock()
 	h.shared.Store(s)
 	if late || h.changed.Load() {
@@ -233,9 +232,9 @@ func (p *Permissions) Join(m Member, id auth.Identity, questions []Question) {
 	}
 }
 
-// Rejoin is Join for a member that asks something else from now on. Of what was asked for at a time, no earlier answer counts. It
-// does nothing for a member that has not joined.
-func (p *Permissions) Rejoin(m Member, id auth.Identity, questions []Question, asked time.Time) {
+// Rejoin is Join for a subscriber that asks something else from now on. Of what was asked for at a time, no earlier answer counts. It
+// does nothing for a subscriber that has not joined.
+func (p *Permissions) Rejoin(m Subscriber, id auth.Identity, questions []Question, asked time.Time) {
 	h := m.Permission()
 	if !h.part(m) {
 		return
@@ -248,8 +247,8 @@ func (p *Permissions) Rejoin(m Member, id auth.Identity, questions []Question, a
 	}
 }
 
-// Leave has a member told nothing more.
-func (p *Permissions) Leave(m Member) {
+// Leave has a subscriber told nothing more.
+func (p *Permissions) Leave(m Subscriber) {
 	h := m.Permission()
 	if h.stop != nil {
 		h.stop()
@@ -257,8 +256,8 @@ func (p *Permissions) Leave(m Member) {
 	h.part(m)
 }
 
-// part takes a member off those that ask the same. It reports whether it was among them.
-func (h *Holder) part(m Member) bool {
+// part takes a subscriber off those that ask the same. It reports whether it was among them.
+func (h *Subscription) part(m Subscriber) bool {
 	s := h.shared.Swap(nil)
 	if s == nil {
 		return false

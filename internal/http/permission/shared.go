@@ -19,7 +19,7 @@ import (
 // collisions, since two callers with the same key would share an answer.
 type key [sha256.Size]byte
 
-// shared asks on behalf of several members, one question at a time.
+// shared asks on behalf of several subscribers, one question at a time.
 type shared struct {
 	of        *Permissions
 	key       key
@@ -29,11 +29,11 @@ type shared struct {
 	changed   atomic.Bool          // permissions may have changed since the last question
 
 	// Guarded by Permissions.mu.
-	members   []Member
-	asking    bool
-	asked     time.Time // when the last question was asked
-	confirmed time.Time // when the last question was asked that was answered completely
-	// known is the answer that all members know, except those that are owed one; nil if they may know different ones.
+	subscribers []Subscriber
+	asking      bool
+	asked       time.Time // when the last question was asked
+	confirmed   time.Time // when the last question was asked that was answered completely
+	// known is the answer that all subscribers know, except those that are owed one; nil if they may know different ones.
 	known *Answer
 }
 
@@ -49,12 +49,12 @@ func keyOf(id *auth.Identity, questions []Question) key {
 	return key(digest.Sum(nil))
 }
 
-// remove takes a member off. The lock is held.
-func (s *shared) remove(h *Holder) {
-	last := len(s.members) - 1
-	moved := s.members[last]
-	s.members[h.index], moved.Permission().index = moved, h.index
-	if s.members = slices.Delete(s.members, last, last+1); last == 0 {
+// remove takes a subscriber off. The lock is held.
+func (s *shared) remove(h *Subscription) {
+	last := len(s.subscribers) - 1
+	moved := s.subscribers[last]
+	s.subscribers[h.index], moved.Permission().index = moved, h.index
+	if s.subscribers = slices.Delete(s.subscribers, last, last+1); last == 0 {
 		delete(s.of.shared, s.key)
 		s.of.opts.Alarm.Remove(&s.entry)
 	}
@@ -82,7 +82,7 @@ func (s *shared) askSoon() {
 
 // schedule sets when the next question is asked. The caller holds the lock.
 func (s *shared) schedule() {
-	if len(s.members) == 0 {
+	if len(s.subscribers) == 0 {
 		return
 	}
 	alarm, interval := s.of.opts.Alarm, s.of.opts.Reauthorize
@@ -98,7 +98,7 @@ func (s *shared) ask() {
 	all := s.of
 	all.mu.Lock()
 	defer all.mu.Unlock()
-	if all.ended || s.asking || len(s.members) == 0 {
+	if all.ended || s.asking || len(s.subscribers) == 0 {
 		return
 	}
 	s.asking, s.asked = true, time.Now()
@@ -119,8 +119,8 @@ func (s *shared) ask() {
 	})
 }
 
-// answered hands out an answer, and returns the members that did not know it and have to be woken.
-func (s *shared) answered(answer *Answer) (waiting []Member) {
+// answered hands out an answer, and returns the subscribers that did not know it and have to be woken.
+func (s *shared) answered(answer *Answer) (waiting []Subscriber) {
 	all := s.of
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -129,7 +129,7 @@ func (s *shared) answered(answer *Answer) (waiting []Member) {
 	}
 	answer.confirmed = s.confirmed
 	same := s.known != nil && s.known.same(answer)
-	for _, m := range s.members {
+	for _, m := range s.subscribers {
 		own := m.Permission()
 		if answer.asked.Before(own.asked) || same && !own.owed {
 			continue

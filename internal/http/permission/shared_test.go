@@ -12,12 +12,12 @@ import (
 	"github.com/kubecast/kubecast/internal/visibility"
 )
 
-// member is one that does nothing when it is woken.
-type member struct{ Holder }
+// subscriber is one that does nothing when it is woken.
+type subscriber struct{ Subscription }
 
-func (*member) Wake() {}
+func (*subscriber) Wake() {}
 
-func (m *member) Permission() *Holder { return &m.Holder }
+func (m *subscriber) Permission() *Subscription { return &m.Subscription }
 
 // What was asked before a stream began does not say what its caller may see: that could give back
 // what was taken away. An answer that all have had wakes nobody; and who was not told is told the
@@ -27,13 +27,13 @@ func TestAnswerFromBeforeAStreamBeganIsNotForIt(t *testing.T) {
 		all := New(Options{Reauthorize: time.Hour, Alarm: scheduler.NewAlarm()})
 		asking := &shared{of: all}
 		defer all.opts.Alarm.Remove(&asking.entry)
-		join := func() Member {
-			m := &member{}
+		join := func() Subscriber {
+			m := &subscriber{}
 			m.asked, m.owed = time.Now(), true
-			asking.members = append(asking.members, m)
+			asking.subscribers = append(asking.subscribers, m)
 			return m
 		}
-		answered := func(asked time.Time, what *visibility.Visibility) (told []Member) {
+		answered := func(asked time.Time, what *visibility.Visibility) (told []Subscriber) {
 			return asking.answered(&Answer{asked: asked, visible: []visible{{known: true, visible: what}}})
 		}
 		of := func(namespaces ...string) *visibility.Visibility {
@@ -42,7 +42,7 @@ func TestAnswerFromBeforeAStreamBeganIsNotForIt(t *testing.T) {
 		}
 		wide, narrow := of("a", "b"), of("a")
 		first := join()
-		if told := answered(time.Now(), wide); !slices.Equal(told, []Member{first}) {
+		if told := answered(time.Now(), wide); !slices.Equal(told, []Subscriber{first}) {
 			t.Errorf("the first answer goes to %d", len(told))
 		}
 		asked := time.Now()
@@ -51,7 +51,7 @@ func TestAnswerFromBeforeAStreamBeganIsNotForIt(t *testing.T) {
 		if told := answered(asked, wide); len(told) != 0 {
 			t.Errorf("an answer from before it began, or that is known, goes to %d", len(told))
 		}
-		if told := answered(time.Now(), wide); !slices.Equal(told, []Member{second}) {
+		if told := answered(time.Now(), wide); !slices.Equal(told, []Subscriber{second}) {
 			t.Errorf("the same one again goes to %d", len(told))
 		}
 		if told := answered(time.Now(), wide); len(told) != 0 {

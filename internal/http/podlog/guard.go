@@ -50,13 +50,13 @@ func reasonOf(err, cause error) string {
 	return endUpstream
 }
 
-// guard ends an answer once its caller may not read on. It is a permission.Member.
+// guard ends an answer once its caller may not read on. It is a permission.Subscriber.
 type guard struct {
 	h          *Handler
 	id         auth.Identity
 	target     visibility.Target
 	end        context.CancelCauseFunc
-	permission permission.Holder
+	permission permission.Subscription
 	woken      chan struct{} // holds a token once there is something to look at
 	unheard    func()        // ends being told of revocations
 }
@@ -69,10 +69,10 @@ func newGuard(h *Handler, id auth.Identity, t visibility.Target, end context.Can
 	return g
 }
 
-// Permission implements permission.Member.
-func (g *guard) Permission() *permission.Holder { return &g.permission }
+// Permission implements permission.Subscriber.
+func (g *guard) Permission() *permission.Subscription { return &g.permission }
 
-// Wake implements permission.Member.
+// Wake implements permission.Subscriber.
 func (g *guard) Wake() {
 	select {
 	case g.woken <- struct{}{}:
