@@ -231,7 +231,7 @@ func (g *assembly) buildServer() (err error) {
 		LogRing:     int(cfg.Logs.Ring),
 		Drain:       cfg.Drain.Std(),
 		Compress:    cfg.Stream.Compress,
-		Part:        partOf(cfg.Experimental),
+		Share:       shareOf(cfg.Experimental),
 		Origins:     cfg.CORS.Origins,
 		History:     g.jobs,
 		Inbox:       g.box,

@@ -137,18 +137,18 @@ func (c *clusters) options(wanted config.Cluster, cores []string) cluster.Option
 	return cluster.Options{
 		Name: wanted.Name, Kubeconfig: wanted.Kubeconfig, Context: wanted.Context,
 		Core:      cluster.Core{Addresses: cores, TokenFile: c.edge.TokenFile, CAFile: c.edge.CAFile, Shards: c.experiment.Shards},
-		Part:      partOf(c.experiment),
+		Share:     shareOf(c.experiment),
 		UserAgent: c.agent, Serves: c.serves, Tracer: c.tracer,
 	}
 }
 
-// partOf is what a gateway has of its clusters.
-func partOf(e config.Experimental) shards.Part {
+// shareOf is what a gateway has of its clusters.
+func shareOf(e config.Experimental) shards.Share {
 	divided := func(group, resource string) bool {
 		return slices.Contains(e.ShardKinds, config.Kind{Group: group, Resource: resource})
 	}
 	number, of := e.Part()
-	return shards.Part{Shard: shards.Shard{Number: number, Of: of}, Kinds: divided}
+	return shards.Share{Shard: shards.Shard{Number: number, Of: of}, Kinds: divided}
 }
 
 // byEach connects to a member's cluster by each core alone. Without cores, that is the member's own connection.

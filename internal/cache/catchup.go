@@ -68,13 +68,13 @@ func (s *Store) CatchUp(ctx context.Context, after, least uint64) (*CatchUp, err
 
 // CaughtUp returns a cursor for a client that the topic's Resume refused as too far back: it reads what happened since
 // from the API server, and then goes on in the ring. Its errors are those of CatchUp.
-func (s *Store) CaughtUp(ctx context.Context, known stream.Known, scope stream.Scope) (*Cursor, error) {
-	return s.CaughtUpTo(ctx, 0, known, scope)
+func (s *Store) CaughtUp(ctx context.Context, known stream.Known, namespaces stream.NamespaceSet) (*Cursor, error) {
+	return s.CaughtUpTo(ctx, 0, known, namespaces)
 }
 
 // CaughtUpTo is CaughtUp for a client that was in the ring already, up to a version, but was
 // carried over a relist there: the cursor goes on in the ring behind that.
-func (s *Store) CaughtUpTo(ctx context.Context, least uint64, known stream.Known, scope stream.Scope) (*Cursor, error) {
+func (s *Store) CaughtUpTo(ctx context.Context, least uint64, known stream.Known, namespaces stream.NamespaceSet) (*Cursor, error) {
 	// From before the version, since several events may share it, of which the client has been told the first only.
 	before := known.All - 1
 	if before == 0 { // which the API server takes for any version
@@ -84,17 +84,17 @@ func (s *Store) CaughtUpTo(ctx context.Context, least uint64, known stream.Known
 	if err != nil {
 		return nil, err
 	}
-	return s.topic.CaughtUp(caught.Head, caught.From(before), known, scope), nil
+	return s.topic.CaughtUp(caught.Head, caught.From(before), known, namespaces), nil
 }
 
 // CaughtUpAfter is CaughtUpTo for a client that has been told all of a version: the API server need
 // not have that version itself any more.
-func (s *Store) CaughtUpAfter(ctx context.Context, least, version uint64, scope stream.Scope) (*Cursor, error) {
+func (s *Store) CaughtUpAfter(ctx context.Context, least, version uint64, namespaces stream.NamespaceSet) (*Cursor, error) {
 	caught, err := s.CatchUp(ctx, version, least)
 	if err != nil {
 		return nil, err
 	}
-	return s.topic.CaughtUp(caught.Head, caught.From(version), stream.UpTo(version), scope), nil
+	return s.topic.CaughtUp(caught.Head, caught.From(version), stream.UpTo(version), namespaces), nil
 }
 
 // CatchUpBound bounds one catch-up.

@@ -12,7 +12,7 @@ import (
 // client is a client with a filter, and the objects that it has.
 type client struct {
 	*world
-	scope    stream.Scope
+	scope    stream.NamespaceSet
 	selector Selector
 
 	replica  int

@@ -77,7 +77,7 @@ func newWorld(t *testing.T, seed uint64, restores bool, seen map[string]int) *wo
 		w.start(i)
 	}
 	for _, selector := range []string{"", "", "app=web", "app!=web", "app in (web,db),tier", "tier"} {
-		for _, scope := range []stream.Scope{stream.AllNamespaces(), stream.Namespaces("quiet"), stream.Namespaces("m", "n")} {
+		for _, scope := range []stream.NamespaceSet{stream.AllNamespaces(), stream.Namespaces("quiet"), stream.Namespaces("m", "n")} {
 			field := ""
 			if w.IntN(3) == 0 {
 				field = []string{"spec.node=a", "spec.node!=a", "spec.node="}[w.IntN(3)]

@@ -38,24 +38,24 @@ func (l *lastChanges) note(revision stream.Revision, changes []change) {
 	}
 }
 
-func (l *lastChanges) in(scope stream.Scope) stream.Revision {
-	if scope.All() {
+func (l *lastChanges) in(namespaces stream.NamespaceSet) stream.Revision {
+	if namespaces.All() {
 		return l.floor.Later(l.all)
 	}
 	last := l.floor
-	for _, namespace := range scope.Namespaces() {
+	for _, namespace := range namespaces.Namespaces() {
 		last = last.Later(l.namespaces[namespace])
 	}
 	return last
 }
 
-// View is the content at this moment, and the revision at which the scope's part of it last changed: a snapshot of any
+// View is the content at this moment, and the revision at which their part of it last changed: a snapshot of any
 // revision in between has the same objects there. The revision may be later than the true one, since the time before
 // the gateway began to watch is not known. It is never earlier.
-func (s *Store) View(scope stream.Scope) (snapshot *Snapshot, changed stream.Revision) {
+func (s *Store) View(namespaces stream.NamespaceSet) (snapshot *Snapshot, changed stream.Revision) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.snapshotLocked(), s.changes.in(scope)
+	return s.snapshotLocked(), s.changes.in(namespaces)
 }
 
 // Await waits until the store has reached a version, or the context is done. It returns the version that the store

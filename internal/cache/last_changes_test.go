@@ -19,7 +19,7 @@ func TestQuietNamespacesAreKnownToBeUnchanged(t *testing.T) {
 		defer stop()
 		synctest.Wait()
 		listed := f.Snapshot().Version()
-		expect := func(when string, scope stream.Scope, want uint64) {
+		expect := func(when string, scope stream.NamespaceSet, want uint64) {
 			t.Helper()
 			synctest.Wait()
 			snapshot, changed := f.View(scope)

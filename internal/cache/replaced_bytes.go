@@ -30,7 +30,7 @@ func (t *replacedBytes) note(changes []change) {
 // replaced than the state holds, and more than the ring may hold. So slow readers, however many, keep no more than
 // that in memory.
 func (s *Store) Outgrown(snapshot *Snapshot) bool {
-	return s.replacedBytes.replaced.Load()-snapshot.replaced > max(s.replacedBytes.holds.Load(), s.past)
+	return s.replacedBytes.replaced.Load()-snapshot.replaced > max(s.replacedBytes.holds.Load(), s.ringBytes)
 }
 
 // HeldBeyond is how many bytes of objects a snapshot holds at most that a later one of its store does not hold; for a

@@ -128,7 +128,7 @@ func TestListByAnIndexIsAScanFiltered(t *testing.T) {
 		snapshot := &Snapshot{state: indexed}
 		for range 60 {
 			text, selector := someSelector(t, rng)
-			scope := []stream.Scope{stream.AllNamespaces(), stream.Namespaces("a"), stream.Namespaces("a", "none", "a-b", "b"), stream.Namespaces("none")}[rng.IntN(4)]
+			scope := []stream.NamespaceSet{stream.AllNamespaces(), stream.Namespaces("a"), stream.Namespaces("a", "none", "a-b", "b"), stream.Namespaces("none")}[rng.IntN(4)]
 			namespace, name := "", ""
 			if rng.IntN(2) == 0 {
 				namespace, name = []string{"a", "a-b", "a.b", "b", "none"}[rng.IntN(5)], fmt.Sprintf("%c-%d", 'a'+rng.IntN(3), rng.IntN(20))

@@ -61,7 +61,7 @@ type Store struct {
 	advance  chan struct{} // closed when the version moves on; nil if nobody waits for that
 
 	replacedBytes replacedBytes
-	past          int64 // how many bytes the ring may hold; no past of package stream
+	ringBytes     int64 // how many the ring may hold
 	relists       atomic.Int64
 
 	upstream *upstream
@@ -72,15 +72,15 @@ type Store struct {
 
 func newStore(kind cluster.Kind, topic stream.Options, indexes []string, restart func(), log *slog.Logger) (*Store, error) {
 	s := &Store{
-		kind:     kind,
-		topic:    stream.NewTopic[*cluster.Object](topic),
-		past:     topic.Bytes,
-		restart:  restart,
-		log:      log,
-		pending:  map[string]*cluster.Object{},
-		upstream: newUpstream(),
-		reaching: newReaching(),
-		gone:     gone{done: make(chan struct{})},
+		kind:      kind,
+		topic:     stream.NewTopic[*cluster.Object](topic),
+		ringBytes: topic.Bytes,
+		restart:   restart,
+		log:       log,
+		pending:   map[string]*cluster.Object{},
+		upstream:  newUpstream(),
+		reaching:  newReaching(),
+		gone:      gone{done: make(chan struct{})},
 	}
 	var err error
 	if s.state, err = newState(indexes); err != nil {

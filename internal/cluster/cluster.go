@@ -29,11 +29,11 @@ var ErrUnavailable = errors.New("the cluster cannot be reached")
 
 // Options say which cluster to connect to.
 type Options struct {
-	Name       string      // the gateway's name for it
-	Kubeconfig string      // a file; empty: in-cluster, else the usual kubeconfig rules
-	Context    string      // of the kubeconfig; empty: its current one
-	Core       Core        // in place of these, if it has an address
-	Part       shards.Part // what is asked of the API server; the zero value: all
+	Name       string       // the gateway's name for it
+	Kubeconfig string       // a file; empty: in-cluster, else the usual kubeconfig rules
+	Context    string       // of the kubeconfig; empty: its current one
+	Core       Core         // in place of these, if it has an address
+	Share      shards.Share // what is asked of the API server; the zero value: all
 	UserAgent  string
 	// Serves says which kinds the gateway serves; nil: all that the cluster has. Any other kind is treated as one
 	// that the cluster does not have.
@@ -216,7 +216,7 @@ func (c *Cluster) ListWatch(kind Kind, health Health) *ListWatch {
 }
 
 // shardOf is the part of a kind's objects for which the API server is asked.
-func (c *Cluster) shardOf(kind Kind) shards.Shard { return c.opts.Part.Of(kind.Group, kind.Resource) }
+func (c *Cluster) shardOf(kind Kind) shards.Shard { return c.opts.Share.Of(kind.Group, kind.Resource) }
 
 // requestTimeout bounds small requests. Lists and watches have time-outs of their own.
 const requestTimeout = 10 * time.Second

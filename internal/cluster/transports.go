@@ -42,8 +42,8 @@ func (opts Options) transports() (*rest.Config, transports, error) {
 	if tls := config.TLSClientConfig; config.Dial == nil && config.Transport == nil && (strings.HasPrefix(config.Host, "https:") || tls.CAFile != "" || len(tls.CAData) > 0) {
 		config.Dial = (&net.Dialer{Timeout: dialTimeout, KeepAliveConfig: keepAlive}).DialContext
 	}
-	if opts.Part.Shard.Is() {
-		config.Wrap(opts.Part.ToServer)
+	if opts.Share.Shard.Is() {
+		config.Wrap(opts.Share.ToServer)
 	}
 	usual, err := rest.TransportFor(config)
 	if err != nil || config.Dial == nil {

@@ -55,7 +55,7 @@ func TestWhatClientsLeftIsNotComputedOn(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			objects := visibility.Part{Target: visibility.Target{Resource: "pods"}}.List(store.Snapshot(), selector.Stepping(step), "", "")
+			objects := visibility.VisibleTarget{Target: visibility.Target{Resource: "pods"}}.List(store.Snapshot(), selector.Stepping(step), "", "")
 			switch {
 			case query.Has("countBy"):
 				by, err := cache.Paths{}.Grouping(query.Get("countBy"))

@@ -19,7 +19,7 @@ func (s *Server) debugQuestions(w http.ResponseWriter, _ *http.Request) {
 				objects = fmt.Sprint(q.Snapshot.Ranking.Len())
 			}
 		}
-		table.Row("%s\t%s\t%s\t%t\t%t\t%s\t%s\t%q\t%d\t%s\t%d\t%s", orDash(q.Part.Cluster), q.Kind, orDash(q.Part.Namespace), q.Part.Visible != nil,
+		table.Row("%s\t%s\t%s\t%t\t%t\t%s\t%s\t%q\t%d\t%s\t%d\t%s", orDash(q.Target.Cluster), q.Kind, orDash(q.Target.Namespace), q.Target.Visible != nil,
 			q.Selector.Match() != nil, orDash(q.By.String()), orDash(q.Order.String()), q.QuotaOwner, q.Readers, objects, q.Bytes, version)
 	}
 	table.End()

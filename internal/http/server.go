@@ -90,7 +90,7 @@ type Options struct {
 	// ProxyProtocol are those that send a header of PROXY protocol version 2 before anything else,
 	// and must; may be empty.
 	ProxyProtocol []netip.Prefix
-	Part          shards.Part      // what the gateway has of its clusters; the zero value: all
+	Share         shards.Share     // what the gateway has of its clusters; the zero value: all
 	Origins       []string         // of pages elsewhere that may call; may be empty
 	History       *service.Service // nil: none is kept
 	Inbox         *inbox.Inbox     // what users are told of their jobs; nil: nothing. Needs History
@@ -266,7 +266,7 @@ func (s *Server) Drain(ctx context.Context) {
 // Handler is the public listener's.
 func (s *Server) Handler() http.Handler {
 	r := chi.NewRouter()
-	r.Use(s.sendAway, s.proxies.trust, s.below, s.opts.Part.Only, s.identify, s.traced, s.audited, s.recover, securityHeaders, boundSizes, s.signin.CORS, refuseImpersonation, signin.TakeTicket)
+	r.Use(s.sendAway, s.proxies.trust, s.below, s.opts.Share.Only, s.identify, s.traced, s.audited, s.recover, securityHeaders, boundSizes, s.signin.CORS, refuseImpersonation, signin.TakeTicket)
 	s.route(r)
 	r.MethodNotAllowed(s.answer("unknown", s.methodNotAllowed))
 	return conn.Hold(request.HeadAsGet(r))

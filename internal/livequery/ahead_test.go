@@ -13,7 +13,7 @@ import (
 // built is a query of all pods whose answer was made, and the task in which it goes on, until end is called.
 func (a *asked) built() (q *query, task *budget.Task, end func()) {
 	a.Helper()
-	q = newQuery(Query{Part: visibility.Part{Target: visibility.Target{Version: "v1", Resource: "pods"}}}, a.store, 100, nil)
+	q = newQuery(Query{Target: visibility.VisibleTarget{Target: visibility.Target{Version: "v1", Resource: "pods"}}}, a.store, 100, nil)
 	q.ownership.Store(&ownership{charge: a.registry.memory.Enter("ann", time.Hour, func() {})})
 	task = budget.NewTask(a.Context(), a.registry.opts.Processors, "ann")
 	if err := a.store.WaitSynced(a.Context()); err != nil || !q.build(task) {

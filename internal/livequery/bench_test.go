@@ -52,7 +52,7 @@ func change(b *testing.B, pods, queries, size, each, keep int) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		q := newQuery(Query{Part: visibility.Part{Target: visibility.Target{Resource: "pods"}}, Selector: selector, Order: order}, nil, keep, nil)
+		q := newQuery(Query{Target: visibility.VisibleTarget{Target: visibility.Target{Resource: "pods"}}, Selector: selector, Order: order}, nil, keep, nil)
 		q.ownership.Store(&ownership{charge: registry.memory.Enter("ann", time.Hour, func() {})})
 		q.ranking = order.Ranking(func(yield func(*cluster.Object) bool) {
 			for _, o := range all {

@@ -132,8 +132,8 @@ func (q *query) run(ctx context.Context, processors *budget.Queue, user string) 
 // build makes the answer from the present state. It is false if the context has ended.
 func (q *query) build(task *budget.Task) bool {
 	q.upstreamStatus = statusOf(q.store) // before the state is read, which then has what was missed
-	snapshot, changed := q.store.View(q.Part.Scope())
-	q.cursor, q.read, q.ahead = q.store.Topic().From(snapshot.Head, q.Part.Scope()), nil, 0
+	snapshot, changed := q.store.View(q.Target.Namespaces())
+	q.cursor, q.read, q.ahead = q.store.Topic().From(snapshot.Head, q.Target.Namespaces()), nil, 0
 	seen := 0
 	step := func(bytes int) bool {
 		if seen += bytes; seen > readAfter {
@@ -142,10 +142,10 @@ func (q *query) build(task *budget.Task) bool {
 		}
 		return task.Step(bytes)
 	}
-	objects := q.Part.List(snapshot, q.Selector.Stepping(step), "", "")
+	objects := q.Target.List(snapshot, q.Selector.Stepping(step), "", "")
 	named := func(yield func(*cluster.Object) bool) {
 		for o := range objects {
-			if (q.Part.Name == "" || o.GetName() == q.Part.Name) && !yield(o) {
+			if (q.Target.Name == "" || o.GetName() == q.Target.Name) && !yield(o) {
 				return
 			}
 		}
@@ -375,9 +375,9 @@ func (q *query) apply(event *cache.Event) bool {
 	return was || is
 }
 
-// covers reports whether an object is of the part of its kind that the query is about.
+// covers reports whether an object is one that the query is about.
 func (q *query) covers(o *cluster.Object) bool {
-	return q.Part.Visible.Sees(o) && (q.Part.Namespace == "" || o.GetNamespace() == q.Part.Namespace) && (q.Part.Name == "" || o.GetName() == q.Part.Name)
+	return q.Target.Visible.Sees(o) && (q.Target.Namespace == "" || o.GetNamespace() == q.Target.Namespace) && (q.Target.Name == "" || o.GetName() == q.Target.Name)
 }
 
 func (q *query) matches(o *cluster.Object) bool { return q.match == nil || q.match(o) }

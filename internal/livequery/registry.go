@@ -38,7 +38,7 @@ var (
 
 // Query is what a registry keeps the answer to: counts by a grouping, or an order.
 type Query struct {
-	Part     visibility.Part
+	Target   visibility.VisibleTarget
 	Selector cache.Selector
 	Order    cache.Order
 	By       cache.Grouping // counts by it are asked for, unless it is the zero value
@@ -48,12 +48,12 @@ type Query struct {
 // key identifies a query.
 type key struct {
 	store               *cache.Store
-	part                visibility.PartKey
+	target              visibility.VisibleTargetKey
 	selector, order, by string
 }
 
 func (q Query) key(store *cache.Store) key {
-	return key{store, q.Part.Key(), q.Selector.Key(), q.Order.String(), q.By.String()}
+	return key{store, q.Target.Key(), q.Selector.Key(), q.Order.String(), q.By.String()}
 }
 
 // Registry keeps queries. Its methods may be called concurrently.

@@ -78,7 +78,7 @@ func (a *asked) places(places int, sort, user string) (*Reader, error) {
 	if err != nil {
 		a.Fatal(err)
 	}
-	return a.registry.Ask(a.kinds, a.store, Query{Part: visibility.Part{Target: visibility.Target{Version: "v1", Resource: "pods"}}, Order: order, Places: places}, user)
+	return a.registry.Ask(a.kinds, a.store, Query{Target: visibility.VisibleTarget{Target: visibility.Target{Version: "v1", Resource: "pods"}}, Order: order, Places: places}, user)
 }
 
 func (a *asked) snapshot(r *Reader, w stream.Waiter) *Snapshot {

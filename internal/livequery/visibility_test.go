@@ -22,11 +22,11 @@ func TestNobodyIsGivenTheAnswerToAnotherQuestion(t *testing.T) {
 		target := visibility.Target{Version: "v1", Resource: "pods"}
 		sees := func(scope auth.Scope) Query {
 			visible, _ := visibility.Of(scope, target, pods)
-			return Query{Part: visibility.Part{Target: target, Visible: visible}}
+			return Query{Target: visibility.VisibleTarget{Target: target, Visible: visible}}
 		}
 		all := sees(auth.Scope{All: true})
 		within, selected, sorted, labelled := all, all, all, all
-		within.Part.Target.Namespace = "a"
+		within.Target.Target.Namespace = "a"
 		selected.Selector = must(cache.Paths{}.Selector("", "metadata.name=1"))
 		labelled.Selector = must(cache.Paths{}.Selector("app=web", ""))
 		sorted.Order = must(cache.Paths{}.Order("-metadata.namespace"))
@@ -41,7 +41,7 @@ func TestNobodyIsGivenTheAnswerToAnotherQuestion(t *testing.T) {
 			"another":          {sees(auth.Scope{Namespaces: []string{"b"}}), []string{"b/1"}, []string{"b/1", "b/3"}},
 			"two namespaces":   {sees(auth.Scope{Namespaces: []string{"b", "c"}}), []string{"b/1"}, []string{"b/1", "b/3"}},
 			"one object":       {sees(auth.Scope{Names: map[string][]string{"a": {"3"}}}), nil, []string{"a/3"}},
-			"nothing":          {Query{Part: visibility.Part{Target: target, Visible: visibility.Nothing()}}, nil, nil},
+			"nothing":          {Query{Target: visibility.VisibleTarget{Target: target, Visible: visibility.Nothing()}}, nil, nil},
 			"the path's":       {within, []string{"a/1", "a/2"}, []string{"a/1", "a/2", "a/3"}},
 			"a field":          {selected, []string{"a/1", "b/1"}, []string{"a/1", "b/1"}},
 			"a label":          {labelled, nil, []string{"a/3", "b/3"}},

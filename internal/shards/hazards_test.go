@@ -71,7 +71,7 @@ func TestNamesInAPathAreNotTakenForTheAPI(t *testing.T) {
 			t.Errorf("%s: %d after %d questions", name, response.StatusCode, asked)
 		}
 	}
-	part := Part{Shard{1, 2}, func(group, resource string) bool { return resource == "pods" || resource == "apis" }}
+	part := Share{Shard{1, 2}, func(group, resource string) bool { return resource == "pods" || resource == "apis" }}
 	for path, lists := range map[string]bool{
 		"/api/v1/pods": true, "/clusters/west/api/v1/namespaces/clusters/pods": true, "/clusters/api/api/v1/pods": true,
 		"/api/v1/namespaces/clusters/pods/api": false, "/clusters/west/apis/apps/v1/namespaces/clusters/deployments/apis": false,

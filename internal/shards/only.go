@@ -11,7 +11,7 @@ import (
 
 // Only answers nobody but edges that expect the core's shard: whoever else takes a part for the whole misses objects, and nothing
 // would show it. It gives no right: what follows decides as ever who may see what.
-func (p Part) Only(next http.Handler) http.Handler {
+func (p Share) Only(next http.Handler) http.Handler {
 	if !p.Shard.Is() {
 		return next
 	}

@@ -63,14 +63,14 @@ func (s Shard) Has(uid string) bool {
 	return hash >= start(s.Number, s.Of) && (s.Number == s.Of || hash < start(s.Number+1, s.Of))
 }
 
-// Part is what a core has of which kinds. The zero Part has all of all.
-type Part struct {
+// Share is what a core has of which kinds. The zero Share has all of all.
+type Share struct {
 	Shard Shard
 	Kinds func(group, resource string) bool // which are divided; all others each core has whole
 }
 
 // Of is the shard of a kind that the core has.
-func (p Part) Of(group, resource string) Shard {
+func (p Share) Of(group, resource string) Shard {
 	if !p.Shard.Is() || !p.Kinds(group, resource) {
 		return Shard{}
 	}
@@ -78,7 +78,7 @@ func (p Part) Of(group, resource string) Shard {
 }
 
 // shardOf is the shard that a request is for, if it reads a kind that is divided, and whether it lists or watches that.
-func (p Part) shardOf(method, path string) (shard Shard, lists bool) {
+func (p Share) shardOf(method, path string) (shard Shard, lists bool) {
 	group, resource, rest := kindOf(method, path)
 	if resource == "" {
 		return Shard{}, false
@@ -128,7 +128,7 @@ func ofServer(path string) string {
 }
 
 // ToServer returns a transport to an API server by which a core asks for its part only.
-func (p Part) ToServer(base http.RoundTripper) http.RoundTripper {
+func (p Share) ToServer(base http.RoundTripper) http.RoundTripper {
 	if !p.Shard.Is() {
 		return base
 	}
@@ -136,8 +136,8 @@ func (p Part) ToServer(base http.RoundTripper) http.RoundTripper {
 }
 
 type toServer struct {
-	part Part
-	base http.RoundTripper
+	share Share
+	base  http.RoundTripper
 }
 
 // WrappedRoundTripper lets others find the transport below, as to close its connections.
@@ -146,7 +146,7 @@ func (t *toServer) WrappedRoundTripper() http.RoundTripper { return t.base }
 // RoundTrip implements http.RoundTripper. That the answer has no more than the part is not looked at here: an API server that does not
 // know shardSelector ignores it, and so Refuse looks at each object.
 func (t *toServer) RoundTrip(r *http.Request) (*http.Response, error) {
-	shard, lists := t.part.shardOf(r.Method, ofServer(r.URL.Path))
+	shard, lists := t.share.shardOf(r.Method, ofServer(r.URL.Path))
 	if !shard.Is() || !lists {
 		return t.base.RoundTrip(r)
 	}

@@ -47,15 +47,15 @@ func BenchmarkAppend(b *testing.B) {
 // BenchmarkNext measures one reader's cost per event, in batches of 100.
 func BenchmarkNext(b *testing.B) {
 	for _, bench := range []struct {
-		name  string
-		scope Scope
+		name       string
+		namespaces NamespaceSet
 	}{{"all", AllNamespaces()}, {"one", Namespaces("n0")}, {"three of ten", Namespaces("n0", "n1", "n2")}} {
 		b.Run(bench.name, func(b *testing.B) {
 			topic := newTestTopic(Options{Events: 4096, Bytes: 1 << 30})
 			for version := uint64(101); version <= 4100; version++ {
 				topic.Append(version, added(fmt.Sprint("n", version%10), version))
 			}
-			start, err := topic.Resume(UpTo(100), bench.scope)
+			start, err := topic.Resume(UpTo(100), bench.namespaces)
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -7,42 +7,42 @@ import (
 	"strings"
 )
 
-// Scope says which events a cursor reads: those of all namespaces, or of some.
-type Scope struct{ namespaces []string }
+// NamespaceSet says which events a cursor reads: those of all namespaces, or of some.
+type NamespaceSet struct{ names []string }
 
-// AllNamespaces is the scope of everything, cluster-scoped objects included.
-func AllNamespaces() Scope { return Scope{} }
+// AllNamespaces has everything, also what is in no namespace.
+func AllNamespaces() NamespaceSet { return NamespaceSet{} }
 
-// Namespaces is the scope of some namespaces, at least one.
-func Namespaces(namespaces ...string) Scope {
+// Namespaces has some namespaces, at least one.
+func Namespaces(namespaces ...string) NamespaceSet {
 	// In the order of Kubernetes' lists, which is that of etcd's keys: team-a/… comes before team/….
 	sorted := slices.SortedFunc(slices.Values(namespaces), func(a, b string) int { return strings.Compare(a+"/", b+"/") })
-	return Scope{slices.Compact(sorted)}
+	return NamespaceSet{slices.Compact(sorted)}
 }
 
-// All reports whether this is the scope of everything.
-func (s Scope) All() bool { return len(s.namespaces) == 0 }
+// All reports whether the set has everything.
+func (s NamespaceSet) All() bool { return len(s.names) == 0 }
 
-// Namespaces are the namespaces of the scope, each once, in the order of Kubernetes' lists. The scope of everything
-// has none.
-func (s Scope) Namespaces() []string { return s.namespaces }
+// Namespaces are those of the set, each once, in the order of Kubernetes' lists; none if it has
+// everything.
+func (s NamespaceSet) Namespaces() []string { return s.names }
 
-// Contains reports whether the scope includes the events of a namespace.
-func (s Scope) Contains(namespace string) bool {
-	return s.All() || slices.Contains(s.namespaces, namespace)
+// Contains reports whether the set has the events of a namespace.
+func (s NamespaceSet) Contains(namespace string) bool {
+	return s.All() || slices.Contains(s.names, namespace)
 }
 
-// Cursor is one reader's place in a topic, or in a past that ends where the topic's ring goes on. It is for one
+// Cursor is one reader's place in a topic, or in a backlog that ends where the topic's ring goes on. It is for one
 // goroutine.
 type Cursor[O Object[O]] struct {
 	topic      *Topic[O]
-	scope      Scope
-	past       *past[O] // comes before what is in the ring; nil once it is read
-	next       uint64   // number of the next event to look at
-	joined     uint64   // the version after which it reads the ring
+	namespaces NamespaceSet
+	backlog    *backlog[O] // comes before what is in the ring; nil once it is read
+	next       uint64      // number of the next event to look at
+	joined     uint64      // the version after which it reads the ring
 	generation int
 	known      Known  // what its client knew at the beginning of the ring
-	knew       Known  // the same at the beginning of the past, if there is one
+	knew       Known  // the same at the beginning of the backlog, if there is one
 	passed     bool   // all that the client knew was read
 	sole       uint64 // the number of the event that was alone in the version of which the client was told something
 	armed      []registration
@@ -64,9 +64,9 @@ func (c *Cursor[O]) Next(batch []*Event[O], w Waiter) (_ []*Event[O], position u
 	if err := c.err(); err != nil {
 		return batch, 0, err
 	}
-	if c.past != nil {
-		t.mu.Unlock() // a past may be long
-		batch, position = c.nextOfPast(batch)
+	if c.backlog != nil {
+		t.mu.Unlock() // a backlog may be long
+		batch, position = c.nextOfBacklog(batch)
 		t.mu.Lock()
 		if len(batch) == cap(batch) {
 			return batch, position, nil
@@ -77,7 +77,7 @@ func (c *Cursor[O]) Next(batch []*Event[O], w Waiter) (_ []*Event[O], position u
 	}
 	caughtUp := len(batch)
 	for {
-		if c.scope.All() {
+		if c.namespaces.All() {
 			for c.next < t.ring.next && len(batch) < cap(batch) {
 				batch = append(batch, t.ring.at(c.next))
 				c.next++
@@ -121,7 +121,7 @@ func (c *Cursor[O]) Until(head Head) ([]*Event[O], error) {
 	if err := c.err(); err != nil {
 		return nil, err
 	}
-	events := c.restOfPast()
+	events := c.restOfBacklog()
 	for c.next < head.seq {
 		event, ok := c.following(head.seq)
 		if !ok {
@@ -138,9 +138,9 @@ func (c *Cursor[O]) Until(head Head) ([]*Event[O], error) {
 func (c *Cursor[O]) Pending(head Head) ([]*Event[O], error) {
 	reading := *c
 	reading.armed = nil
-	if c.past != nil {
-		past := *c.past
-		reading.past = &past
+	if c.backlog != nil {
+		backlog := *c.backlog
+		reading.backlog = &backlog
 	}
 	return reading.Until(head)
 }
@@ -160,15 +160,15 @@ func (p Place) Compare(other Place) (order int, ok bool) {
 // Place is where the cursor stands. It is false as long as what comes next depends on what the
 // cursor's client knew at the beginning.
 func (c *Cursor[O]) Place() (Place, bool) {
-	return Place{c.generation, c.next}, c.past == nil && !c.needsDeduplication()
+	return Place{c.generation, c.next}, c.backlog == nil && !c.needsDeduplication()
 }
 
-// Clone returns a cursor of the same scope that goes on from a place.
+// Clone returns a cursor of the same namespaces that goes on from a place.
 func (c *Cursor[O]) Clone(from Place) *Cursor[O] {
-	return &Cursor[O]{topic: c.topic, scope: c.scope, generation: from.generation, next: from.next}
+	return &Cursor[O]{topic: c.topic, namespaces: c.namespaces, generation: from.generation, next: from.next}
 }
 
-// Move goes to a place where another cursor of the same scope has stood, and which is not before its own.
+// Move goes to a place where another cursor of the same namespaces has stood, and which is not before its own.
 func (c *Cursor[O]) Move(to Place) { c.generation, c.next = to.generation, to.next }
 
 // needsDeduplication reports whether the client may know some of the events that come.
@@ -198,13 +198,13 @@ func (t *Topic[O]) continues(e *Event[O]) bool {
 	return e.seq+1 < t.ring.next && t.ring.at(e.seq+1).Pos == e.Pos
 }
 
-// following returns the scope's next event whose number is below end, and moves the cursor behind it. If there is
+// following returns the next event of the namespaces whose number is below end, and moves the cursor behind it. If there is
 // none, the cursor moves to end.
 func (c *Cursor[O]) following(end uint64) (event *Event[O], ok bool) {
 	seq := c.next
-	if !c.scope.All() {
+	if !c.namespaces.All() {
 		seq = end
-		for _, namespace := range c.scope.namespaces {
+		for _, namespace := range c.namespaces.names {
 			if first, ok := c.topic.chains[namespace].after(c.next); ok {
 				seq = min(seq, first)
 			}
@@ -218,7 +218,7 @@ func (c *Cursor[O]) following(end uint64) (event *Event[O], ok bool) {
 	return c.topic.ring.at(seq), true
 }
 
-// nextOfChains merges the chains of the scope in the order of their events' numbers.
+// nextOfChains merges the chains of the namespaces in the order of their events' numbers.
 func (c *Cursor[O]) nextOfChains(batch []*Event[O]) []*Event[O] {
 	for len(batch) < cap(batch) {
 		event, ok := c.following(c.topic.ring.next)
@@ -265,13 +265,13 @@ func (c *Cursor[O]) check() error {
 	if c.generation != c.topic.generation {
 		return ErrEpoch
 	}
-	if c.scope.All() {
+	if c.namespaces.All() {
 		if c.next < c.topic.ring.evicted.seq {
 			return ErrSlow
 		}
 		return nil
 	}
-	for _, namespace := range c.scope.namespaces {
+	for _, namespace := range c.namespaces.names {
 		evicted := c.topic.forgotten
 		if chain := c.topic.chains[namespace]; chain != nil {
 			evicted = chain.evicted
@@ -283,11 +283,11 @@ func (c *Cursor[O]) check() error {
 	return nil
 }
 
-// arm registers the waiter to be woken by the next event of the scope.
+// arm registers the waiter to be woken by the next event of the namespaces.
 func (c *Cursor[O]) arm(w Waiter) {
 	t := c.topic
 	if c.armed == nil {
-		c.armed = make([]registration, max(1, len(c.scope.namespaces)))
+		c.armed = make([]registration, max(1, len(c.namespaces.names)))
 	}
 	for i := range c.armed {
 		r := &c.armed[i]
@@ -295,10 +295,10 @@ func (c *Cursor[O]) arm(w Waiter) {
 		if r.list != nil {
 			continue // has not been woken since it was armed
 		}
-		if c.scope.All() {
+		if c.namespaces.All() {
 			t.everyone.add(r)
 		} else {
-			t.chain(c.scope.namespaces[i]).waiting.add(r)
+			t.chain(c.namespaces.names[i]).waiting.add(r)
 		}
 	}
 }

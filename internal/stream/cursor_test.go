@@ -88,8 +88,8 @@ func TestPositionWithinAGapExpires(t *testing.T) {
 		case version > 101 && version < 110, version > 110 && version < 120:
 			want = ErrExpired
 		}
-		for _, scope := range []Scope{AllNamespaces(), Namespaces("a"), Namespaces("a", "never")} {
-			if _, err := topic.Resume(UpTo(version), scope); !errors.Is(err, want) || want == nil && err != nil {
+		for _, namespaces := range []NamespaceSet{AllNamespaces(), Namespaces("a"), Namespaces("a", "never")} {
+			if _, err := topic.Resume(UpTo(version), namespaces); !errors.Is(err, want) || want == nil && err != nil {
 				t.Errorf("resuming after %d gives %v, not %v", version, err, want)
 			}
 		}
@@ -103,9 +103,9 @@ func TestGapThatIsForgottenExpiresAllBeforeIt(t *testing.T) {
 		topic.AppendBurst(110+10*i, nil)
 	}
 	for version, want := range map[uint64]error{101: ErrExpired, 105: ErrExpired, 110: nil, 115: ErrExpired, 120: nil} {
-		for _, scope := range []Scope{AllNamespaces(), Namespaces("a"), Namespaces("never")} {
-			if _, err := topic.Resume(UpTo(version), scope); !errors.Is(err, want) || want == nil && err != nil {
-				t.Errorf("resuming %v after %d gives %v, not %v", scope, version, err, want)
+		for _, namespaces := range []NamespaceSet{AllNamespaces(), Namespaces("a"), Namespaces("never")} {
+			if _, err := topic.Resume(UpTo(version), namespaces); !errors.Is(err, want) || want == nil && err != nil {
+				t.Errorf("resuming %v after %d gives %v, not %v", namespaces, version, err, want)
 			}
 		}
 	}
@@ -267,10 +267,10 @@ func TestUntilIsWhatWouldHaveBeenRead(t *testing.T) {
 			}
 		}
 		grow(random.IntN(20))
-		scope := []Scope{AllNamespaces(), Namespaces("a"), Namespaces("a", "c"), Namespaces("absent")}[random.IntN(4)]
+		namespaces := []NamespaceSet{AllNamespaces(), Namespaces("a"), Namespaces("a", "c"), Namespaces("absent")}[random.IntN(4)]
 		known := UpTo(topic.Head().Version - min(topic.Head().Version-100, uint64(random.IntN(12))))
-		one, err := topic.Resume(known, scope)
-		other, _ := topic.Resume(known, scope)
+		one, err := topic.Resume(known, namespaces)
+		other, _ := topic.Resume(known, namespaces)
 		if err != nil {
 			continue // within a gap
 		}

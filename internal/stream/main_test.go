@@ -77,9 +77,9 @@ func versions(t *testing.T, c *Cursor[*item]) (read []uint64, position uint64) {
 }
 
 // resume calls Resume with a position that must be accepted.
-func resume(t *testing.T, topic *Topic[*item], version uint64, scope Scope) *Cursor[*item] {
+func resume(t *testing.T, topic *Topic[*item], version uint64, namespaces NamespaceSet) *Cursor[*item] {
 	t.Helper()
-	c, err := topic.Resume(UpTo(version), scope)
+	c, err := topic.Resume(UpTo(version), namespaces)
 	if err != nil {
 		t.Fatalf("Resume(%d): %v", version, err)
 	}
@@ -97,13 +97,13 @@ func (c *Cursor[O]) Arm(w Waiter) bool {
 	return true
 }
 
-// behind reports whether there are events of the scope to read.
+// behind reports whether there are events of the namespaces to read.
 func (c *Cursor[O]) behind() bool {
 	t := c.topic
-	if c.scope.All() {
+	if c.namespaces.All() {
 		return c.next < t.ring.next
 	}
-	for _, namespace := range c.scope.namespaces {
+	for _, namespace := range c.namespaces.names {
 		if _, ok := t.chains[namespace].after(c.next); ok {
 			return true
 		}

@@ -75,8 +75,8 @@ func (m *model) complete() uint64 {
 	return m.watermark
 }
 
-func in(scope Scope, namespace string) bool {
-	return scope.All() || slices.Contains(scope.Namespaces(), namespace)
+func in(namespaces NamespaceSet, namespace string) bool {
+	return namespaces.All() || slices.Contains(namespaces.Namespaces(), namespace)
 }
 
 // due reports whether a client that resumes after a version must be told an event.
@@ -90,7 +90,7 @@ func (m *model) passedByRelist(known Known) bool {
 }
 
 // resume is what Resume must return.
-func (m *model) resume(known Known, scope Scope) error {
+func (m *model) resume(known Known, namespaces NamespaceSet) error {
 	version := known.All
 	if version > m.watermark {
 		return ErrAhead
@@ -99,7 +99,7 @@ func (m *model) resume(known Known, scope Scope) error {
 		return ErrExpired
 	}
 	for _, e := range m.history[m.begun:m.evicted] {
-		if in(scope, e.namespace) && e.due(version) {
+		if in(namespaces, e.namespace) && e.due(version) {
 			return ErrExpired
 		}
 	}
@@ -112,15 +112,15 @@ func (m *model) resume(known Known, scope Scope) error {
 // follower is a cursor, and what it must read.
 type follower struct {
 	cursor       *Cursor[*item]
-	scope        Scope
+	namespaces   NamespaceSet
 	next         int    // in the model's history
-	begun        int    // where its past begins
+	begun        int    // where its backlog begins
 	from         int    // what comes before this it never reads
-	start        int    // what comes before this is read from a past
-	after        uint64 // the past begins behind the first event of this version
+	start        int    // what comes before this is read from a backlog
+	after        uint64 // the backlog begins behind the first event of this version
 	known        Known
 	sole         int   // what was alone in its version when it was passed
-	knew         Known // what its client knew before its past
+	knew         Known // what its client knew before its backlog
 	deduplicates bool  // has not yet passed all that its client knew
 	ahead        bool  // began before all that its client knew
 	ties         bool  // events that share the version after which it resumed are due
@@ -181,7 +181,7 @@ func (f *follower) read(m *model, room int, random *rand.Rand) (alive bool, err 
 		if n < f.start {
 			claimed = f.expects(m, n) && (e.pos < position || e.pos == position && f.first(m, n))
 		}
-		if claimed && in(f.scope, e.namespace) {
+		if claimed && in(f.namespaces, e.namespace) {
 			return false, fmt.Errorf("the position %d claims %+v at %d, which was not read", position, e.item, e.pos)
 		}
 	}
@@ -197,7 +197,7 @@ func (f *follower) err(m *model) (want error) {
 		want = ErrExpired
 	}
 	for n := max(f.next, f.start); n < m.evicted; n++ {
-		if f.expects(m, n) || f.ahead && in(f.scope, m.history[n].namespace) {
+		if f.expects(m, n) || f.ahead && in(f.namespaces, m.history[n].namespace) {
 			want = ErrSlow
 		}
 	}
@@ -214,7 +214,7 @@ func (f *follower) pass(m *model) {
 func (f *follower) expects(m *model, n int) bool {
 	e := m.history[n]
 	switch {
-	case !in(f.scope, e.namespace):
+	case !in(f.namespaces, e.namespace):
 		return false
 	case n < f.start:
 		sole := f.knew.isNext(e.pos) && !f.takenBack(m, n) && f.first(m, n) && (n+1 == f.start || m.history[n+1].pos > e.pos)
@@ -230,14 +230,14 @@ func (f *follower) expects(m *model, n int) bool {
 func (f *follower) takenBack(m *model, n int) bool {
 	for n--; n >= f.from && m.history[n].pos >= f.knew.All; n-- {
 		e := m.history[n]
-		if e.pos == f.knew.All && in(f.scope, e.namespace) && (n < f.start && !f.first(m, n) || n >= f.start && e.tie) {
+		if e.pos == f.knew.All && in(f.namespaces, e.namespace) && (n < f.start && !f.first(m, n) || n >= f.start && e.tie) {
 			return true
 		}
 	}
 	return false
 }
 
-// first reports whether an event is the first of its position in the past.
+// first reports whether an event is the first of its position in the backlog.
 func (f *follower) first(m *model, n int) bool {
 	return n == f.begun || m.history[n-1].pos < m.history[n].pos
 }

@@ -132,37 +132,37 @@ func (p *play) relist() {
 
 // follow begins another cursor, at the head or after some version.
 func (p *play) follow() error {
-	scope := AllNamespaces()
+	namespaces := AllNamespaces()
 	switch p.IntN(3) {
 	case 1:
-		scope = Namespaces("quiet")
+		namespaces = Namespaces("quiet")
 	case 2:
-		scope = Namespaces("a", "never", "busy", "c", "a")
+		namespaces = Namespaces("a", "never", "busy", "c", "a")
 	}
-	f := &follower{sole: -1, scope: scope, generation: p.model.generation}
+	f := &follower{sole: -1, namespaces: namespaces, generation: p.model.generation}
 	if p.IntN(3) == 0 {
 		head := p.topic.Head()
 		if head.Version != p.model.watermark {
 			return fmt.Errorf("the head is at %d, not %d", head.Version, p.model.watermark)
 		}
-		f.cursor, f.next, f.position = p.topic.From(head, scope), len(p.model.history), head.Known().All
+		f.cursor, f.next, f.position = p.topic.From(head, namespaces), len(p.model.history), head.Known().All
 	} else {
 		known := p.known()
-		cursor, err := p.topic.Resume(known, scope)
-		want := p.model.resume(known, scope)
+		cursor, err := p.topic.Resume(known, namespaces)
+		want := p.model.resume(known, namespaces)
 		if !errors.Is(err, want) || err != nil && want == nil {
-			return fmt.Errorf("Resume(%v, %v) failed with %v, not %v", known, scope, err, want)
+			return fmt.Errorf("Resume(%v, %v) failed with %v, not %v", known, namespaces, err, want)
 		}
 		p.note(known, err)
 		f.next = p.model.evicted
 		if errors.Is(err, ErrAhead) {
 			f.next, f.ahead = len(p.model.history), true
-			if cursor, err = p.topic.Ahead(known, scope); err != nil {
+			if cursor, err = p.topic.Ahead(known, namespaces); err != nil {
 				return err
 			}
 		} else if err != nil {
 			if known.All > p.model.floor && known.All <= p.model.watermark {
-				p.followers = append(p.followers, p.catchUp(known, scope))
+				p.followers = append(p.followers, p.catchUp(known, namespaces))
 				p.seen["caught up"]++
 			}
 			return nil
@@ -181,8 +181,8 @@ func (p *play) follow() error {
 	return nil
 }
 
-// catchUp begins a cursor in a past of all that the model remembers.
-func (p *play) catchUp(known Known, scope Scope) *follower {
+// catchUp begins a cursor in a backlog of all that the model remembers.
+func (p *play) catchUp(known Known, namespaces NamespaceSet) *follower {
 	m, head := p.model, p.topic.Head()
 	var events []*Event[*item]
 	for _, e := range m.history[m.begun:] {
@@ -191,7 +191,7 @@ func (p *play) catchUp(known Known, scope Scope) *follower {
 		}
 	}
 	return &follower{
-		sole: -1, cursor: p.topic.CaughtUp(head, events, known, scope), scope: scope, generation: m.generation,
+		sole: -1, cursor: p.topic.CaughtUp(head, events, known, namespaces), namespaces: namespaces, generation: m.generation,
 		next: m.begun, begun: m.begun, from: m.begun, start: len(m.history), after: known.All,
 		known: Known{All: max(known.All, head.Version), Some: max(known.Some, head.Version)}, knew: known, deduplicates: true, ahead: true, ties: true,
 	}
@@ -238,7 +238,7 @@ func (p *play) read() error {
 	f := p.followers[i]
 	alive, err := f.read(p.model, 1+p.IntN(12), p.Rand)
 	if err != nil {
-		return fmt.Errorf("scope %v after %v: %w", f.scope, f.known, err)
+		return fmt.Errorf("namespaces %v after %v: %w", f.namespaces, f.known, err)
 	}
 	if !alive {
 		switch {

@@ -33,8 +33,8 @@ func (h Head) Revision() Revision { return Revision{Version: h.Version, Part: h.
 func (h Head) Place() Place { return Place{h.generation, h.seq} }
 
 // From returns a cursor that begins at a head of this topic.
-func (t *Topic[O]) From(head Head, scope Scope) *Cursor[O] {
-	return &Cursor[O]{topic: t, scope: scope, next: head.seq, joined: head.Version, generation: head.generation}
+func (t *Topic[O]) From(head Head, namespaces NamespaceSet) *Cursor[O] {
+	return &Cursor[O]{topic: t, namespaces: namespaces, next: head.seq, joined: head.Version, generation: head.generation}
 }
 
 // Holds reports whether the ring still has everything that follows a head.
@@ -46,18 +46,18 @@ func (t *Topic[O]) Holds(head Head) bool {
 
 // Resume returns a cursor for a client that comes back. It reads the events after known.All, and those of that very
 // version that the client may not have been told (see Append). It fails with ErrExpired or ErrAhead.
-func (t *Topic[O]) Resume(known Known, scope Scope) (*Cursor[O], error) {
+func (t *Topic[O]) Resume(known Known, namespaces NamespaceSet) (*Cursor[O], error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if known.All > t.watermark {
 		return nil, ErrAhead
 	}
-	return t.resume(known, scope)
+	return t.resume(known, namespaces)
 }
 
-func (t *Topic[O]) resume(known Known, scope Scope) (*Cursor[O], error) {
+func (t *Topic[O]) resume(known Known, namespaces NamespaceSet) (*Cursor[O], error) {
 	version := known.All
-	for _, e := range t.evictions(scope) {
+	for _, e := range t.evictions(namespaces) {
 		if version < e.pos {
 			return nil, ErrExpired
 		}
@@ -70,8 +70,8 @@ func (t *Topic[O]) resume(known Known, scope Scope) (*Cursor[O], error) {
 	for next > first && t.ring.at(next-1).floor() > version {
 		next-- // shares the version; the client may not have been told it
 	}
-	c := &Cursor[O]{topic: t, scope: scope, next: next, joined: version, generation: t.generation, known: known, knew: known}
-	if next < t.ring.next && scope.Contains(t.ring.at(next).Object.GetNamespace()) && c.told(t.ring.at(next)) {
+	c := &Cursor[O]{topic: t, namespaces: namespaces, next: next, joined: version, generation: t.generation, known: known, knew: known}
+	if next < t.ring.next && namespaces.Contains(t.ring.at(next).Object.GetNamespace()) && c.told(t.ring.at(next)) {
 		c.next++ // or the client would be cut off for being overtaken by what it was told
 	}
 	return c, nil
@@ -80,13 +80,13 @@ func (t *Topic[O]) resume(known Known, scope Scope) (*Cursor[O], error) {
 // Ahead returns a cursor for a client that Resume found ahead of the topic, though its version is a real one: it
 // reads what follows that version. The topic may have reached the version while the caller found that out. Then Ahead
 // is Resume, and may fail with ErrExpired.
-func (t *Topic[O]) Ahead(known Known, scope Scope) (*Cursor[O], error) {
+func (t *Topic[O]) Ahead(known Known, namespaces NamespaceSet) (*Cursor[O], error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if known.All <= t.watermark {
-		return t.resume(known, scope)
+		return t.resume(known, namespaces)
 	}
-	return &Cursor[O]{topic: t, scope: scope, next: t.ring.next, joined: known.All, generation: t.generation, known: known, knew: known}, nil
+	return &Cursor[O]{topic: t, namespaces: namespaces, next: t.ring.next, joined: known.All, generation: t.generation, known: known, knew: known}, nil
 }
 
 // passedByRelist reports whether a relist passed over a stretch of which the client knows some, but
@@ -120,13 +120,13 @@ func (c *Cursor[O]) PassedOver(from, to uint64) bool {
 // MeetsRelist reports whether there is a relist in the ring behind which the cursor has not begun.
 func (c *Cursor[O]) MeetsRelist() bool { return c.PassedOver(0, math.MaxUint64) }
 
-// evictions returns how far the events of a scope were evicted: once for all namespaces, or once for each.
-func (t *Topic[O]) evictions(scope Scope) []eviction {
-	if scope.All() {
+// evictions returns how far events were evicted: once for all namespaces, or once for each.
+func (t *Topic[O]) evictions(namespaces NamespaceSet) []eviction {
+	if namespaces.All() {
 		return []eviction{t.ring.evicted}
 	}
-	found := make([]eviction, len(scope.namespaces))
-	for i, namespace := range scope.namespaces {
+	found := make([]eviction, len(namespaces.names))
+	for i, namespace := range namespaces.names {
 		found[i] = t.forgotten
 		if c := t.chains[namespace]; c != nil {
 			found[i] = c.evicted

@@ -5,12 +5,12 @@ import (
 	"testing"
 )
 
-func ahead(t *testing.T, topic *Topic[*item], known Known, scope Scope) *Cursor[*item] {
+func ahead(t *testing.T, topic *Topic[*item], known Known, namespaces NamespaceSet) *Cursor[*item] {
 	t.Helper()
-	if _, err := topic.Resume(known, scope); !errors.Is(err, ErrAhead) {
+	if _, err := topic.Resume(known, namespaces); !errors.Is(err, ErrAhead) {
 		t.Fatalf("Resume: %v, want ErrAhead", err)
 	}
-	cursor, err := topic.Ahead(known, scope)
+	cursor, err := topic.Ahead(known, namespaces)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func TestCursorAheadKeepsItsPositionUntilTheTopicPassesIt(t *testing.T) {
 	}
 }
 
-// While the API server is asked whether a position ahead is a real one, the topic may move past that position.
+// While the API server is asked whether a position ahead is a real one, the topic may move backlog that position.
 func TestTopicThatOvertakesAPositionAheadLosesNothing(t *testing.T) {
 	topic := NewTopic[*item](Options{Events: 4, Bytes: 1 << 20})
 	topic.Begin(10)

@@ -8,9 +8,9 @@ import (
 )
 
 // armed returns a cursor at the head that waits, and its channel.
-func armed(t *testing.T, topic *Topic[*item], scope Scope) (*Cursor[*item], *WakeChannel) {
+func armed(t *testing.T, topic *Topic[*item], namespaces NamespaceSet) (*Cursor[*item], *WakeChannel) {
 	t.Helper()
-	c, w := topic.From(topic.Head(), scope), NewWakeChannel()
+	c, w := topic.From(topic.Head(), namespaces), NewWakeChannel()
 	if !c.Arm(w) {
 		t.Fatal("a cursor at the head cannot be armed")
 	}
@@ -19,9 +19,9 @@ func armed(t *testing.T, topic *Topic[*item], scope Scope) (*Cursor[*item], *Wak
 
 func TestWaiterIsWokenForItsNamespaceOnly(t *testing.T) {
 	for _, test := range []struct {
-		scope   Scope
-		event   string // its namespace
-		isWoken bool
+		namespaces NamespaceSet
+		event      string // its namespace
+		isWoken    bool
 	}{
 		{AllNamespaces(), "a", true},
 		{AllNamespaces(), "", true},
@@ -34,12 +34,12 @@ func TestWaiterIsWokenForItsNamespaceOnly(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			topic := newTestTopic(roomy)
 			defer run(topic)()
-			c, w := armed(t, topic, test.scope)
+			c, w := armed(t, topic, test.namespaces)
 			defer c.Disarm()
 			topic.Append(101, added(test.event, 101))
 			synctest.Wait()
 			if isWoken := len(w.C) == 1; isWoken != test.isWoken {
-				t.Errorf("an event of %q woke a reader of %v: %v", test.event, test.scope, isWoken)
+				t.Errorf("an event of %q woke a reader of %v: %v", test.event, test.namespaces, isWoken)
 			}
 			topic.Notify()
 			synctest.Wait()
@@ -85,8 +85,8 @@ func TestArmingLeavesNothingBehind(t *testing.T) {
 	topic := newTestTopic(roomy)
 	var cursors []*Cursor[*item]
 	for i := range 30 {
-		scope := []Scope{AllNamespaces(), Namespaces("a"), Namespaces("a", "b", fmt.Sprint("n", i))}[i%3]
-		c, w := armed(t, topic, scope)
+		namespaces := []NamespaceSet{AllNamespaces(), Namespaces("a"), Namespaces("a", "b", fmt.Sprint("n", i))}[i%3]
+		c, w := armed(t, topic, namespaces)
 		for range i % 4 {
 			c.Arm(w) // again
 		}
@@ -117,8 +117,8 @@ func TestArmingLeavesNothingBehind(t *testing.T) {
 
 func TestCursorIsNotArmedWhileThereIsSomethingToRead(t *testing.T) {
 	topic := newTestTopic(Options{Events: 2, Bytes: 1 << 20})
-	for _, scope := range []Scope{AllNamespaces(), Namespaces("a")} {
-		c, w := topic.From(topic.Head(), scope), NewWakeChannel()
+	for _, namespaces := range []NamespaceSet{AllNamespaces(), Namespaces("a")} {
+		c, w := topic.From(topic.Head(), namespaces), NewWakeChannel()
 		version := topic.Stats().Watermark + 1
 		topic.Append(version, added("a", version))
 		if c.Arm(w) {
@@ -216,7 +216,7 @@ func TestEventsGrowOldWithoutAppends(t *testing.T) {
 func TestAppendAllocatesNothingPerReader(t *testing.T) {
 	topic := newTestTopic(Options{Events: 100, Bytes: 1 << 20})
 	for i := range 1000 {
-		c, _ := armed(t, topic, []Scope{AllNamespaces(), Namespaces("busy"), Namespaces("quiet")}[i%3])
+		c, _ := armed(t, topic, []NamespaceSet{AllNamespaces(), Namespaces("busy"), Namespaces("quiet")}[i%3])
 		defer c.Disarm()
 	}
 	change := Change[*item]{Object: &item{namespace: "busy"}}

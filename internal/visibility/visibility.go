@@ -19,9 +19,9 @@ import (
 // It never changes. A nil Visibility means all.
 type Visibility struct {
 	scope  auth.Scope
-	where  stream.Scope  // the scope that contains all of it
-	itself bool          // the kind is Namespace, and each counts as being within itself
-	key    visibilityKey // identifies it, on all replicas
+	where  stream.NamespaceSet // in which all of it is
+	itself bool                // the kind is Namespace, and each counts as being within itself
+	key    visibilityKey       // identifies it, on all replicas
 }
 
 // visibilityKey is a digest of what a visibility shows. Only equal digests mean the same visibility, and never a part
@@ -167,28 +167,28 @@ func (v *Visibility) Summary() Summary {
 	return Summary{Namespaces: append([]string{}, v.scope.Namespaces...), Names: v.scope.Names}
 }
 
-// Part is what a request reads of a store: its target, as far as its caller may see it.
-type Part struct {
+// VisibleTarget is what a request reads of a store: its target, as far as its caller may see it.
+type VisibleTarget struct {
 	Target
 	Visible *Visibility
 }
 
-// PartKey identifies a part.
-type PartKey struct {
+// VisibleTargetKey identifies a VisibleTarget.
+type VisibleTargetKey struct {
 	target  Target
 	visible visibilityKey
 	narrow  bool // not all of the target is visible; visible says what is
 }
 
-func (p Part) Key() PartKey {
+func (p VisibleTarget) Key() VisibleTargetKey {
 	if p.Visible == nil {
-		return PartKey{target: p.Target}
+		return VisibleTargetKey{target: p.Target}
 	}
-	return PartKey{target: p.Target, visible: p.Visible.key, narrow: true}
+	return VisibleTargetKey{target: p.Target, visible: p.Visible.key, narrow: true}
 }
 
-// Scope is a stream.Scope that contains all of the part.
-func (p Part) Scope() stream.Scope {
+// Namespaces are those in which all of it is.
+func (p VisibleTarget) Namespaces() stream.NamespaceSet {
 	switch {
 	case p.Visible != nil:
 		return p.Visible.where
@@ -198,9 +198,9 @@ func (p Part) Scope() stream.Scope {
 	return stream.AllNamespaces()
 }
 
-// List returns the part's objects that a selector selects; see cache.Snapshot.List.
-func (p Part) List(snapshot *cache.Snapshot, selector cache.Selector, afterNamespace, afterName string) iter.Seq[*cluster.Object] {
-	all := snapshot.List(p.Scope(), selector, afterNamespace, afterName)
+// List returns the objects that a selector selects; see cache.Snapshot.List.
+func (p VisibleTarget) List(snapshot *cache.Snapshot, selector cache.Selector, afterNamespace, afterName string) iter.Seq[*cluster.Object] {
+	all := snapshot.List(p.Namespaces(), selector, afterNamespace, afterName)
 	if p.Visible == nil {
 		return all
 	}
@@ -213,13 +213,13 @@ func (p Part) List(snapshot *cache.Snapshot, selector cache.Selector, afterNames
 	}
 }
 
-// IsBound reports whether the part, or some of it, may be seen only because of permissions in namespaces.
-func (p Part) IsBound() bool {
+// IsBound reports whether it, or some of it, may be seen only because of permissions in namespaces.
+func (p VisibleTarget) IsBound() bool {
 	return p.Visible != nil || p.Namespace != "" || p.Name != "" && AreNamespaces(p.Group, p.Resource)
 }
 
-// BoundTo is the namespace in which it is permitted to see an object of the part; "" if it is permitted in all.
-func (p Part) BoundTo(o *cluster.Object) (namespace string) {
+// BoundTo is the namespace in which it is permitted to see an object of it; "" if it is permitted in all.
+func (p VisibleTarget) BoundTo(o *cluster.Object) (namespace string) {
 	if namespace = o.GetNamespace(); AreNamespaces(p.Group, p.Resource) {
 		namespace = o.GetName()
 	}

@@ -26,12 +26,12 @@ import (
 // livingWithin is how long it may take to learn which namespaces live.
 const livingWithin = 3 * time.Second
 
-// AreTheirs reports whether a caller who may do a verb on a part may also be told of objects of it
+// AreTheirs reports whether a caller who may do a verb on a target may also be told of objects of it
 // that were there at one time. It asks which namespaces live, unless all of the objects are there
 // still, in a snapshot that is no older. It reports false if that cannot be known. The permission
 // must have been asked for before: then it counts in the namespaces that are found, or in later
 // ones.
-func (a *Access) AreTheirs(ctx context.Context, kinds *cache.Kinds, id *auth.Identity, p visibility.Part, verb string, now *cache.Snapshot, objects []*cluster.Object) bool {
+func (a *Access) AreTheirs(ctx context.Context, kinds *cache.Kinds, id *auth.Identity, p visibility.VisibleTarget, verb string, now *cache.Snapshot, objects []*cluster.Object) bool {
 	var past []*cluster.Object
 	namespaces := map[string]bool{}
 	for _, o := range objects {

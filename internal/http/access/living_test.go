@@ -78,13 +78,13 @@ func TestThePastIsOfTheNamespaceThatLives(t *testing.T) {
 		return o
 	}
 	pods, namespaces := visibility.Target{Version: "v1", Resource: "pods"}, visibility.Target{Version: "v1", Resource: "namespaces"}
-	see := func(t visibility.Target, scope auth.Scope) visibility.Part {
+	see := func(t visibility.Target, scope auth.Scope) visibility.VisibleTarget {
 		kind := apitest.Pods
 		if t.Resource == "namespaces" {
 			kind = cluster.Kind{Version: "v1", Resource: "namespaces", Kind: "Namespace"}
 		}
 		v, _ := visibility.Of(scope, t, kind)
-		return visibility.Part{Target: t, Visible: v}
+		return visibility.VisibleTarget{Target: t, Visible: v}
 	}
 	blue := auth.Scope{Namespaces: []string{"blue"}}
 	inBlue := visibility.Target{Version: "v1", Resource: "pods", Namespace: "blue"}
@@ -99,7 +99,7 @@ func TestThePastIsOfTheNamespaceThatLives(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		access  *Access
-		part    visibility.Part
+		part    visibility.VisibleTarget
 		objects []*cluster.Object
 		want    bool
 	}{

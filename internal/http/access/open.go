@@ -64,7 +64,7 @@ func (g Grant) History(epoch string) string {
 // who may not see a kind does not learn whether it exists.
 func (a *Access) Open(ctx context.Context, id auth.Identity, t visibility.Target, verb string) (g Grant, err error) {
 	defer func() {
-		auditrecord.Of(ctx).Decided(ReadPart(visibility.Part{Target: t, Visible: g.Visible}, verb), err)
+		auditrecord.Of(ctx).Decided(ReadVisible(visibility.VisibleTarget{Target: t, Visible: g.Visible}, verb), err)
 	}()
 	g, kind, err := a.Find(ctx, id, t, verb)
 	if err != nil {
@@ -88,7 +88,7 @@ func (a *Access) Open(ctx context.Context, id auth.Identity, t visibility.Target
 // FindMeasured authorizes a verb on a target whose kind is measured, and finds the kind.
 func (a *Access) FindMeasured(ctx context.Context, id auth.Identity, t visibility.Target, verb string) (g Grant, kind cluster.Kind, err error) {
 	g, kind, err = a.Find(ctx, id, t, verb)
-	auditrecord.Of(ctx).Decided(ReadPart(visibility.Part{Target: t, Visible: g.Visible}, verb), err)
+	auditrecord.Of(ctx).Decided(ReadVisible(visibility.VisibleTarget{Target: t, Visible: g.Visible}, verb), err)
 	if err == nil && !kind.Measured {
 		err = cache.ErrNotWatchable
 	}

@@ -345,12 +345,12 @@ func TestWhatIsLoggedOfAPartIsAllOfIt(t *testing.T) {
 	pods := cluster.Kind{Version: "v1", Resource: "pods", Kind: "Pod", Namespaced: true}
 	target := visibility.Target{Cluster: "c", Group: "g", Version: "v", Resource: "r", Namespace: "a", Name: "n", Subresource: "log"}
 	want := auditrecord.Read{Cluster: "c", Group: "g", Version: "v", Resource: "r", Namespace: "a", Name: "n", Subresource: "log", Verb: "list"}
-	if got := ReadPart(visibility.Part{Target: target}, "list"); got != want {
+	if got := ReadVisible(visibility.VisibleTarget{Target: target}, "list"); got != want {
 		t.Errorf("%+v", got)
 	}
 	some, _ := visibility.Of(oneInA, visibility.Target{}, pods)
 	want.Partly = true
-	if got := ReadPart(visibility.Part{Target: target, Visible: some}, "list"); got != want {
+	if got := ReadVisible(visibility.VisibleTarget{Target: target, Visible: some}, "list"); got != want {
 		t.Errorf("%+v", got)
 	}
 }

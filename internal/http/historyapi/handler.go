@@ -144,7 +144,7 @@ func (h *Handler) now(t visibility.Target) time.Time {
 // have to ask for their own.
 func (h *Handler) grant(ctx context.Context, id auth.Identity, t visibility.Target, verb string, asksForOwn bool) (g access.Grant, kind cluster.Kind, own bool, err error) {
 	g, kind, own, err = h.permit(ctx, id, t, verb, asksForOwn)
-	auditrecord.Of(ctx).Decided(access.ReadPart(visibility.Part{Target: t, Visible: g.Visible}, verb), err)
+	auditrecord.Of(ctx).Decided(access.ReadVisible(visibility.VisibleTarget{Target: t, Visible: g.Visible}, verb), err)
 	if err == nil {
 		g.Visible, err = h.narrow(ctx, g.Kinds, id, t, kind, verb, g.Visible)
 	}

@@ -410,7 +410,7 @@ func (s *changes) Question() permission.Question {
 }
 
 func (s *changes) AuditRead() auditrecord.Read {
-	read := access.ReadPart(visibility.Part{Target: s.target, Visible: s.Visible}, "watch")
+	read := access.ReadVisible(visibility.VisibleTarget{Target: s.target, Visible: s.Visible}, "watch")
 	read.Partly = !isWhole(s.Visible, s.target)
 	if s.prefix != "" {
 		read.Watch = s.name

@@ -75,7 +75,7 @@ func (h *Handler) open(ctx context.Context, id auth.Identity, name string, req r
 // ask asks the question for what may be seen now.
 func (s *source) ask() (*livequery.Reader, error) {
 	reader, err := s.queries.Ask(s.in.Kinds, s.in.Store, livequery.Query{
-		Part: visibility.Part{Target: s.target, Visible: s.Visible}, Selector: s.selector, Order: s.order, By: s.by, Places: s.offset + s.limit,
+		Target: visibility.VisibleTarget{Target: s.target, Visible: s.Visible}, Selector: s.selector, Order: s.order, By: s.by, Places: s.offset + s.limit,
 	}, s.quotaOwner)
 	switch {
 	case errors.Is(err, livequery.ErrFull):
@@ -263,7 +263,7 @@ func (s *source) Question() permission.Question {
 }
 
 func (s *source) AuditRead() auditrecord.Read {
-	read := access.ReadPart(visibility.Part{Target: s.target, Visible: s.Visible}, "watch")
+	read := access.ReadVisible(visibility.VisibleTarget{Target: s.target, Visible: s.Visible}, "watch")
 	read.Watch = s.name
 	return read
 }

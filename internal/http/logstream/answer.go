@@ -191,7 +191,7 @@ func (s *source) present(ctx context.Context) (all []*container, err error) {
 		return nil, reply.Unavailable("the pods are not known yet", time.Second, err)
 	}
 	found := map[string]*container{}
-	for o := range s.part().List(s.in.Store.Snapshot(), s.selector, "", "") {
+	for o := range s.visibleTarget().List(s.in.Store.Snapshot(), s.selector, "", "") {
 		if !s.selects(s.match, o) || !s.Visible.Sees(o) {
 			continue
 		}

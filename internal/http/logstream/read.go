@@ -88,7 +88,7 @@ func (s *source) list(ctx context.Context) {
 	snapshot := s.in.Store.Snapshot()
 	found := map[string]bool{}
 	clear(s.unsure)
-	for o := range s.part().List(snapshot, s.selector.Stepping(s.to.Step), "", "") {
+	for o := range s.visibleTarget().List(snapshot, s.selector.Stepping(s.to.Step), "", "") {
 		for _, key := range s.pod(ctx, o) {
 			found[key] = true
 		}
@@ -106,7 +106,7 @@ func (s *source) list(ctx context.Context) {
 	}
 	s.lookAgain()
 	s.order = sorted(s.containers)
-	s.cursor = s.in.Store.Topic().From(snapshot.Head, s.part().Scope())
+	s.cursor = s.in.Store.Topic().From(snapshot.Head, s.visibleTarget().Namespaces())
 }
 
 // changes reads what has become of the pods; ok is false if they have to be listed again.

@@ -60,7 +60,7 @@ func (h *Handler) find(ctx context.Context, id auth.Identity, q logRequest) (gra
 			err = access.Forbidden(id, q.pods, "get")
 		}
 	}
-	auditrecord.Of(ctx).Decided(access.ReadPart(visibility.Part{Target: told.Target, Visible: granted.Visible}, told.Verb), err)
+	auditrecord.Of(ctx).Decided(access.ReadVisible(visibility.VisibleTarget{Target: told.Target, Visible: granted.Visible}, told.Verb), err)
 	return granted, pods, owner, err
 }
 

@@ -118,7 +118,7 @@ func (s *source) check() error {
 	}
 	found := 0
 	snapshot := s.in.Store.Snapshot()
-	for o := range s.part().List(snapshot, s.selector, "", "") {
+	for o := range s.visibleTarget().List(snapshot, s.selector, "", "") {
 		if !s.selects(s.match, o) {
 			continue
 		}
@@ -151,11 +151,11 @@ func (s *source) tooMany() error {
 	}
 }
 
-// part is what the caller may see of what is asked for.
-func (s *source) part() visibility.Part {
+// visibleTarget is what the caller may see of what is asked for.
+func (s *source) visibleTarget() visibility.VisibleTarget {
 	pods := s.pods
 	pods.Subresource = ""
-	return visibility.Part{Target: pods, Visible: s.Visible}
+	return visibility.VisibleTarget{Target: pods, Visible: s.Visible}
 }
 
 func (s *source) Name() string { return s.name }
@@ -239,7 +239,7 @@ func (s *source) Question() permission.Question {
 }
 
 func (s *source) AuditRead() auditrecord.Read {
-	read := access.ReadPart(visibility.Part{Target: s.pods, Visible: s.Visible}, "get")
+	read := access.ReadVisible(visibility.VisibleTarget{Target: s.pods, Visible: s.Visible}, "get")
 	if s.prefix != "" {
 		read.Watch = s.name
 	}

@@ -82,7 +82,7 @@ func (w *watch) state(to eventstream.Sink) eventstream.ReadResult {
 	if !to.Step(0) {
 		return eventstream.ReadResult{More: true, Outcome: eventstream.ClientGone}
 	}
-	w.begin(w.Store.Topic().From(snapshot.Head, w.part().Scope()), snapshot.Head.Known())
+	w.begin(w.Store.Topic().From(snapshot.Head, w.visibleTarget().Namespaces()), snapshot.Head.Known())
 	to.Emit(eventstream.Event{Kind: eventstream.KindSynced, Prefix: w.prefix, Version: w.known.All, Count: count}, w.claim())
 	return eventstream.ReadResult{More: true}
 }

@@ -67,7 +67,7 @@ func (w *watch) resume(ctx context.Context, from eventstream.From) resumePoint {
 	default:
 		return resumePoint{}
 	}
-	cursor, err := w.Store.Topic().Resume(known, w.part().Scope())
+	cursor, err := w.Store.Topic().Resume(known, w.visibleTarget().Namespaces())
 	if errors.Is(err, stream.ErrAhead) {
 		cursor, err = w.resumeAhead(ctx, known)
 	}
@@ -76,7 +76,7 @@ func (w *watch) resume(ctx context.Context, from eventstream.From) resumePoint {
 		least, err = w.Store.Topic().Head().Version, stream.ErrExpired
 	}
 	if errors.Is(err, stream.ErrExpired) {
-		if cursor, err = w.Store.CaughtUpTo(ctx, least, known, w.part().Scope()); err != nil {
+		if cursor, err = w.Store.CaughtUpTo(ctx, least, known, w.visibleTarget().Namespaces()); err != nil {
 			err = stream.ErrExpired // whatever keeps the API server from telling, a snapshot serves the client
 		}
 	}
@@ -93,7 +93,7 @@ func (w *watch) resume(ctx context.Context, from eventstream.From) resumePoint {
 // cursor: a permission in a namespace shows nothing of one that had its name before. What happens
 // from here on is told as it happens.
 func (w *watch) isTheirs(ctx context.Context, cursor *cache.Cursor) error {
-	if !w.part().IsBound() {
+	if !w.visibleTarget().IsBound() {
 		return nil
 	}
 	now := w.Store.Snapshot()
@@ -107,7 +107,7 @@ func (w *watch) isTheirs(ctx context.Context, cursor *cache.Cursor) error {
 			objects = append(objects, event.Object)
 		}
 	}
-	if !w.access.AreTheirs(ctx, w.Kinds, w.caller, w.part(), "watch", now, objects) {
+	if !w.access.AreTheirs(ctx, w.Kinds, w.caller, w.visibleTarget(), "watch", now, objects) {
 		return stream.ErrExpired
 	}
 	return nil
@@ -120,7 +120,7 @@ func (w *watch) resumeAhead(ctx context.Context, known stream.Known) (*cache.Cur
 	if exists, err := w.Kinds.Cluster().HasVersion(ctx, w.Store.Kind(), known.Some); err != nil || !exists {
 		return nil, stream.ErrAhead
 	}
-	return w.Store.Topic().Ahead(known, w.part().Scope())
+	return w.Store.Topic().Ahead(known, w.visibleTarget().Namespaces())
 }
 
 func (w *watch) Begin(told eventstream.Freshness) (claim stream.Claim, reset string) {
@@ -129,7 +129,7 @@ func (w *watch) Begin(told eventstream.Freshness) (claim stream.Claim, reset str
 	if point.now { // what came meanwhile is not what the client knows, of whom its caller may see less by now
 		head := w.first().Head
 		w.adopt()
-		point.cursor, point.known = w.Store.Topic().From(head, w.part().Scope()), head.Known()
+		point.cursor, point.known = w.Store.Topic().From(head, w.visibleTarget().Namespaces()), head.Known()
 	}
 	if point.cursor != nil {
 		w.pinned = nil

@@ -11,7 +11,7 @@ import (
 // watchShareKey is the ShareKey of watches.
 type watchShareKey struct {
 	store    *cache.Store
-	part     visibility.PartKey
+	part     visibility.VisibleTargetKey
 	selector string
 	view     string
 	stale    bool // what the client was told of it
@@ -43,7 +43,7 @@ func (w *watch) ShareKey() any {
 	if _, ok := w.cursor.Place(); !ok || w.view.HasDeltas() && w.before >= w.known.All { // see base
 		return nil
 	}
-	return watchShareKey{w.Store, w.part().Key(), w.selector.Key(), w.view.Key(), w.freshness.IsStale()}
+	return watchShareKey{w.Store, w.visibleTarget().Key(), w.selector.Key(), w.view.Key(), w.freshness.IsStale()}
 }
 
 func (w *watch) Place() eventstream.Place {

@@ -53,7 +53,7 @@ func (w *watch) changeVisibility(to eventstream.Sink) eventstream.ReadResult {
 		}
 	}
 	w.adopt()
-	w.begin(w.Store.Topic().From(c.snapshot.Head, w.part().Scope()), c.snapshot.Head.Known())
+	w.begin(w.Store.Topic().From(c.snapshot.Head, w.visibleTarget().Namespaces()), c.snapshot.Head.Known())
 	w.Bookmark(to)
 	return eventstream.ReadResult{More: true}
 }
@@ -172,7 +172,7 @@ func (c *visibilityChange) emitNew() eventstream.Outcome {
 		return eventstream.GoOn
 	}
 	w.emitVisible(c.to, "widened", c.next)
-	for o := range (visibility.Part{Target: w.target, Visible: c.next}).List(c.snapshot, w.selector.Stepping(c.to.Step), "", "") {
+	for o := range (visibility.VisibleTarget{Target: w.target, Visible: c.next}).List(c.snapshot, w.selector.Stepping(c.to.Step), "", "") {
 		if w.Visible.Sees(o) {
 			continue
 		}

@@ -86,7 +86,7 @@ func (w *watch) Upstream() cache.Upstream { return w.Store.Upstream() }
 func (w *watch) Name() string { return w.name }
 
 func (w *watch) AuditRead() auditrecord.Read {
-	read := access.ReadPart(w.part(), "watch")
+	read := access.ReadVisible(w.visibleTarget(), "watch")
 	read.Watch = w.name
 	return read
 }
@@ -123,7 +123,7 @@ func (w *watch) cost(event *cache.Event) (bytes int) {
 // cache.Selector.Stepping.
 func (w *watch) objects(snapshot *cache.Snapshot, step func(bytes int) bool) iter.Seq[*cluster.Object] {
 	if w.target.Name == "" {
-		return w.part().List(snapshot, w.selector.Stepping(step), "", "")
+		return w.visibleTarget().List(snapshot, w.selector.Stepping(step), "", "")
 	}
 	return func(yield func(*cluster.Object) bool) {
 		if o := snapshot.Get(w.target.Namespace, w.target.Name); o != nil && w.match(o) {
@@ -132,8 +132,10 @@ func (w *watch) objects(snapshot *cache.Snapshot, step func(bytes int) bool) ite
 	}
 }
 
-// part is what the caller may see of what the path names, whatever the selectors are.
-func (w *watch) part() visibility.Part { return visibility.Part{Target: w.target, Visible: w.Visible} }
+// visibleTarget is what the caller may see of what the path names, whatever the selectors are.
+func (w *watch) visibleTarget() visibility.VisibleTarget {
+	return visibility.VisibleTarget{Target: w.target, Visible: w.Visible}
+}
 
 // inScope reports whether an object is one that the path names, whatever its labels and fields.
 func (w *watch) inScope(o *cluster.Object) bool {

@@ -121,7 +121,7 @@ func (h *Handler) list(w http.ResponseWriter, r *http.Request, id auth.Identity,
 		return err
 	}
 	defer granted.Release()
-	store, visible := granted.Store, visibility.Part{Target: t, Visible: granted.Visible}
+	store, visible := granted.Store, visibility.VisibleTarget{Target: t, Visible: granted.Visible}
 	if id.Gateway && req.asked.version == 0 && query.Get("continue") == "" && t.Group == "" && t.Resource == "namespaces" {
 		// See get. Of other lists, a gateway relies on none to be of now.
 		if req.asked.version, err = granted.Kinds.Cluster().Newest(r.Context(), store.Kind()); err != nil {

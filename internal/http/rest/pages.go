@@ -38,10 +38,10 @@ type keptSnapshot struct {
 // same in a part. A version is not enough: what deletes several objects comes in parts.
 type walkKey struct {
 	revision stream.Revision
-	of       visibility.PartKey // the zero value for the snapshot's own revision
+	of       visibility.VisibleTargetKey // the zero value for the snapshot's own revision
 }
 
-func (k *keptSnapshot) key(revision stream.Revision, of visibility.PartKey) walkKey {
+func (k *keptSnapshot) key(revision stream.Revision, of visibility.VisibleTargetKey) walkKey {
 	if revision == k.snapshot.Revision() {
 		return walkKey{revision: revision}
 	}
@@ -49,7 +49,7 @@ func (k *keptSnapshot) key(revision stream.Revision, of visibility.PartKey) walk
 }
 
 // isOf reports whether the snapshot is known under a version that it has all of.
-func (k *keptSnapshot) isOf(version uint64, of visibility.PartKey) bool {
+func (k *keptSnapshot) isOf(version uint64, of visibility.VisibleTargetKey) bool {
 	if version == k.snapshot.Version() {
 		return k.snapshot.Whole() && k.walks[k.key(k.snapshot.Revision(), of)] != nil
 	}
@@ -76,7 +76,7 @@ func newPages(memory *budget.Memory, queries *livequery.Registry) *pages {
 // page is the place at which a list goes on.
 type page struct {
 	store    *cache.Store
-	part     visibility.Part
+	part     visibility.VisibleTarget
 	snapshot *cache.Snapshot
 	epoch    string          // in which the revision counts
 	revision stream.Revision // the list's: the snapshot's, or another one that is the same in this part
@@ -151,8 +151,8 @@ func decodeToken(text string, order cache.Order) (t Token, key *cache.SortKey, e
 // open returns the snapshot that a request asks for, and the place in it. The epoch was asked for
 // before: that of a snapshot of another history is never taken for the one that has begun. Theirs
 // reports whether the caller may be shown a snapshot that was kept.
-func (p *pages) open(store *cache.Store, visible visibility.Part, epoch string, req listRequest, theirs func(page) bool) (page, error) {
-	newest, changed := store.View(visible.Scope())
+func (p *pages) open(store *cache.Store, visible visibility.VisibleTarget, epoch string, req listRequest, theirs func(page) bool) (page, error) {
+	newest, changed := store.View(visible.Namespaces())
 	found := page{store: store, part: visible, snapshot: newest, epoch: epoch, revision: newest.Revision(), changed: changed}
 	switch {
 	case req.token != "":

@@ -24,7 +24,7 @@ func FuzzContinueToken(f *testing.F) {
 	}
 	store := syncedStore(f)
 	f.Fuzz(func(t *testing.T, text string) {
-		page, err := newPages(budget.NewMemory(1<<20), nil).open(store, visibility.Part{}, "", listRequest{token: text}, func(page) bool { return true })
+		page, err := newPages(budget.NewMemory(1<<20), nil).open(store, visibility.VisibleTarget{}, "", listRequest{token: text}, func(page) bool { return true })
 		switch {
 		case err == nil && page.snapshot == nil:
 			t.Errorf("%q: no snapshot", text)

@@ -25,7 +25,7 @@ type sortedLists struct {
 
 type sortedKey struct {
 	snapshot *cache.Snapshot
-	of       visibility.PartKey
+	of       visibility.VisibleTargetKey
 	selector string
 	order    string
 }
@@ -96,7 +96,7 @@ func (l *sortedLists) sort(ctx context.Context, key sortedKey, into *sortedList,
 		}
 		close(into.done)
 	}()
-	asked := livequery.Query{Part: page.part, Selector: req.selector, Order: req.order}
+	asked := livequery.Query{Target: page.part, Selector: req.selector, Order: req.order}
 	if kept := l.queries.Find(page.store, asked, page.changed, page.snapshot.Revision()); kept != nil && kept.Ranking.HoldsAll() {
 		into.list = kept.Ranking.Sorted()
 		into.charge.Set(int64(into.list.Size()))

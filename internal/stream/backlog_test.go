@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// caughtUp is a past with one event at each version.
+// caughtUp is a backlog with one event at each version.
 func caughtUp(versions ...uint64) (events []*Event[*item]) {
 	for _, version := range versions {
 		events = append(events, &Event[*item]{Change: added("a", version), Pos: version, ID: version})
@@ -14,7 +14,7 @@ func caughtUp(versions ...uint64) (events []*Event[*item]) {
 	return events
 }
 
-// A batch is filled across the end of a past. Otherwise a reader would take a batch that is not full for the end, and
+// A batch is filled across the end of a backlog. Otherwise a reader would take a batch that is not full for the end, and
 // wait without being armed.
 func TestBatchIsFilledAcrossTheEndOfAPast(t *testing.T) {
 	topic := newTestTopic(roomy)
@@ -42,8 +42,8 @@ func TestPastBeginsBehindTheFirstEventOfItsVersion(t *testing.T) {
 	}
 }
 
-// A reader whose past ends at a place that the ring has overtaken would be reset there anyway. It is reset at once,
-// and does not hold the past any longer.
+// A reader whose backlog ends at a place that the ring has overtaken would be reset there anyway. It is reset at once,
+// and does not hold the backlog any longer.
 func TestReaderOfAPastIsResetAsSoonAsTheRingOvertakesItsEnd(t *testing.T) {
 	topic := newTestTopic(Options{Events: 2, Bytes: 1 << 20})
 	c := topic.CaughtUp(topic.Head(), caughtUp(98, 99, 100), UpTo(97), AllNamespaces())
@@ -68,7 +68,7 @@ func TestPastDoesNotHideARelistThatLeapsOverWhatIsKnown(t *testing.T) {
 	}
 }
 
-// What a slow client was not told is read again, be it from a past or from the ring, and nothing else is.
+// What a slow client was not told is read again, be it from a backlog or from the ring, and nothing else is.
 func TestCursorStepsBackToWhatWasNotTold(t *testing.T) {
 	for cut := range 6 {
 		topic := newTestTopic(roomy)
@@ -89,7 +89,7 @@ func TestCursorStepsBackToWhatWasNotTold(t *testing.T) {
 }
 
 // A client that was cut off in the burst of a relist knows some of what lies up to its end. It was
-// not told the last version of that, only because its past ends right before.
+// not told the last version of that, only because its backlog ends right before.
 func TestWhatIsNextBehindAPastIsToldToWhoKnowsOnlySomeOfIt(t *testing.T) {
 	for _, c := range []struct {
 		known Known
