@@ -20,18 +20,6 @@ import (
 // another's: the recorder of a log, or who keeps the ends of its logs. What two of them use at the
 // same moment they may both find to be there.
 
-// budgetTables have what of a namespace's budget was used up, by whom, and in which span of time.
-var budgetTables = []string{
-	`CREATE TABLE IF NOT EXISTS kept_budgets (
-		namespace $KEY NOT NULL,
-		log BIGINT NOT NULL,
-		kind $KEY NOT NULL,
-		span BIGINT NOT NULL,
-		bytes BIGINT NOT NULL,
-		PRIMARY KEY (namespace, log, kind, span)
-	) $OPTIONS`,
-}
-
 var budgetColumns = []string{"namespace", "log", "kind", "span", "bytes"}
 
 const (

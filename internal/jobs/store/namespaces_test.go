@@ -2,6 +2,7 @@ package store
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,13 +15,8 @@ import (
 func TestRowsOfBeforeAreNotTheNextNamespaces(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, address string) {
 		s := openAt(t, address)
-		all, before := migrations, len(migrations)-1
-		for i, m := range all {
-			if &m[0] == &namespaceColumns[0] {
-				before = i
-			}
-		}
-		migrations = all[:before]
+		all := migrations
+		migrations = all[:slices.IndexFunc(all, func(m []string) bool { return strings.Contains(m[0], "ADD COLUMN IF NOT EXISTS namespace_uid") })]
 		var log Log
 		err := s.Migrate(t.Context())
 		if err == nil {

@@ -8,16 +8,6 @@ import (
 	"fmt"
 )
 
-// secretTables have the secret that all replicas share. It is in the database so that it is copied,
-// granted and backed up with what it seals.
-var secretTables = []string{
-	`CREATE TABLE IF NOT EXISTS secrets (
-		name $KEY NOT NULL,
-		secret $KEY NOT NULL,
-		PRIMARY KEY (name)
-	) $OPTIONS`,
-}
-
 // Secret is the secret of a name. If there is none, it becomes the one that is proposed, unless
 // another replica comes before.
 func (s *Store) Secret(ctx context.Context, name string, proposed []byte) ([]byte, error) {

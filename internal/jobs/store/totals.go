@@ -17,21 +17,6 @@ import (
 // kept in a row of its own, which is written with them, in their transaction. Runs that are removed
 // while their job stays are taken out.
 
-// totalTables have a row for each job that has runs. Held_until is stillRuns as long as any of them holds its node.
-var totalTables = []string{
-	`CREATE TABLE IF NOT EXISTS totals (
-		log BIGINT NOT NULL,
-		uid $KEY NOT NULL,
-		first_held BIGINT NOT NULL,
-		held_until BIGINT NOT NULL,
-		total $TEXT NOT NULL,
-		PRIMARY KEY (log, uid)
-	) $OPTIONS`,
-	`CREATE INDEX IF NOT EXISTS totals_until ON totals (log, held_until, first_held)`,
-	// Of a log of pods: since when it has all that happened. NULL: it never had.
-	`ALTER TABLE logs ADD COLUMN IF NOT EXISTS whole_since BIGINT`,
-}
-
 var totalColumns = []string{"log", "uid", "first_held", "held_until", "total"}
 
 // jobOf is a job's key.

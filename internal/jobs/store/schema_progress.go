@@ -1,7 +1,0 @@
-package store
-
-// progressColumns say how much of a job is done, and of how much. NULL is not known.
-var progressColumns = []string{
-	`ALTER TABLE jobs ADD COLUMN IF NOT EXISTS progress_done BIGINT`,
-	`ALTER TABLE jobs ADD COLUMN IF NOT EXISTS progress_of BIGINT`,
-}
