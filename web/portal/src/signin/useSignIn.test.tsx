@@ -2,8 +2,10 @@ import { act, type ReactNode } from 'react';
 import { Session } from '@kubecast/sdk';
 import { afterEach, expect, test, vi } from 'vitest';
 import { render, type Rendered } from '../../../mock/render.ts';
-import { tellUser } from '../session/browser.ts';
+import { ownName } from '../session/base.ts';
+import { endBrowserSession, tellUser } from '../session/browser.ts';
 import { storedToken, storeToken } from '../session/session.ts';
+import { t } from '../session/texts.ts';
 import { useSignIn } from './useSignIn.ts';
 
 let page: Rendered;
@@ -35,6 +37,47 @@ test('a tab that is signed out comes back when somebody signs in in another tab,
   tellUser(elsewhere);
   await says('signed in');
 });
+
+test('a tab in which somebody signs out does not say that they have done so in another one, and the other one does', async () => {
+  const as: { username?: string } = { username: 'mara' };
+  const heard: unknown[] = [];
+  const listening = new BroadcastChannel(ownName('kubecast.session'));
+  listening.onmessage = ({ data }) => heard.push(data);
+  vi.stubGlobal('fetch', (_: string, init: RequestInit = {}) => {
+    if (init.method === 'POST') delete as.username;
+    return Promise.resolve(new Response(JSON.stringify({ login: false, ...as, expiresAt: '2100-01-01T00:00:00Z', renewable: false })));
+  });
+  page = render(<Leaving />);
+  const says = (text: string): Promise<void> => vi.waitFor(async () => {
+    await act(() => Promise.resolve());
+    expect(page.element.querySelector('output')?.textContent).toBe(text);
+  }, { timeout: 60_000 });
+  await says('signed in');
+  page.act(() => page.button('leave').click());
+  await says('signed out');
+  await vi.waitFor(() => expect(heard).toContain('ended'), { timeout: 60_000 });
+  await act(() => new Promise((resolve) => { setTimeout(resolve); })); // what was posted before has come, too
+  await says('signed out');
+
+  as.username = 'mara';
+  const elsewhere = new Session({});
+  await elsewhere.open();
+  tellUser(elsewhere);
+  await says('signed in');
+  await act(() => endBrowserSession(elsewhere));
+  await says(`signed out: ${t.otherTab}`);
+  listening.close();
+});
+
+function Leaving(): ReactNode {
+  const { session, reason, looking, leave } = useSignIn(undefined);
+  return (
+    <>
+      <button type="button" onClick={leave}>leave</button>
+      <output>{session ? 'signed in' : looking ? 'looking' : `signed out${reason && `: ${reason}`}`}</output>
+    </>
+  );
+}
 
 test.each([
   ['is kept by the browser: nothing of it is left in this tab', 200, 'a session', undefined],

@@ -99,6 +99,7 @@ export function useSignIn(first: SignedIn | undefined): SignInState {
 
   const byCookie = session !== undefined && session.token === undefined;
   const spare = session?.spare;
+  const leaving = useRef<SignedIn>(undefined);
   const leave = useCallback(() => {
     if (!byCookie) {
       signOut('');
@@ -106,16 +107,21 @@ export function useSignIn(first: SignedIn | undefined): SignInState {
     }
     setStuck(false);
     spare?.forget();
+    leaving.current = session;
     // A user must not be shown that they are signed out as long as that is not sure.
     endBrowserSession().then(
       () => signOut(''),
-      () => setStuck(true),
+      () => {
+        leaving.current = undefined;
+        setStuck(true);
+      },
     );
-  }, [byCookie, spare, signOut]);
+  }, [byCookie, session, spare, signOut]);
   useEffect(() => {
-    if (byCookie) return onBrowserSessionEnd(() => signOut(t.otherTab), spare);
+    // What this page says to the others it hears itself.
+    if (byCookie) return onBrowserSessionEnd(() => leaving.current !== session && signOut(t.otherTab), spare);
     return undefined;
-  }, [byCookie, spare, signOut]);
+  }, [byCookie, session, spare, signOut]);
   useEffect(() => {
     if (byCookie) return onOtherUser(() => location.reload());
     return undefined;
