@@ -106,6 +106,7 @@ export function Lines({ rows, search, named, wrap, times, goTo, label, busy, onT
     setAtEnd(false);
     seen.current = undefined; // it is somewhere else
     virtualizer.scrollToIndex(index, { align: 'center' });
+    scroller.current?.scrollIntoView({ block: 'nearest' }); // on a phone the log may be below what is on screen
     // eslint-disable-next-line react-hooks/exhaustive-deps -- as often as somebody goes there, and not as rows come
   }, [goTo]);
   const onCopy = (event: { clipboardData: DataTransfer | null; preventDefault: () => void }): void => {

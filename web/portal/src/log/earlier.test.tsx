@@ -158,6 +158,20 @@ describe('of a log that began long ago', () => {
     expect([count(), here()]).toEqual(['2 of 5', 'loss 3005']);
   });
 
+  test('a line that was found comes in sight also where the log itself is not, as on a phone', async () => {
+    const shown: unknown[] = [];
+    const scrolled = vi.spyOn(Element.prototype, 'scrollIntoView').mockImplementation(function (this: Element, how) {
+      shown.push([this.className, how]);
+    });
+    await openOf(100, (n) => (n === 50 ? 'loss' : `line ${n}`));
+    expect(shown).toEqual([]);
+    await search('loss');
+    await press('Previous match');
+    expect(here()).toBe('loss');
+    expect(shown.at(-1)).toEqual([scroller().className, { block: 'nearest' }]);
+    scrolled.mockRestore();
+  });
+
   const asks = (): string => {
     const last = asked.questions.at(-1);
     return `${last?.get('from')}+${last?.get('limit')}`;
