@@ -1,5 +1,7 @@
 // Rows as comma-separated values, as RFC 4180 has them.
 
+import type { Elapsed } from '@kubecast/sdk';
+
 export type Cell = string | number | undefined;
 
 /** Tells spreadsheets that the file is UTF-8. */
@@ -26,3 +28,6 @@ function csvCell(cell: Cell): string {
 
 /** Milliseconds since the epoch, in a form that every spreadsheet and program reads. */
 export const timeCell = (time: number | undefined): Cell => (time ? new Date(time).toISOString() : undefined);
+
+/** Up to now, if it goes on. */
+export const secondsCell = (of: Elapsed | undefined): Cell => of && (of.over + (of.since === undefined ? 0 : Math.max(0, Date.now() - of.since))) / 1_000;

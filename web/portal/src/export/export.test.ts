@@ -2,6 +2,9 @@ import { parse as parseCsv } from 'csv-parse/sync';
 import { expect, test, vi } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { createKubecast, defineResource, type Kubecast, type KubeObject } from '@kubecast/sdk';
+import { jobs } from '../job/resources.ts';
+import { exportedJobs } from '../jobs/exported.ts';
+import { jobRow, type Job } from '../jobs/job.ts';
 import { byteOrderMark, csvLine, type Cell } from './csv.ts';
 import { csvFile, most, TooMany, yamlFile, type Exportable } from './save.ts';
 import { ofHistory, ofKind, ofQuery, ofRows } from './table.ts';
@@ -143,6 +146,42 @@ test("a kind's own columns, and the jobs of a history, to the last page", async 
   expect(at(1, ...columns)).toEqual(['2', '0.5', '2', '1', '3', '0', "'=main failed"]);
   expect(at(2, ...columns)).toEqual(['2', '', '', '', '', '', '']); // what is not known is not 0
   expect(asked.map(({ searchParams }) => [searchParams.get('owner'), searchParams.get('continue')])).toEqual([['me', null], ['me', '2']]);
+});
+
+test.each([['what the page has', ofRows], ['a table of many', undefined]])('a file of jobs (%s) says why each failed and how long it ran, as the table does, and not what its controller claims', async (_, rowsAtHand) => {
+  const job = (n: number, status: object): object => ({ metadata: { uid: `u${n}`, name: `job-${n}`, namespace: 'n', creationTimestamp: '2026-01-01T00:00:00Z' }, spec: { completions: 1 }, status });
+  const startTime = '2026-01-01T00:00:00Z';
+  const failed = { startTime, failed: 1, conditions: [{ type: 'Failed', status: 'True', reason: 'BackoffLimitExceeded', lastTransitionTime: '2026-01-01T00:01:00Z' }] };
+  const all = [job(0, failed), job(1, failed), job(2, { startTime, active: 1, ready: 0 }), ...Array.from({ length: 100 }, (__, n) => job(n + 3, failed))];
+  const past = (uid: string): object => ({ uid, name: 'x', namespace: 'n', state: 'Failed', startedAt: '2026-01-01T00:00:50Z', ran: { seconds: 10 }, durations: {}, cause: { text: 'main was OOM-killed', reason: 'OOMKilled' } });
+  const asked: number[] = [];
+  let history = true;
+  const kc = createKubecast({
+    token: () => 't',
+    fetch: (input) => {
+      const url = new URL(input instanceof Request ? input.url : input, 'http://gateway');
+      if (!url.pathname.startsWith('/history')) return Promise.resolve(Response.json({ kind: 'JobList', metadata: {}, items: all }));
+      const uids = url.searchParams.get('uid')?.split(',') ?? [];
+      asked.push(uids.length);
+      return Promise.resolve(history ? Response.json({ items: uids.filter((uid) => uid !== 'u1' && uid !== 'u2').map(past), continue: '' }) : Response.json({ status: 404, detail: 'no history is kept' }, { status: 404 }));
+    },
+  });
+  const rows = all.map((one) => jobRow(one as Job));
+  const file = rowsAtHand ? rowsAtHand(kc, jobs, '', () => rows, exportedJobs) : ofQuery(kc, jobs, {}, [], jobRow, exportedJobs);
+  const cells = async (...columns: string[]): Promise<(string | undefined)[][]> => {
+    const [header = [], ...lines] = await rowsOf(await csvFile(file, signal, nothing));
+    expect(lines).toHaveLength(103);
+    return [0, 1, 2, 102].map((n) => columns.map((one) => lines[n]?.[header.indexOf(one)]));
+  };
+  const known = ['OOM', '2026-01-01T00:00:50.000Z', '10'];
+  const claims = ['', '2026-01-01T00:00:00.000Z', '60'];
+  const waits = ['', '', ''];
+  const seen = async (): Promise<unknown> => (await cells('Cause', 'Started', 'Ran (seconds)')).map(([cause = '', ...rest]) => [cause.includes('OOM') ? 'OOM' : cause, ...rest]);
+  expect(await seen()).toEqual([known, claims, waits, known]);
+  expect(asked).toEqual([100, 3]);
+  history = false;
+  expect(await seen()).toEqual([claims, claims, waits, claims]);
+  expect(asked).toEqual([100, 3, 100]); // and not again
 });
 
 test('what a search of the history finds behind a page on which it has found nothing yet is in the file', async () => {

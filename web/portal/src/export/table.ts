@@ -1,31 +1,62 @@
 // What the tables of a page offer to take away.
 
-import { pastJobs, pathOf, type Elapsed, type Kubecast, type KubeObject, type PastJob, type PastQuery, type Query, type Resource } from '@kubecast/sdk';
+import { AskedError, pastJobs, pathOf, type Kubecast, type KubeObject, type PastJob, type PastQuery, type Query, type Resource } from '@kubecast/sdk';
 import { t as ofClusters } from '../clusters/texts.ts';
 import { jobs } from '../job/resources.ts';
 import { cellsOf, tableForm } from '../kinds/columns.ts';
 import { saidOf } from '../state/said.ts';
 import { stateName } from '../state/texts.ts';
-import { timeCell, type Cell } from './csv.ts';
+import { secondsCell, timeCell, type Cell } from './csv.ts';
 import { objectsOf, pagesOf } from './read.ts';
 import type { Exportable } from './save.ts';
 import { t } from './texts.ts';
 
 const fileOf = (name: string, namespace: string): string => [name, namespace].filter(Boolean).join('-');
 
-interface Lines<R> {
+export interface Lines<R> {
   readonly header: readonly string[];
-  readonly line: (row: R) => readonly Cell[];
+  readonly line: (row: R, past?: PastJob) => readonly Cell[];
+  /** Of jobs: by what the history knows one. Each line is given what it knows. */
+  readonly uidOf?: (row: R) => string;
+}
+
+/** The history is asked for so many jobs at once; the gateway takes no more. */
+const atOnce = 100;
+
+async function* linesOf<R>(kc: Kubecast, namespace: string, rows: Iterable<R> | AsyncIterable<R>, { line, uidOf }: Lines<R>, signal: AbortSignal): AsyncGenerator<readonly Cell[]> {
+  let some: R[] = [];
+  let kept = uidOf !== undefined;
+  const known = async (): Promise<ReadonlyMap<string, PastJob>> => {
+    if (!uidOf || !kept || some.length === 0) return new Map();
+    try {
+      const { items } = await pastJobs(kc, jobs, { namespace, uid: some.map(uidOf).join(), limit: atOnce }, { signal });
+      return new Map(items.map((job) => [job.uid, job]));
+    } catch (error) {
+      if (!(error instanceof AskedError && error.status === 404)) throw error;
+      kept = false; // no history is kept
+      return new Map();
+    }
+  };
+  const told = async (): Promise<(readonly Cell[])[]> => {
+    const past = await known();
+    const lines = some.map((row) => line(row, uidOf && past.get(uidOf(row))));
+    some = [];
+    return lines;
+  };
+  for await (const row of rows) {
+    some.push(row);
+    if (!kept || some.length === atOnce) yield* await told();
+  }
+  yield* await told();
 }
 
 /** Rows that the page has, all of them, in the order in which they are shown. */
-export function ofRows<R extends { readonly uid: string }>(kc: Kubecast, resource: Resource<KubeObject>, namespace: string, rows: () => readonly R[], { header, line }: Lines<R>): Exportable {
+export function ofRows<R extends { readonly uid: string }>(kc: Kubecast, resource: Resource<KubeObject>, namespace: string, rows: () => readonly R[], lines: Lines<R>): Exportable {
   return {
     file: fileOf(resource.plural, namespace),
-    // eslint-disable-next-line @typescript-eslint/require-await
-    csv: async function* () {
-      yield header;
-      for (const row of rows()) yield line(row);
+    csv: async function* (signal) {
+      yield lines.header;
+      yield* linesOf(kc, namespace, rows(), lines, signal);
     },
     yaml: async function* (signal) {
       const shown = new Set(rows().map(({ uid }) => uid));
@@ -35,7 +66,7 @@ export function ofRows<R extends { readonly uid: string }>(kc: Kubecast, resourc
 }
 
 /** Rows of which the page has no more than what is in sight: what it asks of the gateway, whole. */
-export function ofQuery<T extends KubeObject, R>(kc: Kubecast, resource: Resource<T>, query: Query, sort: readonly string[], read: (object: T) => R, { header, line }: Lines<R>): Exportable {
+export function ofQuery<T extends KubeObject, R>(kc: Kubecast, resource: Resource<T>, query: Query, sort: readonly string[], read: (object: T) => R, lines: Lines<R>): Exportable {
   const sorted = (one: Query): string => {
     const path = pathOf(resource, one);
     return `${path}${path.includes('?') ? '&' : '?'}${new URLSearchParams({ sort: sort.join() }).toString()}`;
@@ -43,8 +74,11 @@ export function ofQuery<T extends KubeObject, R>(kc: Kubecast, resource: Resourc
   return {
     file: fileOf(resource.plural, query.namespace ?? ''),
     csv: async function* (signal) {
-      yield header;
-      for await (const object of objectsOf(kc, sorted(query), signal, JSON.parse)) yield line(read(object as T));
+      yield lines.header;
+      const rows = async function* (): AsyncGenerator<R> {
+        for await (const object of objectsOf(kc, sorted(query), signal, JSON.parse)) yield read(object as T);
+      };
+      yield* linesOf(kc, query.namespace ?? '', rows(), lines, signal);
     },
     yaml: (signal) => objectsOf(kc, sorted({ ...query, fields: undefined }), signal),
   };
@@ -68,9 +102,6 @@ export function ofKind(kc: Kubecast, resource: Resource<KubeObject>, namespaced:
   };
 }
 
-/** Up to now, if it goes on. */
-const secondsOf = (of: Elapsed | undefined): number | undefined => of && (of.over + (of.since === undefined ? 0 : Math.max(0, Date.now() - of.since))) / 1_000;
-
 /** Jobs of the history, all of them that are asked for, not only those that were leafed through. */
 export function ofHistory(clusters: readonly { readonly kc: Kubecast }[], query: PastQuery): Exportable {
   const several = clusters.length > 1;
@@ -83,7 +114,7 @@ export function ofHistory(clusters: readonly { readonly kc: Kubecast }[], query:
         for (const job of page) {
           yield [
             ...(several ? [job.cluster] : []), job.name, job.namespace, stateName(job.state), job.reason, job.message, job.owner, job.queue, job.attempt,
-            timeCell(job.createdAt), timeCell(job.startedAt), timeCell(job.endedAt), secondsOf(job.ran),
+            timeCell(job.createdAt), timeCell(job.startedAt), timeCell(job.endedAt), secondsCell(job.ran),
             job.hours?.cpu, job.hours?.memory, job.hours?.gpu, job.podFailures ?? undefined, job.preemptions ?? undefined, job.cause && saidOf(job.cause),
           ];
         }

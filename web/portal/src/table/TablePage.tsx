@@ -6,8 +6,7 @@ import { useDeferredValue, useMemo, useSyncExternalStore, type ReactNode } from 
 import { t as frame } from '../app/texts.ts';
 import { hiddenColumns } from '../columns/columns.ts';
 import { Export } from '../export/Export.tsx';
-import type { Cell } from '../export/csv.ts';
-import { ofRows } from '../export/table.ts';
+import { ofRows, type Lines } from '../export/table.ts';
 import { countByState, matcher } from '../filters/filter.ts';
 import { NamespaceFilter } from '../filters/NamespaceFilter.tsx';
 import { Search } from '../filters/Search.tsx';
@@ -38,7 +37,7 @@ export interface TablePageProps<T extends KubeObject, R extends Row> {
   readonly narrowLine: (row: R) => ReactNode;
   readonly href?: (row: R) => string | undefined;
   /** The rows as a file. */
-  readonly exported: { readonly header: readonly string[]; readonly line: (row: R) => readonly Cell[] };
+  readonly exported: Lines<R>;
 }
 
 export function TablePage<T extends KubeObject, R extends Row>(props: TablePageProps<T, R>): ReactNode {

@@ -3,7 +3,7 @@
 import type { ReactNode } from 'react';
 import { jobs, pods } from '../job/resources.ts';
 import { jobColumns } from '../jobs/columns.tsx';
-import { jobHeader, jobLine } from '../jobs/exported.ts';
+import { exportedJobs } from '../jobs/exported.ts';
 import { jobFields } from '../jobs/fields.ts';
 import { listedJob, type JobRow } from '../jobs/job.ts';
 import { narrowLine as narrowJob } from '../jobs/JobsPage.tsx';
@@ -17,7 +17,6 @@ import { WithPlaces } from '../queues/places.tsx';
 import { linkToJob, linkToObject, type TableName, type View } from '../view/view.ts';
 import { VirtualPage } from './VirtualPage.tsx';
 
-const jobFile = { header: jobHeader, line: jobLine };
 const podFile = { header: podHeader, line: podLine };
 
 interface LargeTableProps {
@@ -32,7 +31,7 @@ export function LargeTable({ page, ...table }: LargeTableProps): ReactNode {
     return (
       <WithPlaces namespace={view.namespace}>
         <WithPast namespace={view.namespace}>
-          <VirtualPage {...table} name="jobs" resource={jobs} fields={jobFields} read={listedJob} columns={jobColumns} narrowLine={narrowJob} href={href} exported={jobFile} />
+          <VirtualPage {...table} name="jobs" resource={jobs} fields={jobFields} read={listedJob} columns={jobColumns} narrowLine={narrowJob} href={href} exported={exportedJobs} />
         </WithPast>
       </WithPlaces>
     );

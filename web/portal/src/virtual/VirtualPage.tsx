@@ -6,8 +6,7 @@ import { useMemo, useState, type ReactNode } from 'react';
 import { t as frame } from '../app/texts.ts';
 import { hiddenColumns } from '../columns/columns.ts';
 import { Export } from '../export/Export.tsx';
-import type { Cell } from '../export/csv.ts';
-import { ofQuery } from '../export/table.ts';
+import { ofQuery, type Lines } from '../export/table.ts';
 import { Spoken } from '../scheduling/Spoken.tsx';
 import { useRested } from '../scheduling/useRested.ts';
 import { NamespaceFilter } from '../filters/NamespaceFilter.tsx';
@@ -35,7 +34,7 @@ export interface VirtualPageProps<T extends KubeObject, R extends Row> {
   readonly narrowLine: (row: R) => ReactNode;
   readonly href?: (row: R) => string | undefined;
   /** The rows as a file. */
-  readonly exported: { readonly header: readonly string[]; readonly line: (row: R) => readonly Cell[] };
+  readonly exported: Lines<R>;
 }
 
 /** Changes of what is in sight are told so often at most, in milliseconds. */
