@@ -32,7 +32,7 @@ type watcher struct {
 	done         chan struct{}
 	planned      time.Time // from when on its end counts as planned
 	number       int64     // among the watches of its ListWatch; another one once a gateway that is asked has its own watch back
-	stale        bool      // the gateway that is asked has lost its own watch
+	events       int       // that have come, but what a gateway says of its own watch
 	livenessGate livenessGate
 
 	follows bool // one that was lost, of which something may have been missed
@@ -43,6 +43,7 @@ type watcher struct {
 	last   time.Time  // when that was
 	missed uint64     // nothing newer can have been missed; 0: that is not known
 	proved bool       // a marker with the number was delivered
+	stale  bool       // the gateway that is asked has lost its own watch; the watch's goroutine alone changes that
 	over   bool       // nothing is delivered any more
 }
 
@@ -67,7 +68,7 @@ func (w *watcher) run(ctx context.Context, from *Object) {
 	}
 	w.livenessGate.openAfter(shortWatch)
 	dec := newDecoder(w.body)
-	began, events := time.Now(), 0
+	began := time.Now()
 	w.quiet = time.AfterFunc(shortWatch, func() {
 		if !w.follows { // else see seekProof
 			w.prove(ctx, false)
@@ -78,7 +79,6 @@ func (w *watcher) run(ctx context.Context, from *Object) {
 		value, err := dec.ReadValue()
 		w.quiet.Stop()
 		if err == nil {
-			events++
 			err = w.event(ctx, value)
 		}
 		if err == nil {
@@ -95,7 +95,7 @@ func (w *watcher) run(ctx context.Context, from *Object) {
 		w.lw.pause.lasted(time.Since(began))
 		switch {
 		case ctx.Err() != nil: // the watch was stopped
-		case events == 0 && time.Since(began) < shortWatch:
+		case w.events == 0 && time.Since(began) < shortWatch:
 			// client-go backs off from watches that end at once without an event. It would take the marker for an
 			// event, so it gets an error.
 			err = fmt.Errorf("the watch ended as soon as it began: %w", err)
@@ -135,7 +135,7 @@ const askAfter = 3 * shortWatch / 2
 // the API server is asked, by a short watch on a way of its own, whether anything follows what was
 // delivered. If the watch is not quiet soon, the kind's newest version is asked for: all that was
 // missed is of that version or an older one. That is asked once for each watch, and not by all
-// kinds at the same moment.
+// kinds at the same moment. A gateway that has lost its own watch is not asked: it cannot know.
 func (w *watcher) seekProof(ctx context.Context) (wait func()) {
 	var seeking sync.WaitGroup
 	if w.follows {
@@ -143,11 +143,14 @@ func (w *watcher) seekProof(ctx context.Context) (wait func()) {
 			ask, known := time.Now().Add(askAfter+rand.N(shortWatch)), uint64(0)
 			for end := time.Now().Add(provedWithin); time.Now().Before(end); {
 				w.mu.Lock()
-				passed, proved, quiet := w.passed, w.proved, time.Since(w.last)
+				passed, proved, stale, quiet := w.passed, w.proved, w.stale, time.Since(w.last)
 				w.mu.Unlock()
+				pause := max(shortWatch-quiet, shortWatch/10)
 				switch {
 				case proved || ctx.Err() != nil:
 					return
+				case stale: // the gateway says when it is over; see stands
+					pause = shortWatch
 				case quiet >= shortWatch && passed > 0 && passed >= known:
 					if next, err := w.lw.next(ctx, passed); err == nil && next == 0 {
 						w.prove(ctx, false)
@@ -156,11 +159,12 @@ func (w *watcher) seekProof(ctx context.Context) (wait func()) {
 						known = next
 						continue
 					}
+					pause = shortWatch
 				case !ask.IsZero() && !time.Now().Before(ask):
 					ask = time.Time{}
 					w.askNewest(ctx, passed)
 				}
-				backoff.Pause(ctx, max(shortWatch-quiet, shortWatch/10))
+				backoff.Pause(ctx, pause)
 			}
 			w.prove(ctx, false)
 		})
@@ -260,6 +264,9 @@ func (w *watcher) event(ctx context.Context, value []byte) error {
 	event := gjson.GetMany(view(value), "type", "object")
 	// The value is in the decoder's buffer, which the next value overwrites: no part of it may be passed on uncopied.
 	kind, object := watch.EventType(strings.Clone(event[0].Str)), value[event[1].Index:event[1].Index+len(event[1].Raw)]
+	if kind != StaleEvent && kind != LiveEvent {
+		w.events++
+	}
 	switch kind {
 	case watch.Added, watch.Modified, watch.Deleted:
 		o, err := w.object(object)
@@ -283,8 +290,10 @@ func (w *watcher) event(ctx context.Context, value []byte) error {
 			w.deliver(ctx, watch.Modified, newProof(version, w.number))
 		}
 	case StaleEvent:
+		w.mu.Lock()
 		w.stale = true
 		w.livenessGate.cancel()
+		w.mu.Unlock()
 		w.lw.down(fmt.Errorf("the gateway that is asked has lost its own watch: %s", gjson.GetBytes(object, "reason").Str))
 	case LiveEvent:
 		w.stands(ctx)
