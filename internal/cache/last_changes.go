@@ -49,9 +49,9 @@ func (l *lastChanges) in(namespaces stream.NamespaceSet) stream.Revision {
 	return last
 }
 
-// View is the content at this moment, and the revision at which their part of it last changed: a snapshot of any
-// revision in between has the same objects there. The revision may be later than the true one, since the time before
-// the gateway began to watch is not known. It is never earlier.
+// View is the content at this moment, and the revision at which the namespaces last changed: a
+// snapshot of any revision in between has the same objects there. The revision may be later than
+// the true one, since the time before the gateway began to watch is not known. It is never earlier.
 func (s *Store) View(namespaces stream.NamespaceSet) (snapshot *Snapshot, changed stream.Revision) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

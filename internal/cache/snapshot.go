@@ -27,8 +27,9 @@ func (s *Snapshot) Len() int { return s.state.objects.Len() }
 // Get finds an object, or nil.
 func (s *Snapshot) Get(namespace, name string) *cluster.Object { return s.state.get(namespace, name) }
 
-// List returns the objects of the namespaces that a selector selects, in the order of Kubernetes' lists. It begins behind
-// afterNamespace and afterName, the key of the last object of the page before; both are "" for the first page.
+// List returns the objects of the namespaces that a selector selects, in the order of Kubernetes'
+// lists. It begins behind afterNamespace and afterName, the key of the last object of the page
+// before; both are "" for the first page.
 //
 // An index is used where the selector asks for one label pair, or for one value of an indexed path.
 func (s *Snapshot) List(within stream.NamespaceSet, selector Selector, afterNamespace, afterName string) iter.Seq[*cluster.Object] {

@@ -23,8 +23,8 @@ var (
 	ErrTooMuch = errors.New("the history is longer than it may be")
 )
 
-// PastChange is one change of the past: Added, Modified or Deleted, and the object after it, which carries the version of
-// the change.
+// PastChange is one change of the past: Added, Modified or Deleted, and the object after it, which
+// carries the version of the change.
 type PastChange struct {
 	Type   watch.EventType
 	Object *Object

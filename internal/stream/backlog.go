@@ -2,16 +2,17 @@ package stream
 
 import "slices"
 
-// backlog is history that the ring no longer holds, read from elsewhere: the events of all namespaces, in order, up to
-// the place in the ring at which the cursor goes on.
+// backlog is history that the ring no longer holds, read from elsewhere: the events of all
+// namespaces, in order, up to the place in the ring at which the cursor goes on.
 type backlog[O Object[O]] struct {
 	events []*Event[O] // shared by all cursors that need them; never changed
 	read   int
 }
 
-// CaughtUp returns a cursor for a client that Resume refused: it reads what happened in the meantime from a backlog, and
-// goes on at a head of this topic. The backlog must begin after the version before known.All, so that it has all events
-// of known.All itself. As in Resume, the client has been told the first of those, and is told the rest again.
+// CaughtUp returns a cursor for a client that Resume refused: it reads what happened in the
+// meantime from a backlog, and goes on at a head of this topic. The backlog must begin after the
+// version before known.All, so that it has all events of known.All itself. As in Resume, the client
+// has been told the first of those, and is told the rest again.
 func (t *Topic[O]) CaughtUp(head Head, events []*Event[O], known Known, namespaces NamespaceSet) *Cursor[O] {
 	for len(events) > 0 && events[0].Pos < known.All {
 		events = events[1:]
@@ -44,7 +45,7 @@ func withoutSole[O Object[O]](events []*Event[O], known Known) []*Event[O] {
 	return slices.Concat(events[:i], events[i+1:])
 }
 
-// nextOfBacklog appends the events of the namespaces that follow in the backlog, up to batch's capacity.
+// nextOfBacklog appends the events that follow in the backlog, up to batch's capacity.
 func (c *Cursor[O]) nextOfBacklog(batch []*Event[O]) (_ []*Event[O], position uint64) {
 	p := c.backlog
 	for p.read < len(p.events) && len(batch) < cap(batch) {
@@ -61,7 +62,7 @@ func (c *Cursor[O]) nextOfBacklog(batch []*Event[O]) (_ []*Event[O], position ui
 	return batch, position
 }
 
-// restOfBacklog returns what is left of the backlog in the namespaces, and drops the backlog.
+// restOfBacklog returns what is left of the backlog, and drops it.
 func (c *Cursor[O]) restOfBacklog() (events []*Event[O]) {
 	if c.backlog == nil {
 		return nil

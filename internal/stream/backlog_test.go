@@ -14,8 +14,8 @@ func caughtUp(versions ...uint64) (events []*Event[*item]) {
 	return events
 }
 
-// A batch is filled across the end of a backlog. Otherwise a reader would take a batch that is not full for the end, and
-// wait without being armed.
+// A batch is filled across the end of a backlog. Otherwise a reader would take a batch that is not
+// full for the end, and wait without being armed.
 func TestBatchIsFilledAcrossTheEndOfAPast(t *testing.T) {
 	topic := newTestTopic(roomy)
 	head := topic.Head()
@@ -42,8 +42,8 @@ func TestPastBeginsBehindTheFirstEventOfItsVersion(t *testing.T) {
 	}
 }
 
-// A reader whose backlog ends at a place that the ring has overtaken would be reset there anyway. It is reset at once,
-// and does not hold the backlog any longer.
+// A reader whose backlog ends at a place that the ring has overtaken would be reset there anyway.
+// It is reset at once, and does not hold the backlog any longer.
 func TestReaderOfAPastIsResetAsSoonAsTheRingOvertakesItsEnd(t *testing.T) {
 	topic := newTestTopic(Options{Events: 2, Bytes: 1 << 20})
 	c := topic.CaughtUp(topic.Head(), caughtUp(98, 99, 100), UpTo(97), AllNamespaces())
@@ -68,7 +68,8 @@ func TestPastDoesNotHideARelistThatLeapsOverWhatIsKnown(t *testing.T) {
 	}
 }
 
-// What a slow client was not told is read again, be it from a backlog or from the ring, and nothing else is.
+// What a slow client was not told is read again, be it from a backlog or from the ring, and nothing
+// else is.
 func TestCursorStepsBackToWhatWasNotTold(t *testing.T) {
 	for cut := range 6 {
 		topic := newTestTopic(roomy)

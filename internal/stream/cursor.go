@@ -32,8 +32,8 @@ func (s NamespaceSet) Contains(namespace string) bool {
 	return s.All() || slices.Contains(s.names, namespace)
 }
 
-// Cursor is one reader's place in a topic, or in a backlog that ends where the topic's ring goes on. It is for one
-// goroutine.
+// Cursor is one reader's place in a topic, or in a backlog that ends where the topic's ring goes
+// on. It is for one goroutine.
 type Cursor[O Object[O]] struct {
 	topic      *Topic[O]
 	namespaces NamespaceSet
@@ -168,7 +168,8 @@ func (c *Cursor[O]) Clone(from Place) *Cursor[O] {
 	return &Cursor[O]{topic: c.topic, namespaces: c.namespaces, generation: from.generation, next: from.next}
 }
 
-// Move goes to a place where another cursor of the same namespaces has stood, and which is not before its own.
+// Move goes to a place where another cursor of the same namespaces has stood, and which is not
+// before its own.
 func (c *Cursor[O]) Move(to Place) { c.generation, c.next = to.generation, to.next }
 
 // needsDeduplication reports whether the client may know some of the events that come.
@@ -198,8 +199,8 @@ func (t *Topic[O]) continues(e *Event[O]) bool {
 	return e.seq+1 < t.ring.next && t.ring.at(e.seq+1).Pos == e.Pos
 }
 
-// following returns the next event of the namespaces whose number is below end, and moves the cursor behind it. If there is
-// none, the cursor moves to end.
+// following returns the next event of the namespaces whose number is below end, and moves the
+// cursor behind it. If there is none, the cursor moves to end.
 func (c *Cursor[O]) following(end uint64) (event *Event[O], ok bool) {
 	seq := c.next
 	if !c.namespaces.All() {

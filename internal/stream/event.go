@@ -93,8 +93,8 @@ func (e *Event[O]) For(match func(O) bool) (kind Type, object O, tell bool) {
 		return Added, e.Object, match(e.Object)
 	}
 	if e.Old == none {
-		// The event is from a backlog, which does not say what was before. It is told as if the object had matched: a
-		// client upserts, and ignores the deletion of what it does not have.
+		// The event is from a backlog, which does not say what was before. It is told as if the
+		// object had matched: a client upserts, and ignores the deletion of what it does not have.
 		if match(e.Object) {
 			return Modified, e.Object, true
 		}

@@ -41,7 +41,8 @@ func TestCursorAheadKeepsItsPositionUntilTheTopicPassesIt(t *testing.T) {
 	}
 }
 
-// While the API server is asked whether a position ahead is a real one, the topic may move backlog that position.
+// While the API server is asked whether a position ahead is a real one, the topic may move past
+// that position.
 func TestTopicThatOvertakesAPositionAheadLosesNothing(t *testing.T) {
 	topic := NewTopic[*item](Options{Events: 4, Bytes: 1 << 20})
 	topic.Begin(10)

@@ -218,7 +218,8 @@ func (p VisibleTarget) IsBound() bool {
 	return p.Visible != nil || p.Namespace != "" || p.Name != "" && AreNamespaces(p.Group, p.Resource)
 }
 
-// BoundTo is the namespace in which it is permitted to see an object of it; "" if it is permitted in all.
+// BoundTo is the namespace in which it is permitted to see an object of it; "" if it is permitted
+// in all.
 func (p VisibleTarget) BoundTo(o *cluster.Object) (namespace string) {
 	if namespace = o.GetNamespace(); AreNamespaces(p.Group, p.Resource) {
 		namespace = o.GetName()
@@ -234,5 +235,6 @@ func has(sorted []string, s string) bool {
 	return found
 }
 
-// AreNamespaces reports whether a resource is Kubernetes' own namespaces, each of which counts as being within itself.
+// AreNamespaces reports whether a resource is Kubernetes' own namespaces, each of which counts as
+// being within itself.
 func AreNamespaces(group, resource string) bool { return group == "" && resource == "namespaces" }

@@ -1,5 +1,5 @@
-// Package access asks the authorizer how much of a target a caller may see. For a caller who may see something of
-// it, it finds the store, and says how much (a visibility.Visibility).
+// Package access asks the authorizer how much of a target a caller may see. For a caller who may
+// see something of it, it finds the store, and says how much (a visibility.Visibility).
 //
 // What it promises: the permission is checked first, so that callers do not learn whether a kind exists that they may
 // not see.

@@ -212,8 +212,8 @@ func CheckParameters(query url.Values) error {
 	return nil
 }
 
-// ParseProjection reads the parameters that say how much of each object the client wants, and at most how often; conflate is
-// 0 if it does not say.
+// ParseProjection reads the parameters that say how much of each object the client wants, and at
+// most how often; conflate is 0 if it does not say.
 func ParseProjection(of cache.Paths, get func(string) string) (v Projection, conflate time.Duration, err error) {
 	if text := get("fields"); text != "" {
 		if v.fields, err = render.ParseFields(of, text); err != nil {

@@ -10,7 +10,8 @@ import (
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
-// containerPosition is how much a client has been told of a container: of one of its runs, and all of those before it.
+// containerPosition is how much a client has been told of a container: of one of its runs, and all
+// of those before it.
 type containerPosition struct {
 	restart int
 	ended   bool               // it was told the end of the run
@@ -19,8 +20,8 @@ type containerPosition struct {
 
 // position is what an event id says of a stream of logs: a letter p, then a digit of flags, then
 // for each container its key, twice the restart, and one more if its end was told, and the
-// logs.LinePosition, as numbers to the base 36 (seconds before 1970 as odd ones). All are separated by
-// hyphens.
+// logs.LinePosition, as numbers to the base 36 (seconds before 1970 as odd ones). All are separated
+// by hyphens.
 type position struct {
 	synced, over bool
 	containers   map[string]containerPosition // by the container's key

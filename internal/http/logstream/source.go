@@ -29,7 +29,8 @@ import (
 // Several sources of logs on one stream share them evenly.
 const maxContainers = 64
 
-// source is the eventstream.Source of logs. This file has its position and what may be seen; read.go tells what there is.
+// source is the eventstream.Source of logs. This file has its position and what may be seen;
+// read.go tells what there is.
 type source struct {
 	logRequest
 	eventstream.VisibilityTracker

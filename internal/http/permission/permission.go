@@ -232,8 +232,8 @@ func (p *Permissions) Join(m Subscriber, id auth.Identity, questions []Question)
 	}
 }
 
-// Rejoin is Join for a subscriber that asks something else from now on. Of what was asked for at a time, no earlier answer counts. It
-// does nothing for a subscriber that has not joined.
+// Rejoin is Join for a subscriber that asks something else from now on. Of what was asked for at a
+// time, no earlier answer counts. It does nothing for a subscriber that has not joined.
 func (p *Permissions) Rejoin(m Subscriber, id auth.Identity, questions []Question, asked time.Time) {
 	h := m.Permission()
 	if !h.part(m) {

@@ -33,7 +33,8 @@ type shared struct {
 	asking      bool
 	asked       time.Time // when the last question was asked
 	confirmed   time.Time // when the last question was asked that was answered completely
-	// known is the answer that all subscribers know, except those that are owed one; nil if they may know different ones.
+	// known is the answer that all subscribers know, except those that are owed one; nil if they
+	// may know different ones.
 	known *Answer
 }
 

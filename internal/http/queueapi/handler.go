@@ -79,7 +79,8 @@ const (
 	usualJobs, mostJobs = 100, 1000
 )
 
-// queueRequest is what an address asks for: all queues, or one. One without a namespace is of the whole cluster.
+// queueRequest is what an address asks for: all queues, or one. One without a namespace is of the
+// whole cluster.
 type queueRequest struct {
 	cluster, namespace, name string
 	kind                     string // of a queue of the whole cluster: Queue or ClusterQueue; "": whichever is there

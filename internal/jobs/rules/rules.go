@@ -13,7 +13,8 @@ import (
 // Jobs is the kind that is always recorded.
 const Jobs = "jobs.batch"
 
-// KindRules is a kind with its expressions. What has no expression is read by the kind's built-in rule, if there is one.
+// KindRules is a kind with its expressions. What has no expression is read by the kind's built-in
+// rule, if there is one.
 type KindRules struct {
 	Resource string // resource.group, as in trainjobs.trainer.kubeflow.org
 	State    string

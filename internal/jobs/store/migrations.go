@@ -15,8 +15,8 @@ var schemaFiles embed.FS
 
 // migrations are the statements of each file, in the order of versions.
 //
-// MySQL and MariaDB end a transaction at each statement that changes a schema. So each statement can be repeated, and a
-// migration that broke off in the middle begins again.
+// MySQL and MariaDB end a transaction at each statement that changes a schema. So each statement
+// can be repeated, and a migration that broke off in the middle begins again.
 var migrations = readMigrations()
 
 // readMigrations panics if a number is missing, or comes twice.

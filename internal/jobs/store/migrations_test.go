@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestNoStatementOfTheSchemaIsLost: a semicolon within a comment, or within a line, ends no statement, and
-// what has no end is not left out.
+// TestNoStatementOfTheSchemaIsLost: a semicolon within a comment, or within a line, ends no
+// statement, and what has no end is not left out.
 func TestNoStatementOfTheSchemaIsLost(t *testing.T) {
 	text := "-- one; two;\nALTER TABLE a;\n\nCREATE TABLE b (\n\tc TEXT DEFAULT ';' NOT NULL\n-- d;\n) $OPTIONS;\n"
 	want := []string{"ALTER TABLE a", "CREATE TABLE b (\n\tc TEXT DEFAULT ';' NOT NULL\n) $OPTIONS"}
