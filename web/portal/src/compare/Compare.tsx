@@ -12,7 +12,7 @@ import { jobs } from '../job/resources.ts';
 import { useExact } from '../job/Yaml.tsx';
 import { changedLines } from '../job/yaml.ts';
 import { useReading, type Read } from '../polling/polling.ts';
-import { wordOf } from '../state/said.ts';
+import { causeName } from '../state/causes.ts';
 import { StateMark } from '../state/StateMark.tsx';
 import { stateName } from '../state/texts.ts';
 import { whyNow } from '../state/why.ts';
@@ -123,7 +123,7 @@ function Outcome(two: Two): ReactNode {
         <th scope="row">{t.state}</th>
         {[here, there].map((job) => (
           <td key={job.uid}>
-            <StateMark state={outcomeOf(job)} detail={wordOf(job.cause?.reason ?? '')} message="" />
+            <StateMark state={outcomeOf(job)} detail={causeName(job.cause?.reason ?? '')} message="" />
           </td>
         ))}
       </tr>

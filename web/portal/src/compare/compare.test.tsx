@@ -55,6 +55,11 @@ const lines = (): Record<string, string[]> =>
   Object.fromEntries([...page.element.querySelectorAll('tbody tr:not(.compare-section)')].map((row) => [row.querySelector('th')?.textContent ?? '', [...row.querySelectorAll('td')].map((cell) => cell.textContent ?? '')]));
 const differ = (): (string | undefined)[] => [...page.element.querySelectorAll('tr[data-differs] > th')].map((one) => one.textContent ?? undefined);
 
+test('how two runs ended is told in the words in which the page does, and not in those of Kubernetes', async () => {
+  await show([run('a', 100, { state: 'Failed', cause: { ...cause, reason: 'Error' } })]);
+  expect(lines().State).toEqual(['FailedOOM-killed', 'FailedContainer failed']);
+});
+
 test('a run is compared with the one before, of the first one with the next, unless another one is chosen, which the address keeps', async () => {
   await show([c, a]);
   const chosen = (): string | undefined => page.element.querySelector('select')?.value;
@@ -77,7 +82,7 @@ test('how both ended, their times and what they used stand beside each other, an
   await show([a]);
   await answer({ a: 404, b: 404 });
   expect(lines()).toMatchObject({
-    State: ['FailedOOMKilled', 'Succeeded'], Why: [cause.text, '–'], Waited: ['3s', '–'], 'Run time': ['71s', '≥ 10m, seen late'], 'In Queued': ['–', '60s'], 'In Pending': ['3s', '–'],
+    State: ['FailedOOM-killed', 'Succeeded'], Why: [cause.text, '–'], Waited: ['3s', '–'], 'Run time': ['71s', '≥ 10m, seen late'], 'In Queued': ['–', '60s'], 'In Pending': ['3s', '–'],
     'memory requested': ['4Gi', '8Gi'], 'nvidia.com/gpu requested': ['–', '2'], 'GPU hours': ['0', '3.3'],
   });
   expect(Object.keys(lines())).not.toContain('Queue'); // neither has one
