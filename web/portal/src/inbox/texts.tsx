@@ -45,7 +45,7 @@ export const t = texts({
     noticesImpossible: 'This browser cannot show notices for this page.',
     stopNotices: 'Stop showing notices in this browser',
     showNotices: 'Show notices in this browser, too',
-    noticesHint: 'Also while another tab is looked at, as long as one of this page is open.',
+    noticesHint: 'Also while you look at another tab, as long as this page is open in one.',
   },
   'zh-CN': {
     inbox: '收件箱',
