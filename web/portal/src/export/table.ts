@@ -1,6 +1,7 @@
 // What the tables of a page offer to take away.
 
 import { AskedError, pastJobs, pathOf, type Kubecast, type KubeObject, type PastJob, type PastQuery, type Query, type Resource } from '@kubecast/sdk';
+import { ranLonger } from '../age/Elapsed.tsx';
 import { t as ofClusters } from '../clusters/texts.ts';
 import { jobs } from '../job/resources.ts';
 import { cellsOf, tableForm } from '../kinds/columns.ts';
@@ -105,16 +106,16 @@ export function ofKind(kc: Kubecast, resource: Resource<KubeObject>, namespaced:
 /** Jobs of the history, all of them that are asked for, not only those that were leafed through. */
 export function ofHistory(clusters: readonly { readonly kc: Kubecast }[], query: PastQuery): Exportable {
   const several = clusters.length > 1;
-  const { name, namespace, state, detail, message, owner, queue, attempt, created, started, ended, ran, cpuHours, memoryHours, gpuHours, podFailures, preemptions, cause } = t.columns;
+  const { name, namespace, state, detail, message, owner, queue, attempt, created, started, ended, ran, longer, cpuHours, memoryHours, gpuHours, podFailures, preemptions, cause } = t.columns;
   return {
     file: fileOf('history', query.namespace ?? ''),
     csv: async function* (signal) {
-      yield [...(several ? [ofClusters.cluster] : []), name, namespace, state, detail, message, owner, queue, attempt, created, started, ended, ran, cpuHours, memoryHours, gpuHours, podFailures, preemptions, cause];
+      yield [...(several ? [ofClusters.cluster] : []), name, namespace, state, detail, message, owner, queue, attempt, created, started, ended, ran, longer, cpuHours, memoryHours, gpuHours, podFailures, preemptions, cause];
       for await (const page of pagesOfHistory(clusters, query, signal)) {
         for (const job of page) {
           yield [
             ...(several ? [job.cluster] : []), job.name, job.namespace, stateName(job.state), job.reason, job.message, job.owner, job.queue, job.attempt,
-            timeCell(job.createdAt), timeCell(job.startedAt), timeCell(job.endedAt), secondsCell(job.ran),
+            timeCell(job.createdAt), timeCell(job.startedAt), timeCell(job.endedAt), secondsCell(job.ran), ranLonger(job) ? t.columns.yes : '',
             job.hours?.cpu, job.hours?.memory, job.hours?.gpu, job.podFailures ?? undefined, job.preemptions ?? undefined, job.cause && saidOf(job.cause),
           ];
         }
