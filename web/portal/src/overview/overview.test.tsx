@@ -11,6 +11,7 @@ import { Chart } from './Chart.tsx';
 import { Gpus } from './Gpus.tsx';
 import { inSeconds, latestOf, OverviewPage } from './OverviewPage.tsx';
 import { Teams } from './Teams.tsx';
+import { Wrong } from './Wrong.tsx';
 
 let server: ScriptedFetch;
 let kc: Kubecast;
@@ -104,6 +105,28 @@ test('how long half of the jobs ran is said with of how many of them it is known
   await pass(20);
   const cells = [...page.element.querySelectorAll('tbody td')].filter((_, n) => [1, 3].includes(n % 7)).map((cell) => [cell.textContent, cell.getAttribute('title')]);
   expect(cells).toEqual([['1s', null], ['60s', 'Known of 2 of 3 jobs'], ['1s', null], ['–', 'Known of 0 of 3 jobs']]);
+});
+
+test('of no node at all it is not said that all are ready', async () => {
+  page = render(
+    <KubecastProvider client={kc}>
+      <Wrong view={parseView('#overview')} since="24h" signal={undefined} />
+    </KubecastProvider>,
+  );
+  await pass(20);
+  const stream = server.requests.find(({ url }) => url.startsWith('/stream'));
+  const names = watchesOf(stream?.url ?? '').map(([name]) => name);
+  const said = (): string | null | undefined => page.element.querySelector('[aria-label=Nodes] .none')?.textContent;
+  expect(said()).toBe('Loading…');
+  stream?.accept(...names.map((name, n) => frame(`${name}.synced`, `e.${names.slice(0, n + 1).map((one) => `${one}-1`).join('.')}`, { seq: '1', count: 0 })));
+  await pass(250);
+  expect(said()).toBe('There is no node here.');
+  localStorage.setItem('kubecast.language', 'zh-CN');
+  vi.resetModules();
+  const { t } = await import('./texts.ts');
+  localStorage.removeItem('kubecast.language');
+  vi.resetModules();
+  expect([0, 1].map(t.nodesWell)).toEqual(['这里没有节点。', '全部 1 个节点均已就绪。']);
 });
 
 const gpuNode = { metadata: { name: 'node-1', uid: 'node-1' }, status: { allocatable: { 'nvidia.com/gpu': '64' } } };
