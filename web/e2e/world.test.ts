@@ -418,7 +418,7 @@ describe.skipIf(lacking !== undefined)(`a scripted world${lacking ? ` (${lacking
     test("one's own jobs and what is looked for are of both, and a link leads a new tab to the cluster that it is of", async () => {
       world.runs('both', { ago: 2 * minutes });
       await open('#mine');
-      await expect.poll(() => page.locator('.mine li', { has: page.getByRole('link', { name: 'both', exact: true }) }).locator('.state-detail').allTextContents()).toEqual(['west · team-nlp', 'default · team-vision']);
+      await expect.poll(() => page.locator('.mine li', { has: page.getByRole('link', { name: 'both', exact: true }) }).locator('.state-detail').allTextContents()).toEqual(['cluster west · team-nlp', 'cluster default · team-vision']);
       await page.keyboard.press('Control+k');
       await page.keyboard.type('both');
       await expect.poll(() => page.getByRole('dialog').getByRole('group').evaluateAll((groups) => groups.map((group) => [group.getAttribute('aria-label'), group.querySelector('[role=option]')?.textContent]))).toEqual([

@@ -3,6 +3,7 @@ import { defineResource, logs, transitions } from '@kubecast/sdk';
 import { KubecastProvider } from '@kubecast/sdk/react';
 import { act } from 'react';
 import { afterEach, expect, test, vi } from 'vitest';
+import { inChinese } from '../../../mock/chinese.ts';
 import { frame, type ScriptedFetch, type ScriptedRequest } from '../../../mock/fetch.ts';
 import { eachPage } from '../../../mock/page.ts';
 import { MockPast } from '../../../mock/past.ts';
@@ -84,7 +85,7 @@ test("one's own jobs of all clusters stand together, each says its own, and one 
     await pass(10);
   };
   await answer('east', 200, ['train', 'Running']);
-  expect(element.querySelector('[data-name="train"]')?.textContent).toContain('east · team-a');
+  expect(element.querySelector('[data-name="train"]')?.textContent).toContain('cluster east · team-a');
   await answer('west', 503);
   expect(element.querySelector('.clusters-missing')?.textContent).toMatch(/^west cannot be read at the moment\. the cluster is away/);
   expect(element.querySelector('[data-name="train"]')).not.toBeNull();
@@ -93,6 +94,11 @@ test("one's own jobs of all clusters stand together, each says its own, and one 
   expect(element.querySelector('.clusters-missing')).toBeNull();
   const links = [...element.querySelectorAll('li a')].map((link) => link.getAttribute('href'));
   expect(links.sort()).toEqual(['#jobs/team-a/train@east%20train', '#jobs/team-a/train@west%20train?cluster=west', '#jobs/team-a/wait@west%20wait?cluster=west']);
+});
+
+test.each(['cluster west', '集群 west'])('of a name beside a namespace it is said that it is a cluster: %s', async (said) => {
+  const { t } = said.startsWith('c') ? await import('./texts.ts') : await inChinese(() => import('./texts.ts'));
+  expect([t.named('west'), t.named(undefined)]).toEqual([said, '']);
 });
 
 test.each([

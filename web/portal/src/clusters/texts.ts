@@ -3,6 +3,8 @@ import { texts } from '../texts/texts.ts';
 export const t = texts({
   en: {
     cluster: 'Cluster',
+    /** Beside a namespace, which could be another one's name. */
+    named: (name: string | undefined) => (name ? `cluster ${name}` : ''),
     all: 'All clusters',
     away: (name: string) => `${name} (away)`,
     missing: 'cannot be read at the moment.',
@@ -12,6 +14,7 @@ export const t = texts({
   },
   'zh-CN': {
     cluster: '集群',
+    named: (name) => (name ? `集群 ${name}` : ''),
     all: '所有集群',
     away: (name) => `${name}（失联）`,
     missing: '目前无法读取。',

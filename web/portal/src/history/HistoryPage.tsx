@@ -237,7 +237,7 @@ function Name({ job: { name, parent, namespace, cluster, createdAt }, beside = f
       {parent && <span className="state-detail" title={parent.resource}>{t.partOf(parent.name)}</span>}
       {beside && (
         <span className="plain-beside">
-          <span translate="no">{[served.length > 1 && cluster, namespace].filter(Boolean).join(' · ')}</span> · {t.created} <Age since={createdAt} in={t.ago} />
+          <span translate="no">{[served.length > 1 && ofClusters.named(cluster), namespace].filter(Boolean).join(' · ')}</span> · {t.created} <Age since={createdAt} in={t.ago} />
         </span>
       )}
     </>

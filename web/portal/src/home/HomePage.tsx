@@ -10,6 +10,7 @@ import { Forbidden, Notice } from '../app/Notice.tsx';
 import { inCluster } from '../clusters/inCluster.ts';
 import { isMissing, leading, Missing } from '../clusters/Missing.tsx';
 import { useServed, viewIn } from '../clusters/served.ts';
+import { t as ofClusters } from '../clusters/texts.ts';
 import { useClusters, useKnown } from '../clusters/together.ts';
 import { Dated, useAway } from '../connection/Dated.tsx';
 import { describe } from '../connection/describe.ts';
@@ -205,7 +206,7 @@ function Job({ job, view, at, least = false, fresh, onOpen }: JobProps): ReactNo
           {job.name}
         </a>
         <span className="state-detail" translate="no">
-          {[served.length > 1 && job.cluster, job.namespace, job.queue, job.progress && job.progress.of > 1 ? t.progress(job.progress.done, job.progress.of) : '', job.attempt > 1 ? t.attempt(job.attempt) : '', state === job.state ? '' : t.removed].filter(Boolean).join(' · ')}
+          {[served.length > 1 && ofClusters.named(job.cluster), job.namespace, job.queue, job.progress && job.progress.of > 1 ? t.progress(job.progress.done, job.progress.of) : '', job.attempt > 1 ? t.attempt(job.attempt) : '', state === job.state ? '' : t.removed].filter(Boolean).join(' · ')}
         </span>
       </span>
       <span className="mine-age">

@@ -5,6 +5,7 @@ import { useNotifications } from '@kubecast/sdk/react';
 import { useEffect, useRef, useState, type ReactNode } from 'react';
 import { Age } from '../age/Age.tsx';
 import { useServed, viewIn } from '../clusters/served.ts';
+import { t as ofClusters } from '../clusters/texts.ts';
 import { formatDate, formatTime } from '../texts/format.ts';
 import { StateIcon } from '../state/StateMark.tsx';
 import { inWordsOf, saidOf } from '../state/said.ts';
@@ -131,7 +132,7 @@ function Item({ item, view, named, onRead }: ItemProps): ReactNode {
         <div className="inbox-when">
           {transition && (
             <>
-              {stateName(transition.to)} · <span translate="no">{[served.length > 1 && transition.cluster, transition.namespace].filter(Boolean).join(' · ')}</span> ·{' '}
+              {stateName(transition.to)} · <span translate="no">{[served.length > 1 && ofClusters.named(transition.cluster), transition.namespace].filter(Boolean).join(' · ')}</span> ·{' '}
             </>
           )}
           {t.ago(<Age since={at} />)}
@@ -163,7 +164,7 @@ function Digest({ item, view }: { item: JobNotification; view: View }): ReactNod
           <li key={`${one.uid} ${one.seq}`}>
             <StateIcon state={one.to} />
             <a href={linkToRun(one, viewIn(served, view, one.cluster))} translate="no">{one.name}</a>
-            <span className="state-detail" translate="no">{[served.length > 1 && one.cluster, stateName(one.to), one.cause ? saidOf(one.cause) : one.reason].filter(Boolean).join(' · ')}</span>
+            <span className="state-detail" translate="no">{[served.length > 1 && ofClusters.named(one.cluster), stateName(one.to), one.cause ? saidOf(one.cause) : one.reason].filter(Boolean).join(' · ')}</span>
           </li>
         ))}
       </ul>

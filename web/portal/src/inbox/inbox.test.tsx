@@ -6,6 +6,7 @@ import { frame, type ScriptedBody, type ScriptedFetch } from '../../../mock/fetc
 import { eachPage } from '../../../mock/page.ts';
 import { render, type Rendered } from '../../../mock/render.ts';
 import { MockInbox } from '../../../mock/told.ts';
+import { ServedClusters } from '../clusters/served.ts';
 import { parseView } from '../view/view.ts';
 import { Bell } from './Bell.tsx';
 import './InboxPanel.tsx'; // or the first test would have to load it in its time
@@ -205,4 +206,22 @@ test('runs of one name are told apart by when they ended', async () => {
   await open();
   await openPanel();
   expect([...page.element.querySelectorAll('.inbox-items > li')].map((one) => one.querySelectorAll('time').length)).toEqual([1, 2, 2]);
+});
+
+test('where there are several clusters, an entry says of which one it is, and that it is one', async () => {
+  page.unmount();
+  page = render(
+    <KubecastProvider client={kc}>
+      <ServedClusters value={['default', 'west'].map((name) => ({ name, default: name === 'default', state: 'live' }))}>
+        <Bell view={parseView('#mine')} user="mara" />
+      </ServedClusters>
+    </KubecastProvider>,
+  );
+  const { transition } = inbox.tell('train', 'Failed');
+  inbox.tell('two', 'Digest', { transition: null, title: '1 job failed', digest: [transition] });
+  await open();
+  await openPanel();
+  const text = (selector: string): string | undefined => page.element.querySelector(selector)?.textContent;
+  expect(text('.inbox-items > li:last-child .inbox-when')).toContain('cluster default · team-a');
+  expect(text('details .state-detail')).toBe('cluster default · Failed');
 });

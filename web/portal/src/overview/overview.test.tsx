@@ -2,6 +2,7 @@ import type { Kubecast, Transition } from '@kubecast/sdk';
 import { KubecastProvider } from '@kubecast/sdk/react';
 import { act } from 'react';
 import { afterEach, expect, test, vi } from 'vitest';
+import { inChinese } from '../../../mock/chinese.ts';
 import { frame, type ScriptedBody, type ScriptedFetch } from '../../../mock/fetch.ts';
 import { eachPage } from '../../../mock/page.ts';
 import { render, type Rendered } from '../../../mock/render.ts';
@@ -121,11 +122,7 @@ test('of no node at all it is not said that all are ready', async () => {
   stream?.accept(...names.map((name, n) => frame(`${name}.synced`, `e.${names.slice(0, n + 1).map((one) => `${one}-1`).join('.')}`, { seq: '1', count: 0 })));
   await pass(250);
   expect(said()).toBe('There is no node here.');
-  localStorage.setItem('kubecast.language', 'zh-CN');
-  vi.resetModules();
-  const { t } = await import('./texts.ts');
-  localStorage.removeItem('kubecast.language');
-  vi.resetModules();
+  const { t } = await inChinese(() => import('./texts.ts'));
   expect([0, 1].map(t.nodesWell)).toEqual(['这里没有节点。', '全部 1 个节点均已就绪。']);
 });
 
