@@ -132,7 +132,7 @@ function Item({ item, view, named, onRead }: ItemProps): ReactNode {
         <div className="inbox-when">
           {transition && (
             <>
-              {stateName(transition.to)} · <span translate="no">{[served.length > 1 && ofClusters.named(transition.cluster), transition.namespace].filter(Boolean).join(' · ')}</span> ·{' '}
+              <span translate="no">{[served.length > 1 && ofClusters.named(transition.cluster), transition.namespace].filter(Boolean).join(' · ')}</span> ·{' '}
             </>
           )}
           {t.ago(<Age since={at} />)}

@@ -208,6 +208,13 @@ test('runs of one name are told apart by when they ended', async () => {
   expect([...page.element.querySelectorAll('.inbox-items > li')].map((one) => one.querySelectorAll('time').length)).toEqual([1, 2, 2]);
 });
 
+test('below how a job ended it is not said again that it did', async () => {
+  inbox.tell('hello', 'Succeeded');
+  await open();
+  await openPanel();
+  expect(page.element.querySelector('.inbox-told')?.textContent).toMatch(/^hello succeededteam-a · \d+s ago$/);
+});
+
 test('where there are several clusters, an entry says of which one it is, and that it is one', async () => {
   page.unmount();
   page = render(
