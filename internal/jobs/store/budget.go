@@ -3,7 +3,6 @@ package store
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"fmt"
 	"maps"
 	"slices"
@@ -43,7 +42,7 @@ type spender struct {
 }
 
 // charge takes what is to be kept from the budgets of its namespaces, and marks what these have no room for.
-func (s *Store) charge(ctx context.Context, tx *sql.Tx, log Log, all []Kept) error {
+func (s *Store) charge(ctx context.Context, tx *Tx, log Log, all []Kept) error {
 	if s.budget == 0 || len(all) == 0 {
 		return nil
 	}
@@ -57,8 +56,7 @@ func (s *Store) charge(ctx context.Context, tx *sql.Tx, log Log, all []Kept) err
 		s.oneOf(w, "namespace", part)
 		w.add("log IN (SELECT id FROM logs WHERE cluster = ?)", log.Cluster)
 		w.add("span >= ?", now-budgetSpans)
-		rows, err := tx.QueryContext(ctx, s.dialect.bind("SELECT namespace, log, kind, span, bytes FROM kept_budgets "+w.String()), w.args...)
-		if err := scanEach(rows, err, func(scan Scan) error {
+		if err := tx.Each(ctx, func(scan Scan) error {
 			var of spender
 			var by, span, bytes int64
 			err := scan(&of.namespace, &by, &of.kind, &span, &bytes)
@@ -66,7 +64,7 @@ func (s *Store) charge(ctx context.Context, tx *sql.Tx, log Log, all []Kept) err
 				own[of] = bytes
 			}
 			return err
-		}); err != nil {
+		}, "SELECT namespace, log, kind, span, bytes FROM kept_budgets "+w.String(), w.args...); err != nil {
 			return fmt.Errorf("read budgets: %w", err)
 		}
 	}
@@ -92,7 +90,7 @@ func (s *Store) charge(ctx context.Context, tx *sql.Tx, log Log, all []Kept) err
 	for _, of := range slices.Compact(changed) {
 		rows = append(rows, []any{of.namespace, log.ID, string(of.kind), now, own[of]})
 	}
-	if err := s.insert(ctx, tx, "kept_budgets", budgetColumns, rows, s.dialect.upsert(budgetColumns[:4], budgetColumns[4:])); err != nil {
+	if err := tx.Insert(ctx, "kept_budgets", budgetColumns, rows, budgetColumns[:4], budgetColumns[4:]); err != nil {
 		return fmt.Errorf("write budgets: %w", err)
 	}
 	return nil
@@ -100,16 +98,16 @@ func (s *Store) charge(ctx context.Context, tx *sql.Tx, log Log, all []Kept) err
 
 // lockBudget keeps others from using the same row until the end of the transaction: of logs,
 // several are kept at a time.
-func (s *Store) lockBudget(ctx context.Context, tx *sql.Tx, log Log, k Kept) error {
+func (s *Store) lockBudget(ctx context.Context, tx *Tx, log Log, k Kept) error {
 	if s.budget == 0 {
 		return nil
 	}
 	key := []any{k.Namespace, log.ID, string(k.Kind.payer()), spanNow()}
-	if err := s.insert(ctx, tx, "kept_budgets", budgetColumns, [][]any{append(slices.Clone(key), 0)}, s.dialect.upsert(budgetColumns[:4], nil)); err != nil {
+	if err := tx.Insert(ctx, "kept_budgets", budgetColumns, [][]any{append(slices.Clone(key), 0)}, budgetColumns[:4], nil); err != nil {
 		return err
 	}
 	var bytes int64
-	return tx.QueryRowContext(ctx, s.dialect.bind("SELECT bytes FROM kept_budgets WHERE namespace = ? AND log = ? AND kind = ? AND span = ?"+s.dialect.locks()), key...).Scan(&bytes)
+	return tx.QueryRow(ctx, "SELECT bytes FROM kept_budgets WHERE namespace = ? AND log = ? AND kind = ? AND span = ?"+tx.Locks(), key...).Scan(&bytes)
 }
 
 // expireBudgets removes what counts no more.
@@ -120,8 +118,8 @@ func (s *Store) expireBudgets(ctx context.Context, log Log) error {
 	if some, err := s.texts(ctx, "SELECT namespace FROM kept_budgets "+w.String()+" LIMIT 1", w.args...); err != nil || len(some) == 0 {
 		return err
 	}
-	return s.remove(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		_, err := s.delete(ctx, tx, "kept_budgets", w)
+	return s.Transact(ctx, func(tx *Tx) error {
+		_, err := deleteFrom(ctx, tx, "kept_budgets", w)
 		return err
 	})
 }

@@ -44,7 +44,7 @@ func readCause(into **jobs.Cause, text sql.NullString) error {
 	return json.Unmarshal([]byte(text.String), into)
 }
 
-func (s *Store) writeCauses(ctx context.Context, tx *sql.Tx, log Log, causes []KnownCause) error {
+func (s *Store) writeCauses(ctx context.Context, tx *Tx, log Log, causes []KnownCause) error {
 	for _, c := range causes {
 		text, reason, err := causeRow(c.Cause)
 		if err != nil {
@@ -54,18 +54,18 @@ func (s *Store) writeCauses(ctx context.Context, tx *sql.Tx, log Log, causes []K
 		if err != nil {
 			return err
 		}
-		if _, err := s.exec(ctx, tx, "UPDATE transitions SET cause = ?, cause_reason = ? WHERE log = ? AND seq = ?", text, reason, log.ID, seq); err != nil {
+		if _, err := tx.Exec(ctx, "UPDATE transitions SET cause = ?, cause_reason = ? WHERE log = ? AND seq = ?", text, reason, log.ID, seq); err != nil {
 			return err
 		}
 		if c.Reason != "" {
-			if _, err := s.exec(ctx, tx, "UPDATE transitions SET reason = ?, message = ? WHERE log = ? AND seq = ? AND reason = ''", c.Reason, c.Message, log.ID, seq); err != nil {
+			if _, err := tx.Exec(ctx, "UPDATE transitions SET reason = ?, message = ? WHERE log = ? AND seq = ? AND reason = ''", c.Reason, c.Message, log.ID, seq); err != nil {
 				return err
 			}
 		}
 		if c.Ended == 0 {
 			continue
 		}
-		if _, err := s.exec(ctx, tx, "UPDATE jobs SET cause = ?, cause_reason = ? WHERE log = ? AND uid = ? AND state = ? AND ended = ?",
+		if _, err := tx.Exec(ctx, "UPDATE jobs SET cause = ?, cause_reason = ? WHERE log = ? AND uid = ? AND state = ? AND ended = ?",
 			text, reason, log.ID, c.UID, string(jobs.Deleted), int64(c.Ended)); err != nil {
 			return err
 		}
@@ -123,8 +123,8 @@ func (s *Store) explained(ctx context.Context, w *where, seqs []uint64, each fun
 // cameTo is the number of the transition of which a cause is known; 0: it is not there. A version
 // of a cluster that was restored may come again, so it is the last; and that a queue gave the job
 // up is another transition, which may have the same version.
-func (s *Store) cameTo(ctx context.Context, tx *sql.Tx, log Log, c KnownCause) (seq int64, err error) {
-	err = tx.QueryRowContext(ctx, s.dialect.bind("SELECT COALESCE(MAX(seq), 0) FROM transitions WHERE log = ? AND uid = ? AND version = ? AND to_state = ? AND from_state <> to_state"),
+func (s *Store) cameTo(ctx context.Context, tx *Tx, log Log, c KnownCause) (seq int64, err error) {
+	err = tx.QueryRow(ctx, "SELECT COALESCE(MAX(seq), 0) FROM transitions WHERE log = ? AND uid = ? AND version = ? AND to_state = ? AND from_state <> to_state",
 		log.ID, c.UID, int64(c.Version), string(c.To)).Scan(&seq)
 	return seq, err
 }

@@ -140,7 +140,7 @@ func copyTable(ctx context.Context, from, to *Store, t *Table) error {
 		if len(rows) == 0 {
 			break
 		}
-		if err := to.inTransaction(ctx, func(ctx context.Context, tx *sql.Tx) error { return to.insertCopied(ctx, tx, t, rows) }); err != nil {
+		if err := to.Transact(ctx, func(tx *Tx) error { return insertCopied(ctx, tx, t, rows) }); err != nil {
 			return err
 		}
 		after = t.keyOf(rows[len(rows)-1])
@@ -148,19 +148,19 @@ func copyTable(ctx context.Context, from, to *Store, t *Table) error {
 	if !t.generated {
 		return nil
 	}
-	return to.inTransaction(ctx, func(ctx context.Context, tx *sql.Tx) error { return to.dialect.numbersOn(ctx, tx, t.Name, t.Key[0]) })
+	return to.Transact(ctx, func(tx *Tx) error { return tx.numberOn(ctx, t.Name, t.Key[0]) })
 }
 
-func (s *Store) insertCopied(ctx context.Context, tx *sql.Tx, t *Table, rows [][]any) error {
+func insertCopied(ctx context.Context, tx *Tx, t *Table, rows [][]any) error {
 	suffix := ""
 	if t.seeded {
-		suffix = s.dialect.upsert(t.Key, t.names())
+		suffix = tx.dialect.upsert(t.Key, t.names())
 	}
 	into := "INSERT INTO " + t.Name + " (" + strings.Join(t.names(), ", ") + ") "
 	if t.generated {
-		into += s.dialect.given()
+		into += tx.dialect.given()
 	}
-	return s.insertValues(ctx, tx, into, len(t.Columns), rows, suffix)
+	return tx.insertValues(ctx, into, len(t.Columns), rows, suffix)
 }
 
 // rowsAfter are rows that follow a key, in its order.

@@ -47,8 +47,8 @@ type dialect interface {
 	rewritesIndexes() bool
 	// given follows the columns of an INSERT that says itself what the database otherwise numbers.
 	given() string
-	// numbersOn makes the database number the rows of a table behind those that were given.
-	numbersOn(ctx context.Context, tx *sql.Tx, table, column string) error
+	// numbersOn makes the database number the rows of a table behind those that were given; empty: it does so by itself.
+	numbersOn(table, column string) (statement string)
 	// row is what finds a row of a log at once: its key, or something better.
 	row(key string) string
 	// lock is taken by the gateway that changes the schema. It may outlast the transaction, until unlock.
@@ -82,7 +82,7 @@ func (d sqlite) led(table, index string, _ *where) (string, []any) { return tabl
 
 func (sqlite) given() string { return "" }
 
-func (sqlite) numbersOn(context.Context, *sql.Tx, string, string) error { return nil }
+func (sqlite) numbersOn(string, string) string { return "" }
 
 func (sqlite) alone() bool { return true }
 
@@ -149,9 +149,8 @@ func (postgres) led(table, _ string, w *where) (string, []any) {
 
 func (postgres) given() string { return "OVERRIDING SYSTEM VALUE " }
 
-func (postgres) numbersOn(ctx context.Context, tx *sql.Tx, table, column string) error {
-	_, err := tx.ExecContext(ctx, "SELECT setval(pg_get_serial_sequence('"+table+"', '"+column+"'), MAX("+column+")) FROM "+table)
-	return err
+func (postgres) numbersOn(table, column string) string {
+	return "SELECT setval(pg_get_serial_sequence('" + table + "', '" + column + "'), MAX(" + column + ")) FROM " + table
 }
 
 func (postgres) alone() bool { return false }
@@ -219,7 +218,7 @@ func (d mariadb) led(table, index string, _ *where) (string, []any) { return tab
 
 func (mariadb) given() string { return "" }
 
-func (mariadb) numbersOn(context.Context, *sql.Tx, string, string) error { return nil }
+func (mariadb) numbersOn(string, string) string { return "" }
 
 func (mariadb) alone() bool { return false }
 

@@ -107,8 +107,8 @@ func (s *Store) take(ctx context.Context, from *budget.Queue) (release func(), e
 	return release, err
 }
 
-// inTransaction does something in a transaction, in its quotaOwner's turn.
-func (s *Store) inTransaction(ctx context.Context, do func(ctx context.Context, tx *sql.Tx) error) (failed error) {
+// transact does something in a transaction, in its quotaOwner's turn.
+func (s *Store) transact(ctx context.Context, do func(tx *Tx) error) (failed error) {
 	ctx, span := s.tracer.Start(ctx, "database transaction", trace.SpanKindClient)
 	span.Set("kubecast.for", classes[s.quotaOwner.class])
 	defer func() { span.EndWith(failed) }()
@@ -127,7 +127,8 @@ func (s *Store) inTransaction(ctx context.Context, do func(ctx context.Context, 
 		return err
 	}
 	defer tx.Rollback() //nolint:errcheck // nothing to do where it was committed
-	if err := do(ctx, tx); err != nil {
+	ends, _ := ctx.Deadline()
+	if err := do(&Tx{s.dialect, tx, ends}); err != nil {
 		return err
 	}
 	return tx.Commit()
@@ -140,7 +141,7 @@ func (s *Store) execute(ctx context.Context, statement string, args ...any) (cha
 		return 0, err
 	}
 	defer release()
-	result, err := s.exec(ctx, db, statement, args...)
+	result, err := db.ExecContext(ctx, s.dialect.bind(statement), args...)
 	if err != nil {
 		return 0, err
 	}

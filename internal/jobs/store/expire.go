@@ -36,7 +36,7 @@ func (s *Store) Expire(ctx context.Context, log Log, before jobs.Time, limit int
 			return removed, err
 		}
 		removed.More = len(pods) == runsAtOnceRemoved
-		err = s.remove(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
+		err = s.Transact(ctx, func(tx *Tx) (err error) {
 			removed.Runs, err = s.removeRuns(ctx, tx, log.ID, pods) // nobody was told of them, so no position becomes too old
 			return err
 		})
@@ -53,7 +53,7 @@ func (s *Store) Expire(ctx context.Context, log Log, before jobs.Time, limit int
 	if err != nil {
 		return removed, err
 	}
-	err = s.remove(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
+	err = s.Transact(ctx, func(tx *Tx) (err error) {
 		if err = s.expireRuns(ctx, tx, runs); err != nil {
 			return err
 		}
@@ -66,35 +66,30 @@ func (s *Store) Expire(ctx context.Context, log Log, before jobs.Time, limit int
 	return removed, err
 }
 
-// remove removes something in a transaction.
-func (s *Store) remove(ctx context.Context, do func(context.Context, *sql.Tx) error) error {
-	return again(ctx, func() error { return s.inTransaction(ctx, do) })
-}
-
 // expire removes jobs that were deleted, of which nothing is written any more.
-func (s *Store) expire(ctx context.Context, tx *sql.Tx, log Log, uids []string) (jobs, transitions int, err error) {
+func (s *Store) expire(ctx context.Context, tx *Tx, log Log, uids []string) (jobs, transitions int, err error) {
 	w := &where{}
 	w.add("log = ?", log.ID)
 	oneOf(w, "uid", uids)
 	var highest sql.NullInt64
-	if err := tx.QueryRowContext(ctx, s.dialect.bind("SELECT MAX(seq) FROM transitions "+w.String()), w.args...).Scan(&highest); err != nil {
+	if err := tx.QueryRow(ctx, "SELECT MAX(seq) FROM transitions "+w.String(), w.args...).Scan(&highest); err != nil {
 		return 0, 0, err
 	}
-	if jobs, err = s.delete(ctx, tx, "jobs", w); err != nil {
+	if jobs, err = deleteFrom(ctx, tx, "jobs", w); err != nil {
 		return 0, 0, err
 	}
-	if transitions, err = s.delete(ctx, tx, "transitions", w); err != nil {
+	if transitions, err = deleteFrom(ctx, tx, "transitions", w); err != nil {
 		return 0, 0, err
 	}
 	for _, table := range []string{"runs", "totals"} { // of runs that were written after those that are removed were looked for: pods may outlive their job
-		if _, err = s.delete(ctx, tx, table, w); err != nil {
+		if _, err = deleteFrom(ctx, tx, table, w); err != nil {
 			return 0, 0, err
 		}
 	}
-	if _, err = s.delete(ctx, tx, "kept", w); err != nil { // after the jobs: who keeps something of one holds its row
+	if _, err = deleteFrom(ctx, tx, "kept", w); err != nil { // after the jobs: who keeps something of one holds its row
 		return 0, 0, err
 	}
-	_, err = s.exec(ctx, tx, `UPDATE logs SET expired = ? WHERE id = ? AND expired < ?`, highest.Int64, log.ID, highest.Int64)
+	_, err = tx.Exec(ctx, `UPDATE logs SET expired = ? WHERE id = ? AND expired < ?`, highest.Int64, log.ID, highest.Int64)
 	return jobs, transitions, err
 }
 
@@ -126,13 +121,13 @@ func (s *Store) someRuns(ctx context.Context, w *where) (runs []removable, err e
 
 // expireRuns removes runs. The logs of pods come first, as they do for those who write there: of
 // two that have the same locks in another order, one would be undone.
-func (s *Store) expireRuns(ctx context.Context, tx *sql.Tx, runs []removable) error {
+func (s *Store) expireRuns(ctx context.Context, tx *Tx, runs []removable) error {
 	highest, in := map[int64]int64{}, map[int64][]string{}
 	for _, r := range runs {
 		highest[r.pods], in[r.log] = max(highest[r.pods], r.seq), append(in[r.log], r.pod)
 	}
 	for pods, seq := range highest {
-		if _, err := s.exec(ctx, tx, `UPDATE logs SET expired = ? WHERE id = ? AND expired < ?`, seq, pods, seq); err != nil {
+		if _, err := tx.Exec(ctx, `UPDATE logs SET expired = ? WHERE id = ? AND expired < ?`, seq, pods, seq); err != nil {
 			return err
 		}
 	}
@@ -145,11 +140,11 @@ func (s *Store) expireRuns(ctx context.Context, tx *sql.Tx, runs []removable) er
 }
 
 // removeRuns removes the rows of pods.
-func (s *Store) removeRuns(ctx context.Context, tx *sql.Tx, log int64, pods []string) (int, error) {
+func (s *Store) removeRuns(ctx context.Context, tx *Tx, log int64, pods []string) (int, error) {
 	w := &where{}
 	w.add("log = ?", log)
 	oneOf(w, "pod", pods)
-	return s.delete(ctx, tx, "runs", w)
+	return deleteFrom(ctx, tx, "runs", w)
 }
 
 // texts are what a question finds in its only column.

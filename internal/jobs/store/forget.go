@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"math"
 
@@ -48,7 +47,7 @@ func (s *Store) Forget(ctx context.Context, log Log, since jobs.Time, limit int)
 	if err != nil {
 		return removed, err
 	}
-	err = s.remove(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err = s.Transact(ctx, func(tx *Tx) error {
 		removed, err = s.forget(ctx, tx, log, since, uids, runs, len(uids) < limit)
 		return err
 	})
@@ -67,14 +66,11 @@ func (s *Store) runsToForget(ctx context.Context, log Log, uids []string) ([]rem
 }
 
 // forget removes jobs of a log, and if these are its last, the log.
-func (s *Store) forget(ctx context.Context, tx *sql.Tx, log Log, since jobs.Time, uids []string, runs []removable, last bool) (removed Removed, err error) {
+func (s *Store) forget(ctx context.Context, tx *Tx, log Log, since jobs.Time, uids []string, runs []removable, last bool) (removed Removed, err error) {
 	// A recorder that takes the log waits for the end of this transaction, or comes before it. Of
 	// no job it is known from now on that it had no runs.
-	result, err := s.exec(ctx, tx, "UPDATE logs SET holder = '', whole_since = ? WHERE id = ? AND "+unused, int64(math.MaxInt64), log.ID, int64(since), int64(since))
-	if err != nil {
-		return removed, err
-	}
-	if n, err := result.RowsAffected(); err != nil || n == 0 {
+	n, err := tx.Exec(ctx, "UPDATE logs SET holder = '', whole_since = ? WHERE id = ? AND "+unused, int64(math.MaxInt64), log.ID, int64(since), int64(since))
+	if err != nil || n == 0 {
 		return removed, err
 	}
 	if log.Resource == RunsResource { // whose jobs stay
@@ -93,16 +89,16 @@ func (s *Store) forget(ctx context.Context, tx *sql.Tx, log Log, since jobs.Time
 		w := &where{}
 		w.add("log = ?", log.ID)
 		oneOf(w, "uid", uids)
-		if removed.Jobs, err = s.delete(ctx, tx, "jobs", w); err != nil {
+		if removed.Jobs, err = deleteFrom(ctx, tx, "jobs", w); err != nil {
 			return removed, err
 		}
-		if removed.Transitions, err = s.delete(ctx, tx, "transitions", w); err != nil {
+		if removed.Transitions, err = deleteFrom(ctx, tx, "transitions", w); err != nil {
 			return removed, err
 		}
-		if _, err = s.delete(ctx, tx, "kept", w); err != nil {
+		if _, err = deleteFrom(ctx, tx, "kept", w); err != nil {
 			return removed, err
 		}
-		if _, err = s.delete(ctx, tx, "totals", w); err != nil {
+		if _, err = deleteFrom(ctx, tx, "totals", w); err != nil {
 			return removed, err
 		}
 	}
@@ -110,22 +106,19 @@ func (s *Store) forget(ctx context.Context, tx *sql.Tx, log Log, since jobs.Time
 		for _, table := range []string{"transitions", "jobs", "runs", "kept", "kept_budgets", "totals", "spans"} { // but for the last there should be none
 			w := &where{}
 			w.add("log = ?", log.ID)
-			if _, err := s.delete(ctx, tx, table, w); err != nil {
+			if _, err := deleteFrom(ctx, tx, table, w); err != nil {
 				return removed, err
 			}
 		}
-		if _, err := s.exec(ctx, tx, "DELETE FROM logs WHERE id = ?", log.ID); err != nil {
+		if _, err := tx.Exec(ctx, "DELETE FROM logs WHERE id = ?", log.ID); err != nil {
 			return removed, err
 		}
 	}
 	return removed, nil
 }
 
-func (s *Store) delete(ctx context.Context, tx *sql.Tx, table string, w *where) (int, error) {
-	result, err := s.exec(ctx, tx, "DELETE FROM "+table+" "+w.String(), w.args...)
-	if err != nil {
-		return 0, err
-	}
-	n, err := result.RowsAffected()
+// deleteFrom removes rows of a table, and returns how many.
+func deleteFrom(ctx context.Context, tx *Tx, table string, w *where) (int, error) {
+	n, err := tx.Exec(ctx, "DELETE FROM "+table+" "+w.String(), w.args...)
 	return int(n), err
 }

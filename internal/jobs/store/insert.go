@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,34 +13,34 @@ import (
 var insertSizes = []int{100, 64, 32, 16, 8, 4, 2, 1}
 
 // insert inserts rows; the suffix says what becomes of those that are there already.
-func (s *Store) insert(ctx context.Context, tx *sql.Tx, table string, columns []string, rows [][]any, suffix string) error {
+func (t *Tx) insert(ctx context.Context, table string, columns []string, rows [][]any, suffix string) error {
 	into := "INSERT INTO " + table + " (" + strings.Join(columns, ", ") + ") "
-	if s.dialect.arrays() {
+	if t.dialect.arrays() {
 		for part := range slices.Chunk(rows, arraySize) {
 			selected, args, ok := arrays(len(columns), part)
 			if !ok {
-				return s.insertValues(ctx, tx, into, len(columns), rows, suffix)
+				return t.insertValues(ctx, into, len(columns), rows, suffix)
 			}
-			if _, err := s.exec(ctx, tx, into+selected+suffix, args...); err != nil {
+			if _, err := t.Exec(ctx, into+selected+suffix, args...); err != nil {
 				return err
 			}
 			rows = rows[len(part):]
 		}
 		return nil
 	}
-	return s.insertValues(ctx, tx, into, len(columns), rows, suffix)
+	return t.insertValues(ctx, into, len(columns), rows, suffix)
 }
 
 // insertBytes bounds the texts and bytes of one statement of several rows. Servers refuse a
 // statement that is too large: MariaDB one of 16 MB.
 const insertBytes = 4 << 20
 
-func (s *Store) insertValues(ctx context.Context, tx *sql.Tx, into string, columns int, rows [][]any, suffix string) error {
+func (t *Tx) insertValues(ctx context.Context, into string, columns int, rows [][]any, suffix string) error {
 	one := "(?" + strings.Repeat(", ?", columns-1) + ")"
 	for len(rows) > 0 {
 		size := insertSizes[slices.IndexFunc(insertSizes, func(size int) bool { return size == 1 || size <= len(rows) && fits(rows[:size]) })]
 		statement := into + "VALUES " + one + strings.Repeat(", "+one, size-1) + suffix
-		if _, err := s.exec(ctx, tx, statement, slices.Concat(rows[:size]...)...); err != nil {
+		if _, err := t.Exec(ctx, statement, slices.Concat(rows[:size]...)...); err != nil {
 			return err
 		}
 		rows = rows[size:]

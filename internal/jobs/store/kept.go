@@ -103,7 +103,7 @@ func Unpack(data []byte) ([]byte, error) {
 var keptColumns = strings.Fields("log uid kind at data")
 
 // writeKept writes what is kept of jobs, each once, in place of what was kept of them before.
-func (s *Store) writeKept(ctx context.Context, tx *sql.Tx, log Log, all []Kept) error {
+func (s *Store) writeKept(ctx context.Context, tx *Tx, log Log, all []Kept) error {
 	rows := make([][]any, len(all))
 	for i, k := range all {
 		if k.Over {
@@ -111,7 +111,7 @@ func (s *Store) writeKept(ctx context.Context, tx *sql.Tx, log Log, all []Kept) 
 		}
 		rows[i] = []any{log.ID, k.UID, string(k.Kind), int64(k.At), k.Data}
 	}
-	return s.insert(ctx, tx, "kept", keptColumns, rows, s.dialect.upsert(keptColumns[:3], keptColumns[3:]))
+	return tx.Insert(ctx, "kept", keptColumns, rows, keptColumns[:3], keptColumns[3:])
 }
 
 // Keep keeps something of a job in a transaction of its own, in place of what was kept of that kind
@@ -120,11 +120,9 @@ func (s *Store) writeKept(ctx context.Context, tx *sql.Tx, log Log, all []Kept) 
 // of the same end stays then.
 func (s *Store) Keep(ctx context.Context, log Log, k Kept) error {
 	over := false
-	err := again(ctx, func() error {
-		return s.inTransaction(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
-			over, err = s.keep(ctx, tx, log, k)
-			return err
-		})
+	err := s.Transact(ctx, func(tx *Tx) (err error) {
+		over, err = s.keep(ctx, tx, log, k)
+		return err
 	})
 	if err == nil && over {
 		err = ErrOverBudget
@@ -135,9 +133,9 @@ func (s *Store) Keep(ctx context.Context, log Log, k Kept) error {
 	return nil
 }
 
-func (s *Store) keep(ctx context.Context, tx *sql.Tx, log Log, k Kept) (over bool, err error) {
+func (s *Store) keep(ctx context.Context, tx *Tx, log Log, k Kept) (over bool, err error) {
 	var there int
-	err = tx.QueryRowContext(ctx, s.dialect.bind("SELECT 1 FROM jobs WHERE log = ? AND uid = ?"+s.dialect.locks()), log.ID, k.UID).Scan(&there)
+	err = tx.QueryRow(ctx, "SELECT 1 FROM jobs WHERE log = ? AND uid = ?"+tx.Locks(), log.ID, k.UID).Scan(&there)
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil
 	}
@@ -148,7 +146,7 @@ func (s *Store) keep(ctx context.Context, tx *sql.Tx, log Log, k Kept) (over boo
 		return false, err
 	}
 	var at jobs.Time
-	err = tx.QueryRowContext(ctx, s.dialect.bind("SELECT at, LENGTH(data) FROM kept WHERE log = ? AND uid = ? AND kind = ?"), log.ID, k.UID, string(k.Kind)).Scan(&at, &k.replaces)
+	err = tx.QueryRow(ctx, "SELECT at, LENGTH(data) FROM kept WHERE log = ? AND uid = ? AND kind = ?", log.ID, k.UID, string(k.Kind)).Scan(&at, &k.replaces)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return false, err
 	}
@@ -171,20 +169,19 @@ func (s *Store) keep(ctx context.Context, tx *sql.Tx, log Log, k Kept) (over boo
 
 // dropPodLogs removes the oldest ends of logs of a job's pods that are more than a job may have, and before these what
 // says that one was not kept. The transaction holds the job's row, so nobody else adds one meanwhile.
-func (s *Store) dropPodLogs(ctx context.Context, tx *sql.Tx, log Log, uid string) error {
+func (s *Store) dropPodLogs(ctx context.Context, tx *Tx, log Log, uid string) error {
 	var kinds []string // the first are to stay
-	rows, err := tx.QueryContext(ctx, s.dialect.bind("SELECT kind FROM kept WHERE log = ? AND uid = ? AND kind > ? AND kind < ? "+
-		"ORDER BY CASE WHEN LENGTH(data) > ? THEN 0 ELSE 1 END, at DESC, kind"), log.ID, uid, ofPods, "log0", len(notKept)) // 0 is behind /
-	if err := scanEach(rows, err, func(scan Scan) error {
+	if err := tx.Each(ctx, func(scan Scan) error {
 		var kind string
 		err := scan(&kind)
 		kinds = append(kinds, kind)
 		return err
-	}); err != nil {
+	}, "SELECT kind FROM kept WHERE log = ? AND uid = ? AND kind > ? AND kind < ? "+
+		"ORDER BY CASE WHEN LENGTH(data) > ? THEN 0 ELSE 1 END, at DESC, kind", log.ID, uid, ofPods, "log0", len(notKept)); err != nil { // 0 is behind /
 		return err
 	}
 	for _, kind := range kinds[min(len(kinds), MostPodLogs):] {
-		if _, err := tx.ExecContext(ctx, s.dialect.bind("DELETE FROM kept WHERE log = ? AND uid = ? AND kind = ?"), log.ID, uid, kind); err != nil {
+		if _, err := tx.Exec(ctx, "DELETE FROM kept WHERE log = ? AND uid = ? AND kind = ?", log.ID, uid, kind); err != nil {
 			return err
 		}
 	}

@@ -126,15 +126,7 @@ type Writer interface {
 // which: the log has to be found again. If writers and others have got into each other's way, it is
 // tried again.
 func (s *Store) Write(ctx context.Context, log Log, b Batch) (next Log, err error) {
-	err = again(ctx, func() error {
-		next, err = s.write(ctx, log, b)
-		return err
-	})
-	return next, err
-}
-
-func (s *Store) write(ctx context.Context, log Log, b Batch) (next Log, err error) {
-	err = s.inTransaction(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err = s.Transact(ctx, func(tx *Tx) error {
 		next, err = s.writeIn(ctx, tx, log, b)
 		return err
 	})
@@ -147,17 +139,15 @@ func (s *Store) write(ctx context.Context, log Log, b Batch) (next Log, err erro
 	return next, nil
 }
 
-func (s *Store) writeIn(ctx context.Context, tx *sql.Tx, log Log, b Batch) (Log, error) {
+func (s *Store) writeIn(ctx context.Context, tx *Tx, log Log, b Batch) (Log, error) {
 	next := log
 	next.Version, next.Seq = b.To, log.Seq+uint64(len(b.Transitions)+len(b.Runs))
-	result, err := s.exec(ctx, tx, `UPDATE logs SET version = ?, seq = ?, moved = `+s.dialect.now()+` WHERE id = ? AND version = ? AND seq = ?`,
+	n, err := tx.Exec(ctx, `UPDATE logs SET version = ?, seq = ?, moved = `+tx.Now()+` WHERE id = ? AND version = ? AND seq = ?`,
 		int64(next.Version), int64(next.Seq), log.ID, int64(log.Version), int64(log.Seq))
 	if err != nil {
 		return log, fmt.Errorf("move the log: %w", err)
 	}
-	if n, err := result.RowsAffected(); err != nil {
-		return log, fmt.Errorf("move the log: %w", err)
-	} else if n == 0 {
+	if n == 0 {
 		return log, ErrMoved
 	}
 	seq := log.Seq
@@ -172,7 +162,7 @@ func (s *Store) writeIn(ctx context.Context, tx *sql.Tx, log Log, b Batch) (Log,
 		rows = append(rows, []any{log.ID, int64(seq), t.UID, t.Namespace, t.Name, int64(t.Version), string(t.From), string(t.To), int64(t.At),
 			int64(t.Observed), asInt(t.Late), t.Attempt, t.Reason, t.Message, t.Owner, t.Queue, known(t.NamespaceUID), cause, reason})
 	}
-	if err := s.insert(ctx, tx, "transitions", transitionColumns, rows, ""); err != nil {
+	if err := tx.Insert(ctx, "transitions", transitionColumns, rows, nil, nil); err != nil {
 		return log, fmt.Errorf("write transitions: %w", err)
 	}
 	if err := s.block(ctx, tx, log, next.Seq); err != nil {
@@ -186,7 +176,7 @@ func (s *Store) writeIn(ctx context.Context, tx *sql.Tx, log Log, b Batch) (Log,
 		}
 		rows = append(rows, row)
 	}
-	if err := s.insert(ctx, tx, "jobs", jobColumns, rows, s.dialect.upsert(jobColumns[:2], jobColumns[2:])); err != nil {
+	if err := tx.Insert(ctx, "jobs", jobColumns, rows, jobColumns[:2], jobColumns[2:]); err != nil {
 		return log, fmt.Errorf("write jobs: %w", err)
 	}
 	if err := s.writeCauses(ctx, tx, log, b.Causes); err != nil {
@@ -203,7 +193,7 @@ func (s *Store) writeIn(ctx context.Context, tx *sql.Tx, log Log, b Batch) (Log,
 	}
 	if len(b.Transitions) > 0 {
 		for _, w := range s.writers {
-			if err := w.Write(ctx, &Tx{store: s, tx: tx}, log, b); err != nil {
+			if err := w.Write(ctx, tx, log, b); err != nil {
 				return log, fmt.Errorf("write what follows: %w", err)
 			}
 		}
@@ -292,13 +282,4 @@ func asInt(b bool) int {
 		return 1
 	}
 	return 0
-}
-
-// executor is a database or a transaction.
-type executor interface {
-	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
-}
-
-func (s *Store) exec(ctx context.Context, on executor, query string, args ...any) (sql.Result, error) {
-	return on.ExecContext(ctx, s.dialect.bind(query), args...)
 }

@@ -33,7 +33,7 @@ func TestRowsOfBeforeAreNotTheNextNamespaces(t *testing.T) {
 				VALUES (?, 1, 'u', 'blue', 'old', 2, 'Running', 'Deleted', 9000, 9000, 0, 1, '', '', 'alice', '')`,
 			`UPDATE logs SET seq = 1, version = 2 WHERE id = ?`,
 		} {
-			if _, err := s.exec(t.Context(), s.writes, statement, log.ID); err != nil {
+			if _, err := s.writes.ExecContext(t.Context(), s.dialect.bind(statement), log.ID); err != nil {
 				t.Fatal(err)
 			}
 		}

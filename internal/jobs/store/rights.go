@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"strings"
@@ -19,8 +18,8 @@ var errUndo = errors.New("undone")
 // It changes nothing: each right is tried with a statement that finds no row.
 func (s *Store) Missing(ctx context.Context) (missing []string, err error) {
 	try := func(right, statement string) error {
-		err := s.inTransaction(ctx, func(ctx context.Context, tx *sql.Tx) error {
-			if _, err := s.exec(ctx, tx, statement); err != nil {
+		err := s.Transact(ctx, func(tx *Tx) error {
+			if _, err := tx.Exec(ctx, statement); err != nil {
 				return err
 			}
 			return errUndo

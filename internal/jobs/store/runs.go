@@ -81,7 +81,7 @@ func number(n *int64) any {
 
 // writeRuns writes runs with their numbers, which begin behind the log's. A run whose job has
 // become known moves to its job's log.
-func (s *Store) writeRuns(ctx context.Context, tx *sql.Tx, pods Log, b Batch) error {
+func (s *Store) writeRuns(ctx context.Context, tx *Tx, pods Log, b Batch) error {
 	places, err := s.countWritten(ctx, tx, b.Runs)
 	if err != nil {
 		return err
@@ -103,15 +103,15 @@ func (s *Store) writeRuns(ctx context.Context, tx *sql.Tx, pods Log, b Batch) er
 		}
 	}
 	if err := s.inParts(pods.ID, "pod", moved, func(w *where) error {
-		_, err := s.delete(ctx, tx, "runs", w)
+		_, err := deleteFrom(ctx, tx, "runs", w)
 		return err
 	}); err != nil {
 		return err
 	}
-	if err := s.insert(ctx, tx, "runs", runColumns, rows, s.dialect.upsert(runColumns[:2], runColumns[2:])); err != nil {
+	if err := tx.Insert(ctx, "runs", runColumns, rows, runColumns[:2], runColumns[2:]); err != nil {
 		return err
 	}
-	if err := s.insert(ctx, tx, "runs", runColumns, staying, s.dialect.upsert(runColumns[:2], changingColumns)); err != nil {
+	if err := tx.Insert(ctx, "runs", runColumns, staying, runColumns[:2], changingColumns); err != nil {
 		return err
 	}
 	for part := range slices.Chunk(b.Gone, batchOfKeys) {
@@ -123,7 +123,7 @@ func (s *Store) writeRuns(ctx context.Context, tx *sql.Tx, pods Log, b Batch) er
 			w := &where{}
 			w.add("log = ?", log)
 			oneOf(w, "pod", in[log])
-			if _, err := s.exec(ctx, tx, "UPDATE runs SET gone = ? "+w.String(), append([]any{int64(at)}, w.args...)...); err != nil {
+			if _, err := tx.Exec(ctx, "UPDATE runs SET gone = ? "+w.String(), append([]any{int64(at)}, w.args...)...); err != nil {
 				return err
 			}
 		}

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"maps"
@@ -384,7 +383,7 @@ func TestARunThatIsWrittenWhileItsJobIsRemovedGoesWithIt(t *testing.T) {
 		pods = write(t, s, pods, Batch{To: 5, Runs: []*Run{podOf("before", log.ID, "u", 1)}})
 		var expiring sync.WaitGroup
 		defer expiring.Wait()
-		if err := s.For(Recorder("pods")).inTransaction(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		if err := s.For(Recorder("pods")).Transact(ctx, func(tx *Tx) error {
 			if _, err := s.writeIn(ctx, tx, pods, Batch{To: 6, Runs: []*Run{podOf("meanwhile", log.ID, "u", 1)}}); err != nil {
 				return err
 			}

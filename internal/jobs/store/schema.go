@@ -92,27 +92,28 @@ func (s *Store) create(ctx context.Context, conn *sql.Conn) error {
 
 // migrateOnce does one migration, in a transaction if the database has transactions for schemas.
 func (s *Store) migrateOnce(ctx context.Context, conn *sql.Conn) (done bool, err error) {
-	tx, err := conn.BeginTx(ctx, nil)
+	begun, err := conn.BeginTx(ctx, nil)
 	if err != nil {
 		return false, fmt.Errorf("migrate: %w", err)
 	}
-	defer tx.Rollback() //nolint:errcheck // nothing to do where it was committed
+	defer begun.Rollback() //nolint:errcheck // nothing to do where it was committed
+	tx := &Tx{dialect: s.dialect, tx: begun}
 	var version int
-	if err := tx.QueryRowContext(ctx, `SELECT version FROM history_schema WHERE id = 1`).Scan(&version); err != nil {
+	if err := tx.QueryRow(ctx, `SELECT version FROM history_schema WHERE id = 1`).Scan(&version); err != nil {
 		return false, fmt.Errorf("migrate: %w", err)
 	}
 	if version >= s.known() {
 		return true, nil
 	}
 	for _, statement := range migrations[version] {
-		if _, err := tx.ExecContext(ctx, s.dialect.types().Replace(statement)); err != nil && !isThere(err) {
+		if _, err := tx.Exec(ctx, s.dialect.types().Replace(statement)); err != nil && !isThere(err) {
 			return false, fmt.Errorf("migrate to version %d: %w", version+1, err)
 		}
 	}
-	if _, err := tx.ExecContext(ctx, s.dialect.bind(`UPDATE history_schema SET version = ?, readable_from = ?, changed_by = ? WHERE id = 1`), version+1, readableFrom(version+1), s.release); err != nil {
+	if _, err := tx.Exec(ctx, `UPDATE history_schema SET version = ?, readable_from = ?, changed_by = ? WHERE id = 1`, version+1, readableFrom(version+1), s.release); err != nil {
 		return false, fmt.Errorf("migrate to version %d: %w", version+1, err)
 	}
-	if err := tx.Commit(); err != nil {
+	if err := begun.Commit(); err != nil {
 		return false, fmt.Errorf("migrate to version %d: %w", version+1, err)
 	}
 	return false, nil

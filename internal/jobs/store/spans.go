@@ -40,14 +40,14 @@ const blockSize = 1000
 
 // block writes the spans of time of the blocks that a batch completes. So pages of the past need not look through what
 // came after.
-func (s *Store) block(ctx context.Context, tx *sql.Tx, log Log, to uint64) error {
+func (s *Store) block(ctx context.Context, tx *Tx, log Log, to uint64) error {
 	for block := log.Seq / blockSize; block < to/blockSize; block++ {
 		var least, most sql.NullInt64
-		if err := tx.QueryRowContext(ctx, s.dialect.bind("SELECT MIN(at), MAX(at) FROM transitions WHERE log = ? AND seq > ? AND seq <= ?"),
+		if err := tx.QueryRow(ctx, "SELECT MIN(at), MAX(at) FROM transitions WHERE log = ? AND seq > ? AND seq <= ?",
 			log.ID, int64(block*blockSize), int64((block+1)*blockSize)).Scan(&least, &most); err != nil {
 			return err
 		}
-		if _, err := s.exec(ctx, tx, "INSERT INTO spans (log, block, least, most) VALUES (?, ?, ?, ?)", log.ID, int64(block), least.Int64, most.Int64); err != nil {
+		if _, err := tx.Exec(ctx, "INSERT INTO spans (log, block, least, most) VALUES (?, ?, ?, ?)", log.ID, int64(block), least.Int64, most.Int64); err != nil {
 			return err
 		}
 	}

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"os"
@@ -155,7 +154,7 @@ func TestACopyThatBrokeOffGoesOnAndMixesNothing(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := to.inTransaction(t.Context(), func(ctx context.Context, tx *sql.Tx) error { return to.insertCopied(ctx, tx, &t0, rows) }); err != nil {
+			if err := to.Transact(t.Context(), func(tx *Tx) error { return insertCopied(t.Context(), tx, &t0, rows) }); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -36,7 +36,7 @@ func (c runChange) of() jobOf { return jobOf{c.log, c.run.Job.UID} }
 
 // countRuns changes the totals of the jobs of runs. The log of pods that numbers these is locked,
 // so nobody else changes them.
-func (s *Store) countRuns(ctx context.Context, tx *sql.Tx, changes []runChange) error {
+func (s *Store) countRuns(ctx context.Context, tx *Tx, changes []runChange) error {
 	totals, uids := map[jobOf]*jobs.Total{}, map[int64][]string{}
 	for _, c := range changes {
 		if of := c.of(); totals[of] == nil {
@@ -47,15 +47,14 @@ func (s *Store) countRuns(ctx context.Context, tx *sql.Tx, changes []runChange) 
 	for _, log := range slices.Sorted(maps.Keys(uids)) {
 		slices.Sort(uids[log]) // all lock rows in one order
 		if err := s.inParts(log, "uid", uids[log], func(w *where) error {
-			rows, err := tx.QueryContext(ctx, s.dialect.bind("SELECT uid, total FROM totals "+w.String()), w.args...)
-			return scanEach(rows, err, func(scan Scan) error {
+			return tx.Each(ctx, func(scan Scan) error {
 				of, text := jobOf{log: log}, ""
 				if err := scan(&of.uid, &text); err != nil {
 					return err
 				}
 				texts[of] = text
 				return json.Unmarshal([]byte(text), totals[of])
-			})
+			}, "SELECT uid, total FROM totals "+w.String(), w.args...)
 		}); err != nil {
 			return fmt.Errorf("read totals: %w", err)
 		}
@@ -90,7 +89,7 @@ func (s *Store) countRuns(ctx context.Context, tx *sql.Tx, changes []runChange) 
 			rows = append(rows, []any{log, uid, int64(totals[of].First), until, string(text)})
 		}
 	}
-	if err := s.insert(ctx, tx, "totals", totalColumns, rows, s.dialect.upsert(totalColumns[:2], totalColumns[2:])); err != nil {
+	if err := tx.Insert(ctx, "totals", totalColumns, rows, totalColumns[:2], totalColumns[2:]); err != nil {
 		return fmt.Errorf("write totals: %w", err)
 	}
 	return nil
@@ -126,10 +125,9 @@ func (r *Run) place(pods Log) runPlace {
 const placedColumns = "pod, pods, namespace, name, owner, queue, created, gone, "
 
 // runsBefore are the runs of pods in a log of jobs as a transaction finds them, and where they are, by pod.
-func (s *Store) runsBefore(ctx context.Context, tx *sql.Tx, log int64, pods []string, places map[string]runPlace) (found []runChange, err error) {
+func (s *Store) runsBefore(ctx context.Context, tx *Tx, log int64, pods []string, places map[string]runPlace) (found []runChange, err error) {
 	err = s.inParts(log, "pod", pods, func(w *where) error {
-		rows, err := tx.QueryContext(ctx, s.dialect.bind("SELECT "+placedColumns+countedColumns+" FROM runs "+w.String()), w.args...)
-		return scanEach(rows, err, func(scan Scan) error {
+		return tx.Each(ctx, func(scan Scan) error {
 			pod, at := "", runPlace{log: log}
 			r, err := scanCounted(scan, &pod, &at.pods, &at.namespace, &at.name, &at.owner, &at.queue, &at.created, &at.gone)
 			if err != nil {
@@ -139,14 +137,14 @@ func (s *Store) runsBefore(ctx context.Context, tx *sql.Tx, log int64, pods []st
 			places[pod] = at
 			found = append(found, runChange{log, r, true})
 			return nil
-		})
+		}, "SELECT "+placedColumns+countedColumns+" FROM runs "+w.String(), w.args...)
 	})
 	return found, err
 }
 
 // countWritten changes totals by the runs of a batch, before these are written. It returns where
 // those are that are there, by pod.
-func (s *Store) countWritten(ctx context.Context, tx *sql.Tx, runs []*Run) (map[string]runPlace, error) {
+func (s *Store) countWritten(ctx context.Context, tx *Tx, runs []*Run) (map[string]runPlace, error) {
 	in := map[int64][]string{}
 	var changes []runChange
 	for _, r := range runs {
@@ -159,7 +157,7 @@ func (s *Store) countWritten(ctx context.Context, tx *sql.Tx, runs []*Run) (map[
 }
 
 // countRemoved takes runs out of totals that a log of pods numbers, before they are removed. The log is locked.
-func (s *Store) countRemoved(ctx context.Context, tx *sql.Tx, pods Log, runs []removable) error {
+func (s *Store) countRemoved(ctx context.Context, tx *Tx, pods Log, runs []removable) error {
 	in := map[int64][]string{}
 	for _, r := range runs {
 		if r.log != pods.ID {
@@ -172,7 +170,7 @@ func (s *Store) countRemoved(ctx context.Context, tx *sql.Tx, pods Log, runs []r
 
 // countInPlaceOf changes totals by runs that come in place of those that are there of some pods, by
 // log. It returns where these are.
-func (s *Store) countInPlaceOf(ctx context.Context, tx *sql.Tx, in map[int64][]string, changes []runChange) (map[string]runPlace, error) {
+func (s *Store) countInPlaceOf(ctx context.Context, tx *Tx, in map[int64][]string, changes []runChange) (map[string]runPlace, error) {
 	places := map[string]runPlace{}
 	for log, pods := range in {
 		before, err := s.runsBefore(ctx, tx, log, pods, places)

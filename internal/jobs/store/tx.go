@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// Tx is a transaction of packages that keep tables of their own beside the history's. Their statements have ? for each
-// argument, and must be understood by all the databases.
+// Tx is a transaction: the history's own, or one of a package that keeps tables of its own beside the history's.
+// Statements have ? for each argument, and must be understood by all the databases.
 type Tx struct {
-	store *Store
-	tx    *sql.Tx
-	ends  time.Time // when its turn ends; zero: when it does
+	dialect dialect
+	tx      *sql.Tx
+	ends    time.Time // when its turn ends; zero: when it does
 }
 
 // within bounds a statement by the end of the transaction's turn.
 func (t *Tx) within(ctx context.Context) (context.Context, context.CancelFunc) {
-	if t.ends.IsZero() {
+	if at, ok := ctx.Deadline(); t.ends.IsZero() || ok && !at.After(t.ends) {
 		return ctx, func() {}
 	}
 	return context.WithDeadline(ctx, t.ends)
@@ -28,13 +28,6 @@ func (t *Tx) within(ctx context.Context) (context.Context, context.CancelFunc) {
 // waited for each other, it is done again. So it must change nothing but the database.
 func (s *Store) Transact(ctx context.Context, do func(tx *Tx) error) error {
 	return again(ctx, func() error { return s.transact(ctx, do) })
-}
-
-func (s *Store) transact(ctx context.Context, do func(tx *Tx) error) error {
-	return s.inTransaction(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		ends, _ := ctx.Deadline()
-		return do(&Tx{s, tx, ends})
-	})
 }
 
 // Each reads rows outside of any transaction. Each row's columns are read by the scan that it is given.
@@ -94,7 +87,7 @@ func (s *Store) QueryRow(ctx context.Context, query string, args ...any) Row {
 func (t *Tx) Exec(ctx context.Context, statement string, args ...any) (int64, error) {
 	ctx, done := t.within(ctx)
 	defer done()
-	result, err := t.store.exec(ctx, t.tx, statement, args...)
+	result, err := t.tx.ExecContext(ctx, t.dialect.bind(statement), args...)
 	if err != nil {
 		return 0, err
 	}
@@ -105,7 +98,7 @@ func (t *Tx) Exec(ctx context.Context, statement string, args ...any) (int64, er
 func (t *Tx) Each(ctx context.Context, row func(scan Scan) error, query string, args ...any) error {
 	ctx, done := t.within(ctx)
 	defer done()
-	rows, err := t.tx.QueryContext(ctx, t.store.dialect.bind(query), args...)
+	rows, err := t.tx.QueryContext(ctx, t.dialect.bind(query), args...)
 	return scanEach(rows, err, row)
 }
 
@@ -114,7 +107,7 @@ func (t *Tx) QueryRow(ctx context.Context, query string, args ...any) Row {
 	return Row{func(into ...any) error {
 		ctx, done := t.within(ctx)
 		defer done()
-		return t.tx.QueryRowContext(ctx, t.store.dialect.bind(query), args...).Scan(into...)
+		return t.tx.QueryRowContext(ctx, t.dialect.bind(query), args...).Scan(into...)
 	}}
 }
 
@@ -123,22 +116,30 @@ func (t *Tx) QueryRow(ctx context.Context, query string, args ...any) Row {
 func (t *Tx) Insert(ctx context.Context, table string, columns []string, rows [][]any, key, replaced []string) error {
 	suffix := ""
 	if len(key) > 0 {
-		suffix = t.store.dialect.upsert(key, replaced)
+		suffix = t.dialect.upsert(key, replaced)
 	}
-	ctx, done := t.within(ctx)
-	defer done()
-	return t.store.insert(ctx, t.tx, table, columns, rows, suffix)
+	return t.insert(ctx, table, columns, rows, suffix)
+}
+
+// numberOn makes the database number the rows of a table behind those that were given.
+func (t *Tx) numberOn(ctx context.Context, table, column string) error {
+	statement := t.dialect.numbersOn(table, column)
+	if statement == "" {
+		return nil
+	}
+	_, err := t.Exec(ctx, statement)
+	return err
 }
 
 // Locks follows a SELECT whose rows nobody else may change before the end of the transaction. In
 // SQLite nobody can anyway.
-func (t *Tx) Locks() string { return t.store.dialect.locks() }
+func (t *Tx) Locks() string { return t.dialect.locks() }
 
 // Now is an expression for the database's clock, in milliseconds since 1970.
 func (s *Store) Now() string { return s.dialect.now() }
 
 // Now is Store.Now.
-func (t *Tx) Now() string { return t.store.dialect.now() }
+func (t *Tx) Now() string { return t.dialect.now() }
 
 // attempts is how often a transaction is done that the database undoes each time.
 const attempts = 5

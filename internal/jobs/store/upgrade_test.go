@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"os"
@@ -238,8 +237,8 @@ func TestAGatewayOfBeforeForgetsNotThatATimeIsNotKnown(t *testing.T) {
 				row = slices.Delete(row, i, i+1)
 			}
 		}
-		if err := s.inTransaction(t.Context(), func(ctx context.Context, tx *sql.Tx) error {
-			return s.insert(ctx, tx, "jobs", known, [][]any{row}, s.dialect.upsert(known[:2], known[2:]))
+		if err := s.Transact(t.Context(), func(tx *Tx) error {
+			return tx.Insert(t.Context(), "jobs", known, [][]any{row}, known[:2], known[2:])
 		}); err != nil {
 			t.Fatal(err)
 		}
