@@ -17,6 +17,7 @@ import { StateMark } from '../state/StateMark.tsx';
 import { stateName } from '../state/texts.ts';
 import { whyNow } from '../state/why.ts';
 import { formatDate, formatDuration, formatHours, formatNumber } from '../texts/format.ts';
+import { marks } from '../texts/punctuation.ts';
 import { formatWhen } from '../texts/when.ts';
 import { linkToRun, setView, type View } from '../view/view.ts';
 import { differences, type Difference } from './differences.ts';
@@ -81,7 +82,7 @@ export function Compare({ here, others, named, view }: CompareProps): ReactNode 
   );
 }
 
-const titleOf = (job: PastJob): string => `${stateName(outcomeOf(job))}, ${formatDate(job.createdAt)}`;
+const titleOf = (job: PastJob): string => stateName(outcomeOf(job)) + marks.comma + formatDate(job.createdAt);
 
 interface Two {
   readonly here: PastJob;

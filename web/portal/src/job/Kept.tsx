@@ -10,6 +10,7 @@ import { useReading, type Read } from '../polling/polling.ts';
 import { stateName } from '../state/texts.ts';
 import { mayBeExplained, untilExplained } from '../state/why.ts';
 import { formatDate } from '../texts/format.ts';
+import { marks } from '../texts/punctuation.ts';
 import { Yaml } from './Yaml.tsx';
 import { t } from './texts.ts';
 
@@ -85,9 +86,9 @@ export function KeptLogs({ first, pods, ...of }: KeptLogsProps): ReactNode {
 
 /** What a pod is called among others: a StatefulSet's, or those of a job that is started again, have the names of those before them. How long ago they ended may be the same of all. */
 function called({ name, reason, createdAt, endedAt }: Run, among: readonly Run[]): string {
-  const text = reason ? `${name} (${stateName(reason)})` : name;
+  const text = reason ? name + marks.within(stateName(reason)) : name;
   const at = endedAt ?? createdAt;
-  return at === undefined || among.filter((run) => run.name === name).length < 2 ? text : `${text}, ${formatDate(at)}`;
+  return at === undefined || among.filter((run) => run.name === name).length < 2 ? text : text + marks.comma + formatDate(at);
 }
 
 /** The same of a job that has no pods any more; `own`: the end of its own log is kept. */

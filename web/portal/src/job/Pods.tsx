@@ -7,6 +7,7 @@ import { StateMark } from '../state/StateMark.tsx';
 import { stateName } from '../state/texts.ts';
 import { toneOf } from '../state/tone.ts';
 import { formatDuration, formatNumber } from '../texts/format.ts';
+import { marks } from '../texts/punctuation.ts';
 import { formatWhen } from '../texts/when.ts';
 import { linkToObject, type View } from '../view/view.ts';
 import { Listing } from './Listing.tsx';
@@ -105,7 +106,7 @@ function End({ life: { run, state } }: { life: PodLife }): ReactNode {
   const how = exitCode !== undefined ? t.pods.exit(exitCode) : signal !== undefined ? t.pods.signal(signal) : '';
   return (
     <>
-      <span translate="no">{[container, stateName(reason)].filter(Boolean).join(': ')}</span>
+      <span translate="no">{[container, stateName(reason)].filter(Boolean).join(marks.colon)}</span>
       {how && <span className={toneOf(state) === 'failed' ? 'job-failed' : undefined}> {how}</span>}
       {message && <div className="state-detail" translate="no">{message}</div>}
     </>

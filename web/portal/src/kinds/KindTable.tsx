@@ -21,6 +21,7 @@ import { useReading } from '../polling/polling.ts';
 import { wordOf } from '../state/said.ts';
 import { StateIcon, StateMark } from '../state/StateMark.tsx';
 import { formatNumber } from '../texts/format.ts';
+import { marks } from '../texts/punctuation.ts';
 import { linkTo, linkToObject, setView, type View } from '../view/view.ts';
 import { ViewMenu } from '../viewmenu/ViewMenu.tsx';
 import { exactAnswerTo } from '../exact/exact.ts';
@@ -176,7 +177,7 @@ function Cell({ text, state = '', troubles = [] }: { text: string | undefined; s
         <StateMark state={state} detail="" message="" />
         {troubles.length > 0 && (
           <span className="kind-trouble" title={t.pressed}>
-            <StateIcon state="Pressed" /> <span translate="no">{troubles.map(wordOf).join(', ')}</span>
+            <StateIcon state="Pressed" /> <span translate="no">{troubles.map(wordOf).join(marks.list)}</span>
           </span>
         )}
       </span>

@@ -19,6 +19,7 @@ import { Conditions, conditionsOf } from './Conditions.tsx';
 import { Facts, ObjectFrame } from './ObjectFrame.tsx';
 import { formatAmount, quantity, requestsOf, sum, type Amounts } from './requests.ts';
 import { isTrouble } from './trouble.ts';
+import { marks } from '../texts/punctuation.ts';
 import { t } from './texts.ts';
 
 interface Node extends KubeObject {
@@ -40,7 +41,7 @@ export function nodeState(node: Node): { readonly state: string; readonly detail
   const closed = node.spec?.unschedulable ? ',SchedulingDisabled' : '';
   if (ready?.status !== 'True') return { state: `NotReady${closed}`, detail: ready?.reason ?? '', message: ready?.message ?? '' };
   const pressed = conditionsOf(node).filter(isTrouble);
-  return { state: closed ? `Ready${closed}` : pressed.length > 0 ? 'Pressed' : 'Ready', detail: pressed.map(({ type }) => wordOf(type)).join(', '), message: pressed[0]?.message ?? '' };
+  return { state: closed ? `Ready${closed}` : pressed.length > 0 ? 'Pressed' : 'Ready', detail: pressed.map(({ type }) => wordOf(type)).join(marks.list), message: pressed[0]?.message ?? '' };
 }
 
 export function NodePage({ view, name }: { view: View; name: string }): ReactNode {

@@ -42,8 +42,8 @@ test.each<[string, Standing | undefined, string]>([
   ['en', { state: 'Failed', cause: 'OOMKilled' }, '✗ train-3: OOM-killed · Kubecast'],
   ['en', { state: 'Failed', cause: '' }, '✗ train-3: Failed · Kubecast'],
   ['en', { state: 'CrashLoopBackOff', cause: '' }, '↻ train-3: CrashLoopBackOff · Kubecast'],
-  ['zh-CN', { state: 'Failed', cause: 'OOMKilled' }, '✗ train-3: 内存不足 · Kubecast'],
-  ['zh-CN', { state: 'Pending', cause: '' }, '◌ train-3: 等待中 · Kubecast'],
+  ['zh-CN', { state: 'Failed', cause: 'OOMKilled' }, '✗ train-3：内存不足 · Kubecast'],
+  ['zh-CN', { state: 'Pending', cause: '' }, '◌ train-3：等待中 · Kubecast'],
 ])('tabs of objects are told apart by how these are doing: in %s %j', async (language, standing, title) => {
   expect(await titled(language, standing)).toBe(title);
 });

@@ -3,6 +3,7 @@
 import { useToldTitle } from '../app/title.ts';
 import { causeName, isCauseNamed } from '../state/causes.ts';
 import { stateName } from '../state/texts.ts';
+import { marks } from '../texts/punctuation.ts';
 import { toneOf, type Tone } from '../state/tone.ts';
 
 /** As the signs beside states, as far as there are characters like them. */
@@ -18,5 +19,5 @@ export interface Standing {
 export function useStandingInTitle(name: string, standing: Standing | undefined): void {
   const { state = '', cause = '' } = standing ?? {};
   const words = isCauseNamed(cause) ? causeName(cause) : stateName(cause || state);
-  useToldTitle(state && `${signs[toneOf(state)]} ${name}: ${words}`);
+  useToldTitle(state && `${signs[toneOf(state)]} ${name}${marks.colon}${words}`);
 }

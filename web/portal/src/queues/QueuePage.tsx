@@ -8,6 +8,7 @@ import { formatAmount, quantity } from '../object/requests.ts';
 import { Facts, ObjectFrame } from '../object/ObjectFrame.tsx';
 import { StateMark } from '../state/StateMark.tsx';
 import { formatNumber } from '../texts/format.ts';
+import { marks } from '../texts/punctuation.ts';
 import { linkTo, linkToObject, linkToQueue, type View } from '../view/view.ts';
 import { Quotas } from './Quota.tsx';
 import { sharesOf, usesOf } from './quota.ts';
@@ -151,7 +152,7 @@ function Line({ queue, view }: { readonly queue: QueueWithJobs; readonly view: V
 const wants = (requests: Readonly<Record<string, string>>): string =>
   Object.entries(requests)
     .map(([name, amount]) => `${formatAmount(name, quantity(amount))} ${name.replace(/^.*\//, '')}`)
-    .join(', ') || '–';
+    .join(marks.list) || '–';
 
 function Teams({ clusterQueue }: { readonly clusterQueue: string }): ReactNode {
   const { data, status } = useQueues();

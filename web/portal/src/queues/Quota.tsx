@@ -4,6 +4,7 @@ import type { ReactNode } from 'react';
 import { formatAmount } from '../object/requests.ts';
 import type { Use } from './quota.ts';
 import { t } from './texts.ts';
+import { marks } from '../texts/punctuation.ts';
 import './queues.css';
 
 /** By flavor. */
@@ -32,7 +33,7 @@ export function Quotas({ uses }: { readonly uses: readonly Use[] }): ReactNode {
 
 export function numbersOf({ resource, quota, used, borrowed }: Use): string {
   const of = (amount: number): string => formatAmount(resource, amount);
-  return [quota === undefined ? t.used(of(used)) : t.of(of(used), of(quota)), borrowed > 0 ? t.borrowed(of(borrowed)) : ''].filter(Boolean).join(', ');
+  return [quota === undefined ? t.used(of(used)) : t.of(of(used), of(quota)), borrowed > 0 ? t.borrowed(of(borrowed)) : ''].filter(Boolean).join(marks.comma);
 }
 
 /** Its own, and behind a gap what is borrowed; the mark is the quota, where more than that is used. */

@@ -5,6 +5,7 @@ import { useContext, type ReactNode } from 'react';
 import { AsOf } from '../age/Age.tsx';
 import { useNow } from '../age/clock.ts';
 import { formatPercent, formatRange } from '../texts/format.ts';
+import { marks } from '../texts/punctuation.ts';
 import { formatWhen } from '../texts/when.ts';
 import { t } from './texts.ts';
 import './queues.css';
@@ -15,9 +16,9 @@ export function Starts({ at, short = false }: { readonly at: ExpectedStart; read
   const now = useContext(AsOf) ?? ticking;
   const sure = t.sure(formatPercent(at.confidence));
   return (
-    <span className="starts" title={`${formatWhen(at.from)} – ${formatWhen(at.to)}, ${sure}`}>
+    <span className="starts" title={`${formatWhen(at.from)} – ${formatWhen(at.to)}${marks.comma}${sure}`}>
       {spanUntil(at, now)}
-      {!short && at.to > now && <span className="starts-sure">, {sure}</span>}
+      {!short && at.to > now && <span className="starts-sure">{marks.comma}{sure}</span>}
     </span>
   );
 }

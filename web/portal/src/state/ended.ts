@@ -27,7 +27,7 @@ const t = texts({
   },
   'zh-CN': {
     pod: '某个 Pod',
-    how: { OOMKilled: '因内存不足被终止 (OOM)', failed: '失败', ended: '已结束' },
+    how: { OOMKilled: '因内存不足（OOM）被终止', failed: '失败', ended: '已结束' },
     exit: (code) => `退出码 ${code}`,
     signal: (number) => `信号 ${number}`,
     said: (who, how, code, node) => `${who} ${how}${code && `（${code}）`}${node && `，节点 ${node}`}`,

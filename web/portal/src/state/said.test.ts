@@ -19,7 +19,7 @@ afterAll(() => {
 });
 
 test.each<[Cause, string]>([
-  [cause('main was OOM-killed (exit 137) on node-1', { ...main, reason: 'OOMKilled' }), 'main 因内存不足被终止 (OOM)（退出码 137），节点 node-1'],
+  [cause('main was OOM-killed (exit 137) on node-1', { ...main, reason: 'OOMKilled' }), 'main 因内存不足（OOM）被终止（退出码 137），节点 node-1'],
   [cause('main failed (exit 137) on node-1; 2 of 3 pods likewise (podFailurePolicy)', { ...main, reason: 'Error', pods: 2 }), 'main 失败（退出码 137），节点 node-1；3 个 Pod 中有 2 个同样如此（podFailurePolicy）'],
   [cause('main failed (exit 137) on node-1, after 4 restarts; 2 of 8 workers likewise', { ...main, reason: 'CrashLoopBackOff', pods: 2 }), 'main 失败（退出码 137），节点 node-1，已重启 4 次；8 个 workers 中有 2 个同样如此'],
   [cause('preempted on node-1 for a pod of higher priority', { ...main, reason: 'Preempted' }), '被优先级更高的 Pod 抢占（节点 node-1）'],
