@@ -114,6 +114,14 @@ describe.skipIf(lacking !== undefined)(`every page, whatever happens${lacking ? 
     const failed = done.flatMap((one, n) => (one.status === 'rejected' ? [`${tabs[n]?.title}: ${String(one.reason).split('\n', 20).join(' ')}`] : []));
     if (failed.length > 0) throw new Error(failed.join('\n'));
   };
+  /** Chromium draws pages that it takes to be covered about once a second. */
+  const givesFrames = async ({ page }: Tab): Promise<void> => {
+    const drawn = await page.evaluate(() => Promise.race([
+      new Promise<boolean>((resolve) => requestAnimationFrame(() => resolve(true))),
+      new Promise<boolean>((resolve) => setTimeout(() => resolve(false), 10_000)),
+    ]));
+    if (!drawn) throw new Error('no frame came in 10 s');
+  };
   const status = (tab: Tab, is: string): Promise<void> => tab.page.locator(`.connection-label:is([data-status=${is}], [data-reason=${is}])`).waitFor();
   const catchesUp = async (): Promise<void> => {
     const began = Date.now();
@@ -198,8 +206,14 @@ describe.skipIf(lacking !== undefined)(`every page, whatever happens${lacking ? 
     }));
     const wanted = ({ name, words }: Tab): string[] => (name === 'pods' ? [words.Creating, words.Running, words.Completed] : [words.Pending, words.Running, words.Succeeded]);
     /** Each state lasts until it is on all screens: who asks now and then does not see what is shorter. */
-    const haveSeen = (states: number) =>
-      expect.poll(() => showing.map((tab, n) => [tab.title, ...(seen[n] ?? []).filter((state) => wanted(tab).includes(state))])).toEqual(showing.map((tab) => [tab.title, ...wanted(tab).slice(0, states)]));
+    const haveSeen = async (states: number): Promise<void> => {
+      const inOrder = expect.poll(() => showing.map((tab, n) => [tab.title, ...(seen[n] ?? []).filter((state) => wanted(tab).includes(state))])).toEqual(showing.map((tab) => [tab.title, ...wanted(tab).slice(0, states)]));
+      await inOrder.catch(async (error: unknown) => {
+        // A page that is given no frames is another fault than one that is told nothing.
+        await each(givesFrames).catch((none: unknown) => console.error(String(none)));
+        throw error;
+      });
+    };
     await kubecast.submit(namespace, 'lives', { start: 600, run: 600, owner: user });
     try {
       await haveSeen(1);
