@@ -1,4 +1,5 @@
 import type { ReactNode } from 'react';
+import { marks } from '../texts/punctuation.ts';
 import type { Sort } from './sort.ts';
 import { t } from './texts.ts';
 
@@ -18,7 +19,7 @@ export function TableHeader({ columns, sort, onSort }: TableHeaderProps): ReactN
             return (
               <div key={id} role="columnheader" className={`table-cell column-${id} column-fixed`} data-numeric={numeric} title={t.notSorted}>
                 {header}
-                <span className="unseen">, {t.notSorted}</span>
+                <span className="unseen">{marks.comma + t.notSorted}</span>
               </div>
             );
           }
