@@ -126,6 +126,15 @@ need sqlite3 sqlite3 || skip "recipes for a backup, and for another database: sq
 part "build" make --no-print-directory build controlplane devissuer devcontrollers devvolcano
 [ ! -s "$logs/failed" ] || exit 1
 
+# compiled compiles what the Go tests are built of, and runs none. Where nothing was compiled before it takes both cores for minutes.
+# Beside the end-to-end tests, which ask for promptness, each of them would have a part of one.
+compiled() { scripts/downloads.sh . go list "$@" -test -export -deps ./... >/dev/null; }
+# SQLite is C that was made Go: with the race detector inside, it takes five times the processor, and what it tells of is
+# not ours. e2e/harness builds the gateways likewise.
+race=(-race -gcflags=modernc.org/...=-race=false)
+part "compiling" compiled "${race[@]}"
+[ ! -s "$logs/failed" ] || exit 1
+
 # What runs beside the Go tests, one after another, needs less than one processor: it waits for control planes, and for time to pass.
 waiting() {
 	aside "devcluster" go_test devcluster -race
@@ -141,9 +150,8 @@ set -m # so that it is a process group, which ends with this script
 waiting &
 lane=$!
 set +m
-# SQLite is C that was made Go: with the race detector inside, it takes five times the processor, and what it tells of is
-# not ours. e2e/harness builds the gateways likewise. The benchmarks' tests run the gateway that was built above.
-KUBECAST_BENCH_GATEWAY=$PWD/bin/gateway part "Go" go_test . -race -gcflags=modernc.org/...=-race=false
+# The benchmarks' tests run the gateway that was built above.
+KUBECAST_BENCH_GATEWAY=$PWD/bin/gateway part "Go" go_test . "${race[@]}"
 wait "$lane" || echo "what runs beside the Go tests" >>"$logs/failed" # it ended before its last part
 lane=
 # It computes, so that beside the Go tests each would fail of the other's load.
