@@ -3,7 +3,7 @@
 import type { Schedule } from '@kubecast/sdk';
 
 const leastGap = 100;
-/** A browser draws a page that it takes to be covered once a second, or not at all, and says nothing of that: longer nobody waits for a frame. In milliseconds. */
+/** How long a visible page waits for a frame, in milliseconds. A browser gives one that it takes to be covered few frames, or none, and does not say so. */
 const patience = 1_000;
 
 /**
